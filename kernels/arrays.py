@@ -1,0 +1,489 @@
+"""Arrays of symbols that follow NumPy, so that one formula runs on floats, on SymPy and on CasADi.
+
+A formula is a plain NumPy function. On float arrays NumPy runs it. On symbols it runs on a `SymbolArray`: an
+object array whose elements are scalar SymPy or CasADi expressions, and which answers NumPy's functions element by
+element (`np.sin`, `np.where`, `@`, `np.stack`, indexing with Ellipsis, any number of axes). `formula` is the door:
+it turns what a caller brings into one of the two, checks it, and hands the result back in the caller's own kind.
+"""
+
+import functools
+import inspect
+import math
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+
+__all__ = [
+    "Argument",
+    "SymbolArray",
+    "as_array",
+    "as_casadi_vector",
+    "formula",
+    "is_symbolic",
+    "symbols_casadi",
+]
+
+_CASADI = (casadi.SX, casadi.MX)
+
+
+def _is_casadi(x: Any) -> bool:
+    return isinstance(x, (casadi.SX, casadi.MX, casadi.DM))
+
+
+def _sympy() -> Any:
+    """SymPy if somebody has imported it: without that nobody can hold a SymPy symbol, and kernels start faster."""
+    return sys.modules.get("sympy")
+
+
+def _is_sympy(x: Any) -> bool:
+    sympy = _sympy()
+    return sympy is not None and isinstance(x, (sympy.Basic, sympy.MatrixBase))
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
+
+
+# ---- what an operation means on one element ------------------------------------------------------------------
+
+
+def _exact(x: Any, other: Any) -> Any:
+    """A float beside a SymPy expression as the same number, exactly: 0.5 becomes 1/2; other types pass."""
+    if isinstance(x, float) and _is_sympy(other):
+        numerator, denominator = x.as_integer_ratio() if math.isfinite(x) else (0, 0)
+        if 0 < denominator <= 4096:
+            return _sympy().Rational(numerator, denominator)
+    return x
+
+
+def _add(a: Any, b: Any) -> Any:
+    if isinstance(a, float) and a == 0.0:
+        return b
+    if isinstance(b, float) and b == 0.0:
+        return a
+    return _exact(a, b) + _exact(b, a)
+
+
+def _subtract(a: Any, b: Any) -> Any:
+    if isinstance(b, float) and b == 0.0:
+        return a
+    if isinstance(a, float) and a == 0.0:
+        return -b
+    return _exact(a, b) - _exact(b, a)
+
+
+def _multiply(a: Any, b: Any) -> Any:
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, float) and not isinstance(y, float):
+            if x == 0.0:
+                return 0.0
+            if x == 1.0:
+                return y
+            if x == -1.0:
+                return -y
+    return _exact(a, b) * _exact(b, a)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
+        return 0.0
+    if isinstance(b, float) and b == 1.0:
+        return a
+    return _exact(a, b) / _exact(b, a)
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
+        return functools.reduce(operator.mul, [a] * int(b))
+    return _exact(a, b) ** _exact(b, a)
+
+
+def _elementary(numpy_name: str, casadi_name: str, sympy_name: str) -> Callable[..., Any]:
+    """One elementary function on whatever kind of scalar it meets."""
+    numpy_function = getattr(np, numpy_name)
+    casadi_function = getattr(casadi, casadi_name)
+
+    def apply(*scalars: Any) -> Any:
+        if any(_is_casadi(x) for x in scalars):
+            return casadi_function(*scalars)
+        if any(_is_sympy(x) for x in scalars):
+            kin = next(x for x in scalars if _is_sympy(x))
+            return getattr(_sympy(), sympy_name)(*(_exact(x, kin) for x in scalars))
+        value = numpy_function(*scalars)
+        return bool(value) if isinstance(value, np.bool_) else float(value)
+
+    return apply
+
+
+def _hypot(a: Any, b: Any) -> Any:
+    return _sqrt(_add(_multiply(a, a), _multiply(b, b)))
+
+
+def _copysign(a: Any, b: Any) -> Any:
+    if _is_sympy(a) or _is_sympy(b):
+        sympy = _sympy()
+        return sympy.Piecewise((sympy.Abs(a), b >= 0), (-sympy.Abs(a), True))
+    return casadi.copysign(a, b) if _is_casadi(a) or _is_casadi(b) else math.copysign(a, b)
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(condition, (bool, np.bool_)) or _number(condition):
+        return a if condition else b
+    if _is_casadi(condition):
+        return casadi.if_else(condition, a, b)
+    return _sympy().Piecewise((_exact(a, condition), condition), (_exact(b, condition), True))
+
+
+_sqrt = _elementary("sqrt", "sqrt", "sqrt")
+
+
+def _expm1(a: Any) -> Any:
+    return _sympy().exp(a) - 1 if _is_sympy(a) else casadi.expm1(a)
+
+
+def _log1p(a: Any) -> Any:
+    return _sympy().log(a + 1) if _is_sympy(a) else casadi.log1p(a)
+
+
+_SCALAR: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
+    np.add: (_add, 2),
+    np.subtract: (_subtract, 2),
+    np.multiply: (_multiply, 2),
+    np.true_divide: (_divide, 2),
+    np.power: (_power, 2),
+    np.float_power: (_power, 2),
+    np.negative: (operator.neg, 1),
+    np.positive: (lambda a: a, 1),
+    np.conjugate: (lambda a: a, 1),
+    np.square: (lambda a: _multiply(a, a), 1),
+    np.reciprocal: (lambda a: _divide(1.0, a), 1),
+    np.sqrt: (_sqrt, 1),
+    np.hypot: (_hypot, 2),
+    np.copysign: (_copysign, 2),
+    np.absolute: (_elementary("absolute", "fabs", "Abs"), 1),
+    np.fabs: (_elementary("fabs", "fabs", "Abs"), 1),
+    np.sign: (_elementary("sign", "sign", "sign"), 1),
+    np.floor: (_elementary("floor", "floor", "floor"), 1),
+    np.ceil: (_elementary("ceil", "ceil", "ceiling"), 1),
+    np.fmod: (_elementary("fmod", "fmod", "Mod"), 2),
+    np.maximum: (_elementary("maximum", "fmax", "Max"), 2),
+    np.minimum: (_elementary("minimum", "fmin", "Min"), 2),
+    np.fmax: (_elementary("fmax", "fmax", "Max"), 2),
+    np.fmin: (_elementary("fmin", "fmin", "Min"), 2),
+    np.sin: (_elementary("sin", "sin", "sin"), 1),
+    np.cos: (_elementary("cos", "cos", "cos"), 1),
+    np.tan: (_elementary("tan", "tan", "tan"), 1),
+    np.arcsin: (_elementary("arcsin", "asin", "asin"), 1),
+    np.arccos: (_elementary("arccos", "acos", "acos"), 1),
+    np.arctan: (_elementary("arctan", "atan", "atan"), 1),
+    np.arctan2: (_elementary("arctan2", "atan2", "atan2"), 2),
+    np.sinh: (_elementary("sinh", "sinh", "sinh"), 1),
+    np.cosh: (_elementary("cosh", "cosh", "cosh"), 1),
+    np.tanh: (_elementary("tanh", "tanh", "tanh"), 1),
+    np.exp: (_elementary("exp", "exp", "exp"), 1),
+    np.log: (_elementary("log", "log", "log"), 1),
+    np.expm1: (_expm1, 1),
+    np.log1p: (_log1p, 1),
+    np.less: (_elementary("less", "lt", "Lt"), 2),
+    np.less_equal: (_elementary("less_equal", "le", "Le"), 2),
+    np.greater: (_elementary("greater", "gt", "Gt"), 2),
+    np.greater_equal: (_elementary("greater_equal", "ge", "Ge"), 2),
+    np.equal: (_elementary("equal", "eq", "Eq"), 2),
+    np.not_equal: (_elementary("not_equal", "ne", "Ne"), 2),
+    np.logical_and: (_elementary("logical_and", "logic_and", "And"), 2),
+    np.logical_or: (_elementary("logical_or", "logic_or", "Or"), 2),
+    np.logical_not: (_elementary("logical_not", "logic_not", "Not"), 1),
+    np.bitwise_and: (_elementary("logical_and", "logic_and", "And"), 2),
+    np.bitwise_or: (_elementary("logical_or", "logic_or", "Or"), 2),
+    np.invert: (_elementary("logical_not", "logic_not", "Not"), 1),
+}
+
+
+_UFUNC = {
+    ufunc: np.frompyfunc(function, count, 1, identity=ufunc.identity)
+    if ufunc.identity is not None
+    else np.frompyfunc(function, count, 1)
+    for ufunc, (function, count) in _SCALAR.items()
+}
+_where = np.frompyfunc(_select, 3, 1)
+
+
+# ---- the array ---------------------------------------------------------------------------------------------
+
+
+class SymbolArray(np.ndarray):
+    """Object array of scalar expressions (SymPy, CasADi SX or MX, or floats) with NumPy's semantics.
+
+    Made by `as_array` or `symbols_casadi`. Indexing always gives a SymbolArray, of zero axes for one element;
+    `.item()` gives the bare expression. It has no truth value: a formula selects with `np.where`.
+    """
+
+    __array_priority__ = 2000.0  # above casadi.array (1005), so that mixed products stay here
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        kwargs = {k: v for k, v in kwargs.items() if v is not None and k not in ("dtype", "subok", "casting")}
+        if kwargs.get("where") is True:
+            del kwargs["where"]
+        plain = [_plain(x) for x in inputs]
+        if ufunc is np.matmul and method == "__call__":
+            result = _matmul(*plain)
+        elif ufunc in _UFUNC:
+            result = getattr(_UFUNC[ufunc], method)(*plain, **kwargs)
+        else:
+            raise TypeError(
+                f"np.{ufunc.__name__} has no meaning on symbols; a formula may use: "
+                + ", ".join(sorted({u.__name__ for u in _UFUNC}))
+            )
+        if out is None or out[0] is None:
+            return _wrap(result)
+        np.asarray(out[0])[...] = result
+        return out[0]
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func is np.where and len(args) == 3:
+            return _wrap(_where(*(_plain(x) for x in args)))
+        if func is np.einsum:
+            return _wrap(np.einsum(args[0], *(_plain(x) for x in args[1:])))
+        return super().__array_function__(func, types, args, kwargs)
+
+    def __getitem__(self, index: Any) -> "SymbolArray":
+        return _wrap(super().__getitem__(index))
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self)).replace("array(", "SymbolArray(", 1)
+
+    def __iter__(self) -> Iterator["SymbolArray"]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        if self.size == 1 and (isinstance(self.item(), bool) or _number(self.item())):
+            return bool(self.item())
+        raise TypeError("a formula cannot branch on a symbol's value: choose with np.where(condition, a, b)")
+
+    def __float__(self) -> float:
+        if self.size == 1 and _number(self.item()):
+            return float(self.item())
+        raise TypeError("a symbol has no value: keep the formula in NumPy's functions (np.sin, not math.sin)")
+
+
+def _plain(x: Any) -> np.ndarray:
+    """x as a plain object array with Python floats and bare expressions."""
+    if isinstance(x, np.ndarray):
+        array = np.asarray(x)
+        return array if array.dtype == object else array.astype(float).astype(object)
+    if _is_casadi(x) or _is_sympy(x) or isinstance(x, casadi.array):
+        return np.asarray(as_array(x))
+    if isinstance(x, bool):
+        return _zero_axes(x)
+    return np.asarray(x, dtype=float).astype(object)
+
+
+def _zero_axes(element: Any) -> np.ndarray:
+    array = np.empty((), dtype=object)
+    array[()] = element
+    return array
+
+
+def _wrap(result: Any) -> SymbolArray:
+    if isinstance(result, SymbolArray):
+        return result
+    if not isinstance(result, np.ndarray):
+        result = _zero_axes(result)
+    return result.view(SymbolArray)
+
+
+def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
+    """NumPy's matmul on objects, skipping structural zeros."""
+    if a.ndim == 1:
+        return (
+            _matmul(a[None, :], b)[..., 0, :]
+            if b.ndim > 1
+            else _UFUNC[np.add].reduce(_UFUNC[np.multiply](a, b))
+        )
+    if b.ndim == 1:
+        return _matmul(a, b[:, None])[..., 0]
+    product = _UFUNC[np.multiply](a[..., :, :, None], b[..., None, :, :])
+    return _UFUNC[np.add].reduce(product, axis=-2)
+
+
+# ---- in and out --------------------------------------------------------------------------------------------
+
+
+def is_symbolic(x: Any) -> bool:
+    """True for a SymbolArray: what a formula holds while it runs on symbols."""
+    return isinstance(x, SymbolArray)
+
+
+def as_array(x: Any) -> np.ndarray:
+    """x as a float64 array, or as a SymbolArray if it holds SymPy or CasADi symbols.
+
+    A column of SX, MX or a SymPy Matrix (n x 1) counts as a vector (n,); `casadi.array` keeps its own shape.
+    Raises ValueError for what is neither (text, complex numbers, ragged lists).
+    """
+    if isinstance(x, SymbolArray):
+        return x
+    if isinstance(x, casadi.array):
+        return _from_casadi_array(x)
+    if _is_casadi(x):
+        return _from_casadi(x)
+    if _is_sympy(x):
+        array = np.asarray(x, dtype=object) if isinstance(x, _sympy().MatrixBase) else _zero_axes(x)
+        return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
+    if isinstance(x, (list, tuple)) and any(
+        isinstance(v, (casadi.array, SymbolArray)) or _is_casadi(v) for v in x
+    ):
+        return _wrap(np.stack([np.asarray(as_array(v)) for v in x]))
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"not an array: {error}") from None
+    if array.dtype == object:
+        return _checked_objects(array)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"an array of real numbers or symbols is needed, not of {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
+def _checked_objects(array: np.ndarray) -> SymbolArray:
+    for element in array.flat:
+        if not (_is_sympy(element) or _is_casadi(element) or _number(element)):
+            raise ValueError(f"an array of real numbers or symbols is needed; it holds {element!r}")
+    return array.view(SymbolArray)
+
+
+def _from_casadi(x: Any) -> SymbolArray:
+    rows, columns = x.shape
+    array = np.empty((rows, columns), dtype=object)
+    for i in range(rows):
+        for j in range(columns):
+            array[i, j] = float(x[i, j]) if isinstance(x, casadi.DM) else _folded(x[i, j])
+    return (array[:, 0] if columns == 1 else array).view(SymbolArray)
+
+
+def _folded(x: Any) -> Any:
+    """A constant SX as a Python float, so that zeros and ones stay structural."""
+    return float(x) if isinstance(x, casadi.SX) and x.is_constant() else x
+
+
+def _from_casadi_array(x: Any) -> SymbolArray:
+    shape = x.shape
+    column = casadi.array.to_casadi(x.reshape(-1))
+    return np.asarray(_from_casadi(column)).reshape(shape).view(SymbolArray)
+
+
+def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
+    """Fresh CasADi SX symbols `name_0 ... ` as a SymbolArray of the given shape (C order)."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    column = casadi.SX.sym(name, math.prod(shape))
+    array = np.empty(math.prod(shape), dtype=object)
+    for i, element in enumerate(casadi.vertsplit(column)):
+        array[i] = element
+    return array.reshape(shape).view(SymbolArray)
+
+
+def as_casadi_vector(x: Any) -> Any:
+    """All elements of x in C order as one casadi column (SX; MX if any element is one)."""
+    elements = [_plain_number(e) for e in _plain(x).flat]
+    return casadi.vertcat(*elements) if elements else casadi.SX(0, 1)
+
+
+def _plain_number(x: Any) -> Any:
+    return float(x) if isinstance(x, (bool, np.bool_)) or _number(x) else x
+
+
+def _to_casadi_array(x: np.ndarray) -> Any:
+    column = as_casadi_vector(x)
+    return casadi.array(column).reshape(x.shape) if x.ndim else casadi.array(column, ndim=0)
+
+
+# ---- the door ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a formula expects of one array argument: its trailing shape, and whether zero vectors are refused."""
+
+    shape: tuple[int, ...]
+    nonzero: bool = False
+
+    def check(self, function: str, name: str, array: np.ndarray) -> None:
+        """Raise ValueError if the shape is wrong or, for floats, a value is not finite or a vector is zero."""
+        if len(self.shape) and array.shape[-len(self.shape) :] != self.shape:
+            wanted = ", ".join(["..."] + [str(n) for n in self.shape])
+            raise ValueError(f"{function}: {name} has shape {array.shape}; expected ({wanted})")
+        if is_symbolic(array):
+            return
+        if not np.isfinite(array).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise ValueError(f"{function}: {name}{list(where)} is {array[where]}; finite numbers are needed")
+        if self.nonzero and not array.any(axis=-1).all():
+            where = tuple(int(i) for i in np.argwhere(~array.any(axis=-1))[0])
+            raise ValueError(
+                f"{function}: {name}{list(where) if where else ''} is zero; a nonzero vector is needed"
+            )
+
+
+def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the named arguments arrive as float64 arrays or SymbolArrays, checked once.
+
+    The result goes back in the caller's kind: casadi.array for CasADi, a plain object array (or a bare expression)
+    for SymPy, a SymbolArray for a SymbolArray, floats for floats.
+    """
+    specification = {k: v if isinstance(v, Argument) else Argument(v) for k, v in arguments.items()}
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+        unknown = set(specification) - set(signature.parameters)
+        if unknown:
+            raise TypeError(f"{function.__name__} has no argument {sorted(unknown)}")
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            restore: Callable[[Any], Any] | None = None
+            for name, argument in specification.items():
+                if name not in bound.arguments:
+                    continue
+                given = bound.arguments[name]
+                array = _named(as_array, function.__name__, name, given)
+                argument.check(function.__name__, name, array)
+                bound.arguments[name] = array
+                restore = restore or _way_back(given, array)
+            result = function(*bound.args, **bound.kwargs)
+            return result if restore is None else restore(result)
+
+        return wrapper
+
+    return decorate
+
+
+def _named(convert: Callable[[Any], Any], function: str, name: str, given: Any) -> Any:
+    try:
+        return convert(given)
+    except ValueError as error:
+        raise ValueError(f"{function}: {name}: {error}") from None
+
+
+def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
+    """How a result returns to the caller's kind; None where it already is of that kind."""
+    if not is_symbolic(array) or isinstance(given, SymbolArray):
+        return None
+    has_casadi = (
+        any(_is_casadi(e) for e in array.flat) or isinstance(given, casadi.array) or _is_casadi(given)
+    )
+    return _to_casadi_array if has_casadi else _to_plain
+
+
+def _to_plain(x: Any) -> Any:
+    if not isinstance(x, np.ndarray):
+        return x
+    return _sympified(np.asarray(x))
+
+
+_sympified = np.frompyfunc(lambda x: _exact(x, _sympy().S.One), 1, 1)
