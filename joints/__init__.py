@@ -1,1 +1,86 @@
-"""Placeholder docstring; see the room."""
+"""Rotations and their maps, joint types, and the articulated system that carries the muscles."""
+
+from joints.errors import ModelError
+from joints.euler import (
+    SEQUENCES,
+    condition_euler,
+    euler_from_quaternion,
+    euler_rate_inverse,
+    euler_rate_matrix,
+    quaternion_from_euler,
+    rotation_matrix_from_euler,
+)
+from joints.maps import (
+    constrained_to_spatial,
+    constrained_torque,
+    euler_to_spatial,
+    quaternion_radial,
+    quaternion_tangent,
+    quaternion_to_constrained,
+    quaternion_to_spatial,
+    quaternion_torque,
+    spatial_to_constrained,
+    spatial_to_euler,
+    spatial_to_quaternion,
+    spatial_torque,
+)
+from joints.quaternion import (
+    normalize,
+    quaternion_conjugate,
+    quaternion_exp,
+    quaternion_from_matrix,
+    quaternion_from_rotation,
+    quaternion_log,
+    quaternion_multiply,
+    random_quaternions,
+    rotation_from_quaternion,
+    rotation_matrix,
+)
+from joints.rates import E, E_inverse, G, G_parent, T, condition_constrained
+from joints.system import ArticulatedSystem, Body
+from joints.types import EulerJoint, FixedJoint, Joint, SphericalJoint
+
+__all__ = [
+    "SEQUENCES",
+    "ArticulatedSystem",
+    "Body",
+    "E",
+    "E_inverse",
+    "EulerJoint",
+    "FixedJoint",
+    "G",
+    "G_parent",
+    "Joint",
+    "ModelError",
+    "SphericalJoint",
+    "T",
+    "condition_constrained",
+    "condition_euler",
+    "constrained_to_spatial",
+    "constrained_torque",
+    "euler_from_quaternion",
+    "euler_rate_inverse",
+    "euler_rate_matrix",
+    "euler_to_spatial",
+    "normalize",
+    "quaternion_conjugate",
+    "quaternion_exp",
+    "quaternion_from_euler",
+    "quaternion_from_matrix",
+    "quaternion_from_rotation",
+    "quaternion_log",
+    "quaternion_multiply",
+    "quaternion_radial",
+    "quaternion_tangent",
+    "quaternion_to_constrained",
+    "quaternion_to_spatial",
+    "quaternion_torque",
+    "random_quaternions",
+    "rotation_from_quaternion",
+    "rotation_matrix",
+    "rotation_matrix_from_euler",
+    "spatial_to_constrained",
+    "spatial_to_euler",
+    "spatial_to_quaternion",
+    "spatial_torque",
+]

@@ -301,11 +301,7 @@ def _wrap(result: Any) -> SymbolArray:
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
     """NumPy's matmul on objects, skipping structural zeros."""
     if a.ndim == 1:
-        return (
-            _matmul(a[None, :], b)[..., 0, :]
-            if b.ndim > 1
-            else _UFUNC[np.add].reduce(_UFUNC[np.multiply](a, b))
-        )
+        return _matmul(a[None, :], b)[..., 0, :] if b.ndim > 1 else _UFUNC[np.add].reduce(_UFUNC[np.multiply](a, b))
     if b.ndim == 1:
         return _matmul(a, b[:, None])[..., 0]
     product = _UFUNC[np.multiply](a[..., :, :, None], b[..., None, :, :])
@@ -335,9 +331,7 @@ def as_array(x: Any) -> np.ndarray:
     if _is_sympy(x):
         array = np.asarray(x, dtype=object) if isinstance(x, _sympy().MatrixBase) else _zero_axes(x)
         return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
-    if isinstance(x, (list, tuple)) and any(
-        isinstance(v, (casadi.array, SymbolArray)) or _is_casadi(v) for v in x
-    ):
+    if isinstance(x, (list, tuple)) and any(isinstance(v, (casadi.array, SymbolArray)) or _is_casadi(v) for v in x):
         return _wrap(np.stack([np.asarray(as_array(v)) for v in x]))
     try:
         array = np.asarray(x)
@@ -399,7 +393,8 @@ def _plain_number(x: Any) -> Any:
 
 def _to_casadi_array(x: np.ndarray) -> Any:
     column = as_casadi_vector(x)
-    return casadi.array(column).reshape(x.shape) if x.ndim else casadi.array(column, ndim=0)
+    shape: Any = x.shape
+    return casadi.array(column).reshape(shape) if x.ndim else casadi.array(column, ndim=0)
 
 
 # ---- the door ----------------------------------------------------------------------------------------------
@@ -424,9 +419,7 @@ class Argument:
             raise ValueError(f"{function}: {name}{list(where)} is {array[where]}; finite numbers are needed")
         if self.nonzero and not array.any(axis=-1).all():
             where = tuple(int(i) for i in np.argwhere(~array.any(axis=-1))[0])
-            raise ValueError(
-                f"{function}: {name}{list(where) if where else ''} is zero; a nonzero vector is needed"
-            )
+            raise ValueError(f"{function}: {name}{list(where) if where else ''} is zero; a nonzero vector is needed")
 
 
 def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -474,9 +467,7 @@ def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
     """How a result returns to the caller's kind; None where it already is of that kind."""
     if not is_symbolic(array) or isinstance(given, SymbolArray):
         return None
-    has_casadi = (
-        any(_is_casadi(e) for e in array.flat) or isinstance(given, casadi.array) or _is_casadi(given)
-    )
+    has_casadi = any(_is_casadi(e) for e in array.flat) or isinstance(given, casadi.array) or _is_casadi(given)
     return _to_casadi_array if has_casadi else _to_plain
 
 

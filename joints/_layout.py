@@ -1,0 +1,38 @@
+"""Taking arrays apart and putting them together along their last axes."""
+
+from typing import Any
+
+import numpy as np
+
+from kernels.arrays import Argument
+
+QUATERNION = Argument((4,), nonzero=True)
+VECTOR3 = Argument((3,))
+MATRIX3 = Argument((3, 3))
+
+
+def components(array: Any) -> tuple[Any, ...]:
+    """The components along the last axis, each with the batch shape."""
+    return tuple(np.moveaxis(array, -1, 0))
+
+
+def vector(entries: Any) -> Any:
+    """(..., n) from n components of one batch shape or numbers."""
+    return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
+
+
+def matrix(rows: Any) -> Any:
+    """(..., m, n) from rows of components of one batch shape or numbers."""
+    width = len(rows[0])
+    flat = vector([entry for row in rows for entry in row])
+    return flat.reshape((*flat.shape[:-1], len(rows), width))
+
+
+def row_times(row: Any, square: Any) -> Any:
+    """(..., n) row vectors times (..., n, m) matrices, batch axes broadcast."""
+    return (row[..., None, :] @ square)[..., 0, :]
+
+
+def transpose(array: Any) -> Any:
+    """The last two axes exchanged."""
+    return np.swapaxes(array, -1, -2)

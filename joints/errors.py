@@ -1,0 +1,20 @@
+"""The error of model files and descriptions."""
+
+from pathlib import Path
+
+__all__ = ["ModelError"]
+
+
+class ModelError(ValueError):
+    """A model that cannot be: says what is wrong, in which file, element and line where there is one."""
+
+    def __init__(
+        self, message: str, *, file: str | Path | None = None, element: str | None = None, line: int | None = None
+    ) -> None:
+        self.message, self.file, self.element, self.line = message, file, element, line
+        place = f"{file}:{line}" if file and line else str(file) if file else f"line {line}" if line else ""
+        super().__init__(": ".join(part for part in (place, element or "", message) if part))
+
+    def located(self, file: str | Path | None, line: int | None) -> "ModelError":
+        """The same error with its place in a file."""
+        return ModelError(self.message, file=file, element=self.element, line=line)

@@ -1,0 +1,112 @@
+"""Muscle Jacobians mapped between parameterizations, and torques.
+
+A row of a muscle Jacobian is the gradient of a path length l [m] for one joint: J (spatial, dl/dt = J omega),
+J_Q = dl/dQ (quaternion), J*_Q = dl/dQ* (constrained, component k eliminated), J_phi = dl/dphi (Euler). Rows lie on
+the last axis; batch axes of the row and of the pose broadcast, so J (..., m, 3) goes with Q (..., 1, 4). |Q| = 1.
+
+    J = J_Q G^T / 2          J = J*_Q E^-1          J = J_phi B^-1
+    2 J G = J_Q (I4 - Q Q^T)                        the tangent part of J_Q, which is all that torques see
+    J*_Q = J E = J_Q T       J_phi = J B
+
+A tension F pulls with the child-frame torque tau_E = -J^T F [N m].
+"""
+
+from typing import Any
+
+import numpy as np
+
+from joints._layout import QUATERNION, VECTOR3, row_times, transpose
+from joints.euler import euler_rate_inverse, euler_rate_matrix
+from joints.rates import E, E_inverse, G, T
+from kernels.arrays import formula
+
+__all__ = [
+    "constrained_to_spatial",
+    "constrained_torque",
+    "euler_to_spatial",
+    "quaternion_radial",
+    "quaternion_tangent",
+    "quaternion_to_constrained",
+    "quaternion_to_spatial",
+    "quaternion_torque",
+    "spatial_to_constrained",
+    "spatial_to_euler",
+    "spatial_to_quaternion",
+    "spatial_torque",
+]
+
+
+@formula(J_Q=(4,), Q=QUATERNION)
+def quaternion_to_spatial(J_Q: Any, Q: Any) -> Any:
+    """(..., 3) J = J_Q G^T / 2. The same for every extension of l off the unit sphere, since G Q = 0."""
+    return row_times(J_Q, transpose(G(Q))) / 2
+
+
+@formula(J=VECTOR3, Q=QUATERNION)
+def spatial_to_quaternion(J: Any, Q: Any) -> Any:
+    """(..., 4) 2 J G = J_Q (I4 - Q Q^T): the tangent part of J_Q.
+
+    The radial part J_Q Q depends on how l is extended off the unit sphere and is not in J; it is zero for the
+    normalized extension l(Q/|Q|), whose J_Q is returned exactly.
+    """
+    return 2 * row_times(J, G(Q))
+
+
+@formula(J_Q=(4,), Q=QUATERNION)
+def quaternion_tangent(J_Q: Any, Q: Any) -> Any:
+    """(..., 4) tangent part J_Q (I4 - Q Q^T) of J_Q: what spatial, constrained and Euler Jacobians determine."""
+    return J_Q - quaternion_radial(J_Q, Q)[..., None] * Q
+
+
+@formula(J_Q=(4,), Q=QUATERNION)
+def quaternion_radial(J_Q: Any, Q: Any) -> Any:
+    """(...) radial part J_Q Q of J_Q: lost on the way to J, without effect on any torque."""
+    return np.sum(J_Q * Q, axis=-1)
+
+
+@formula(J_star=VECTOR3, Q=QUATERNION)
+def constrained_to_spatial(J_star: Any, Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 3) J = J*_Q E^-1; E^-1 exists everywhere."""
+    return row_times(J_star, E_inverse(Q, eliminated))
+
+
+@formula(J=VECTOR3, Q=QUATERNION)
+def spatial_to_constrained(J: Any, Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 3) J*_Q = J E. ValueError past a condition number of 1e12 (Qk = 0)."""
+    return row_times(J, E(Q, eliminated))
+
+
+@formula(J_Q=(4,), Q=QUATERNION)
+def quaternion_to_constrained(J_Q: Any, Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 3) J*_Q = J_Q T. ValueError past a condition number of 1e12 (Qk = 0)."""
+    return row_times(J_Q, T(Q, eliminated))
+
+
+@formula(J_phi=VECTOR3, phi=VECTOR3)
+def euler_to_spatial(J_phi: Any, phi: Any, sequence: str) -> Any:
+    """(..., 3) J = J_phi B^-1. ValueError past a condition number of 1e12 (gimbal lock)."""
+    return row_times(J_phi, euler_rate_inverse(phi, sequence))
+
+
+@formula(J=VECTOR3, phi=VECTOR3)
+def spatial_to_euler(J: Any, phi: Any, sequence: str) -> Any:
+    """(..., 3) J_phi = J B; moment arms in the biomechanist's sense are -J_phi."""
+    return row_times(J, euler_rate_matrix(phi, sequence))
+
+
+@formula(J=VECTOR3, tension=())
+def spatial_torque(J: Any, tension: Any) -> Any:
+    """(..., 3) child-frame torque tau_E = -J^T F [N m] of tension F (...) [N]."""
+    return -J * tension[..., None]
+
+
+@formula(tau_E=VECTOR3, Q=QUATERNION)
+def quaternion_torque(tau_E: Any, Q: Any) -> Any:
+    """(..., 4) 'quaternion torque' tau_G = 2 G^T tau_E: tau_G . Qdot = tau_E . omega."""
+    return 2 * row_times(tau_E, G(Q))
+
+
+@formula(tau_E=VECTOR3, Q=QUATERNION)
+def constrained_torque(tau_E: Any, Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 3) tau_G* = E^T tau_E: tau_G* . Qdot* = tau_E . omega. ValueError past a condition number of 1e12."""
+    return row_times(tau_E, E(Q, eliminated))

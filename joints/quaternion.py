@@ -1,0 +1,166 @@
+"""Quaternions as rotations.
+
+Q = (Q0, Q1, Q2, Q3): scalar first, Hamilton product, an array of shape (..., 4) of floats, SymPy or CasADi symbols.
+R(Q) takes child-frame components to the parent frame. Every function accepts any nonzero Q, since the stages of an
+integrator leave the unit sphere a little; identities that need |Q| = 1 say so. All raise ValueError for a wrong
+shape, a number that is not finite, or a zero quaternion.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, vector
+from kernels.arrays import formula, is_symbolic
+
+__all__ = [
+    "normalize",
+    "quaternion_conjugate",
+    "quaternion_exp",
+    "quaternion_from_matrix",
+    "quaternion_from_rotation",
+    "quaternion_log",
+    "quaternion_multiply",
+    "random_quaternions",
+    "rotation_from_quaternion",
+    "rotation_matrix",
+]
+
+ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that counts as a rotation
+
+
+@formula(Q=QUATERNION)
+def rotation_matrix(Q: Any) -> Any:
+    """(..., 3, 3) rotation matrix R(Q), child to parent, as the polynomial of the published analysis.
+
+    R is orthonormal for |Q| = 1. Off the unit sphere it is the polynomial continued, neither normalized (see
+    `normalize`) nor homogeneous; J_Q depends on that choice, the torques do not.
+    """
+    w, x, y, z = components(Q)
+    return matrix(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+@formula(R=MATRIX3)
+def quaternion_from_matrix(R: Any) -> Any:
+    """(..., 4) unit quaternion of rotation matrices R (..., 3, 3), with its largest component positive.
+
+    4 Q Q^T is linear in R; the row with the largest diagonal entry is the well-conditioned one. Raises ValueError
+    for float matrices that are further than 1e-6 from a rotation.
+    """
+    _check_rotation(R)
+    (a, b, c), (d, e, f), (g, h, i) = (components(row) for row in components(np.swapaxes(R, -1, -2)))
+    rows = [
+        vector([1 + a + e + i, h - f, c - g, d - b]),
+        vector([h - f, 1 + a - e - i, b + d, c + g]),
+        vector([c - g, b + d, 1 - a + e - i, f + h]),
+        vector([d - b, c + g, f + h, 1 - a - e + i]),
+    ]
+    best, diagonal = rows[0], rows[0][..., 0]
+    for k in (1, 2, 3):
+        larger = rows[k][..., k] > diagonal
+        best = np.where(larger[..., None], rows[k], best)
+        diagonal = np.where(larger, rows[k][..., k], diagonal)
+    return best / _norm(best)[..., None]
+
+
+def _check_rotation(R: Any) -> None:
+    if is_symbolic(R):
+        return
+    error = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-2, -1), initial=0.0)
+    wrong = (error > ORTHONORMAL_TOLERANCE) | (np.linalg.det(R) < 0)
+    if np.any(wrong):
+        where = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"quaternion_from_matrix: R{list(where) if where else ''} is not a rotation: "
+            f"|R^T R - I| = {error[where]:.3g}, det R = {np.linalg.det(R)[where]:.6g}"
+        )
+
+
+@formula(P=QUATERNION, Q=QUATERNION)
+def quaternion_multiply(P: Any, Q: Any) -> Any:
+    """(..., 4) Hamilton product P Q; R(P Q) = R(P) R(Q) for unit P and Q."""
+    a, b, c, d = components(P)
+    w, x, y, z = components(Q)
+    return vector(
+        [
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        ]
+    )
+
+
+@formula(Q=QUATERNION)
+def quaternion_conjugate(Q: Any) -> Any:
+    """(..., 4) conjugate (Q0, -Q1, -Q2, -Q3): the inverse rotation, and Q Q* = |Q|^2."""
+    w, x, y, z = components(Q)
+    return vector([w, -x, -y, -z])
+
+
+@formula(Q=QUATERNION)
+def normalize(Q: Any) -> Any:
+    """(..., 4) Q / |Q|."""
+    if not is_symbolic(Q):  # a power of two, exactly: |Q|^2 neither overflows nor vanishes
+        Q = Q / np.exp2(np.floor(np.log2(np.abs(Q).max(axis=-1, keepdims=True))))
+    return Q / _norm(Q)[..., None]
+
+
+def _norm(Q: Any) -> Any:
+    return np.sqrt(np.sum(Q * Q, axis=-1))
+
+
+@formula(v=VECTOR3)
+def quaternion_exp(v: Any) -> Any:
+    """(..., 4) unit quaternion (cos(|v|/2), sin(|v|/2) v/|v|) of the rotation vector v (..., 3) [rad].
+
+    Smooth through v = 0, exact derivatives included: below |v| = 0.1 the series of sin(h)/h stands in, with
+    h = |v|/2, to round-off.
+    """
+    square = np.sum(v * v, axis=-1) / 4
+    small = square < 0.0025
+    half = np.sqrt(np.where(small, 1.0, square))
+    series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72)))
+    cosine_series = 1 - square / 2 * (1 - square / 12 * (1 - square / 30 * (1 - square / 56)))
+    sinc = np.where(small, series, np.sin(half) / half)
+    cosine = np.where(small, cosine_series, np.cos(half))
+    x, y, z = components(v)
+    return vector([cosine, sinc / 2 * x, sinc / 2 * y, sinc / 2 * z])
+
+
+@formula(Q=QUATERNION)
+def quaternion_log(Q: Any) -> Any:
+    """(..., 3) rotation vector v [rad] with quaternion_exp(v) = Q / |Q|; its length lies in [0, 2 pi].
+
+    Lengths above pi belong to Q0 < 0, where -Q gives the shorter way round. At Q = (-1, 0, 0, 0) every axis serves;
+    (2 pi, 0, 0) is returned.
+    """
+    w, x, y, z = components(Q)
+    square = x * x + y * y + z * z
+    turned = np.logical_and(square <= 0, w < 0)
+    length = np.sqrt(np.where(square <= 0, 1.0, square))
+    ratio = np.where(square <= 0, 2 / np.where(square <= 0, w, 1.0), 2 * np.arctan2(length, w) / length)
+    return vector([np.where(turned, 2 * np.pi, ratio * x), ratio * y, ratio * z])
+
+
+def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape."""
+    shape = (n,) if isinstance(n, (int, np.integer)) else tuple(n)
+    return normalize(rng.standard_normal((*shape, 4)))
+
+
+def quaternion_from_rotation(rotation: Rotation) -> np.ndarray:
+    """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
+    return np.roll(rotation.as_quat(), 1, axis=-1)
+
+
+def rotation_from_quaternion(Q: Any) -> Rotation:
+    """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes."""
+    return Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))

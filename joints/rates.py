@@ -1,0 +1,122 @@
+"""Rate maps of a unit quaternion: G, T and E.
+
+Q = (Q0, Q1, Q2, Q3), scalar first, Hamilton product: (..., 4) floats, SymPy or CasADi symbols. omega [rad/s] is the
+angular velocity of the child relative to the parent, in child-frame components.
+
+The constrained chart drops one component k (`eliminated`) of Q: Qk = s sqrt(1 - sum of the other squares) with
+s = sign(Qk), so Qdot = T Qdot* and omega = E Qdot*, Q* being the kept components in their order. `eliminated` is
+0, 1, 2 or 3, an integer array with one per pose, or "largest": the component of largest magnitude of each pose,
+which bounds the condition number by 2.
+
+Source: [Graf] B. Graf, Quaternions and Dynamics, arXiv:0811.2889.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from joints._layout import QUATERNION, components, matrix, transpose
+from kernels.arrays import formula, is_symbolic
+
+__all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
+
+CONDITION_LIMIT = 1e12  # maps that divide raise past this condition number
+
+_KEPT = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+_SELECT = np.zeros((4, 4, 3))  # _SELECT[k] takes Q* to its places in Q, leaving row k empty
+for _k in range(4):
+    _SELECT[_k, _KEPT[_k], range(3)] = 1.0
+
+
+@formula(Q=QUATERNION)
+def G(Q: Any) -> Any:
+    """(..., 3, 4) map: omega = 2 G Qdot and, for |Q| = 1, Qdot = G^T omega / 2 [Graf].
+
+    G Q = 0 always; for |Q| = 1: G G^T = I3, G^T G = I4 - Q Q^T, G_parent G^T = R.
+    """
+    Q0, Q1, Q2, Q3 = components(Q)
+    return matrix([[-Q1, Q0, Q3, -Q2], [-Q2, -Q3, Q0, Q1], [-Q3, Q2, -Q1, Q0]])
+
+
+@formula(Q=QUATERNION)
+def G_parent(Q: Any) -> Any:
+    """(..., 3, 4) twin of G in parent-frame components: R omega = 2 G_parent Qdot for |Q| = 1 (Graf's E)."""
+    Q0, Q1, Q2, Q3 = components(Q)
+    return matrix([[-Q1, Q0, -Q3, Q2], [-Q2, Q3, Q0, -Q1], [-Q3, -Q2, Q1, Q0]])
+
+
+@formula(Q=QUATERNION)
+def T(Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 4, 3) tangent map of the chart: Qdot = T Qdot* keeps |Q|^2 constant, Q^T T = 0.
+
+    Identity on the kept rows, -Qi/Qk in row k and the column of i. Raises ValueError past a condition number of 1e12.
+    """
+    k = _index(Q, eliminated)
+    check_chart(Q, k, "T")
+    ratio = _kept(Q, k) / _component(Q, k)[..., None]
+    return _SELECT[k] - np.eye(4)[k][..., :, None] * ratio[..., None, :]
+
+
+@formula(Q=QUATERNION)
+def E(Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 3, 3) map omega = E Qdot*, E = 2 G T; det E = +-8/Qk for |Q| = 1.
+
+    Raises ValueError past a condition number of 1e12.
+    """
+    k = _index(Q, eliminated)
+    check_chart(Q, k, "E")
+    return 2 * G(Q) @ T(Q, k)
+
+
+@formula(Q=QUATERNION)
+def E_inverse(Q: Any, eliminated: Any = 0) -> Any:
+    """(..., 3, 3) map Qdot* = E^-1 omega for |Q| = 1: the kept rows of G^T / 2. It divides by nothing and exists
+    everywhere, also at Qk = 0 where E does not."""
+    k = _index(Q, eliminated)
+    return transpose(G(Q) @ _SELECT[k]) / 2
+
+
+@formula(Q=QUATERNION)
+def condition_constrained(Q: Any, eliminated: Any = 0) -> Any:
+    """(...) condition number |Q| / |Qk| of E: 1 at Qk = +-1, infinite where the chart breaks (Qk = 0)."""
+    component = np.abs(_component(Q, _index(Q, eliminated)))
+    norm = np.sqrt(np.sum(Q * Q, axis=-1))
+    if is_symbolic(Q):
+        return norm / component
+    with np.errstate(divide="ignore"):
+        return norm / component
+
+
+def check_chart(Q: Any, k: Any, function: str) -> None:
+    """Raise ValueError if float poses lie where the chart that drops component k has broken down."""
+    if is_symbolic(Q):
+        return
+    condition = condition_constrained(Q, k)
+    if np.any(condition > CONDITION_LIMIT):
+        where = tuple(int(i) for i in np.argwhere(condition > CONDITION_LIMIT)[0])
+        raise ValueError(
+            f"{function}: the chart that eliminates Q{int(np.broadcast_to(k, condition.shape)[where])} breaks down at "
+            f"pose {list(where)} (condition number {condition[where]:.3g}); use eliminated='largest'"
+        )
+
+
+def _index(Q: Any, eliminated: Any) -> Any:
+    """The eliminated component as an index: 0 ... 3, or an integer array with one per pose."""
+    if isinstance(eliminated, str):
+        if eliminated != "largest":
+            raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
+        if is_symbolic(Q):
+            raise ValueError("eliminated='largest' needs numbers: symbols have no largest component; give 0, 1, 2 or 3")
+        return np.argmax(np.abs(Q), axis=-1)
+    k = np.asarray(eliminated)
+    if k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3)):
+        raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
+    return k
+
+
+def _component(Q: Any, k: Any) -> Any:
+    return np.sum(Q * np.eye(4)[k], axis=-1)
+
+
+def _kept(Q: Any, k: Any) -> Any:
+    return (Q[..., None, :] @ _SELECT[k])[..., 0, :]
