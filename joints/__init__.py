@@ -1,5 +1,6 @@
 """Rotations and their maps, joint types, and the articulated system that carries the muscles."""
 
+from joints.convert import convert_coordinates, convert_velocities, with_rotations
 from joints.errors import ModelError
 from joints.euler import (
     SEQUENCES,
@@ -58,6 +59,8 @@ __all__ = [
     "condition_euler",
     "constrained_to_spatial",
     "constrained_torque",
+    "convert_coordinates",
+    "convert_velocities",
     "euler_from_quaternion",
     "euler_rate_inverse",
     "euler_rate_matrix",
@@ -83,4 +86,5 @@ __all__ = [
     "spatial_to_euler",
     "spatial_to_quaternion",
     "spatial_torque",
+    "with_rotations",
 ]

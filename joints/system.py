@@ -143,23 +143,23 @@ class ArticulatedSystem:
     def check_q(self, q: Any) -> np.ndarray:
         """q as a float64 array (..., nq), or ValueError: wrong shape, not finite, or a quaternion off the unit
         sphere by more than 1e-6."""
-        q = check_state(self, "q", q, self.nq, self.coordinate_names)
+        q = check_state("q", q, self.nq, self.coordinate_names)
         for s in self.quaternion_slices():
             _check_unit(self, q, s)
         return q
 
     def check_u(self, u: Any) -> np.ndarray:
         """u as a float64 array (..., nu), or ValueError: wrong shape or not finite."""
-        return check_state(self, "u", u, self.nu, self.velocity_names)
+        return check_state("u", u, self.nu, self.velocity_names)
 
 
-def check_state(system: ArticulatedSystem, name: str, x: Any, size: int, names: tuple[str, ...]) -> np.ndarray:
+def check_state(name: str, x: Any, size: int, names: tuple[str, ...]) -> np.ndarray:
     """x as a finite float64 array (..., size), or ValueError naming the entry."""
     if is_symbolic(x):
         return x
     array = np.asarray(x, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] != size:
-        raise ValueError(f"{name} of {system.name or 'the system'} has shape {array.shape}; expected (..., {size})")
+        raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name}{list(where)} ({names[where[-1]]}) is {array[where]}; finite numbers are needed")

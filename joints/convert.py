@@ -1,0 +1,98 @@
+"""The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from joints._layout import row_times, transpose
+from joints.errors import ModelError
+from joints.euler import (
+    euler_from_quaternion,
+    euler_rate_inverse,
+    euler_rate_matrix,
+    quaternion_from_euler,
+)
+from joints.system import ArticulatedSystem
+from joints.types import EulerJoint, Joint, SphericalJoint
+
+__all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
+
+Ball = SphericalJoint | EulerJoint
+
+
+def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
+    """The system with every spherical and Euler-sequence joint turned into the wanted description.
+
+    rotations: "quaternion", an Euler sequence, "sequence" (each joint's own sequence), or a mapping from body names
+    to these, where bodies that it leaves out stay as they are. Raises ModelError for a body that does not exist or
+    whose joint is no ball joint, ValueError for an unknown sequence.
+    """
+    if not isinstance(rotations, str):
+        balls = {body.name for body in system.bodies if isinstance(body.joint, Ball)}
+        for name in rotations:
+            if name not in balls:
+                raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
+    bodies = [
+        replace(body, joint=_described(body.joint, _wanted(rotations, body.name))) if isinstance(body.joint, Ball) else body
+        for body in system.bodies
+    ]
+    return replace(system, bodies=tuple(bodies))
+
+
+def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
+    return rotations if isinstance(rotations, str) else rotations.get(body)
+
+
+def _described(joint: Ball, wanted: str | None) -> Joint:
+    if wanted is None:
+        return joint
+    if wanted == "quaternion":
+        return SphericalJoint(sequence=joint.sequence)
+    return EulerJoint(sequence=joint.sequence if wanted == "sequence" else wanted)
+
+
+def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:
+    if source.body_names != target.body_names:
+        raise ValueError(f"the systems have different bodies: {source.body_names} and {target.body_names}")
+    return zip(source.bodies, target.bodies, source.q_slices, source.u_slices, strict=True)
+
+
+def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: Any) -> np.ndarray:
+    """(..., target.nq) coordinates of the same pose: q (..., source.nq) of `source` as coordinates of `target`.
+
+    Euler angles come in their principal range, quaternions continuous in the angles (Q0 of either sign).
+    """
+    q = source.check_q(q)
+    parts = [_coordinates(a.joint, b.joint, q[..., iq]) for a, b, iq, _ in _pairs(source, target)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
+    if source == target or not isinstance(source, Ball):
+        return q
+    Q = q if isinstance(source, SphericalJoint) else quaternion_from_euler(q, source.sequence)
+    return Q if not isinstance(target, EulerJoint) else euler_from_quaternion(Q, target.sequence)
+
+
+def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: Any, u: Any) -> np.ndarray:
+    """(..., target.nu) velocities of the same motion, from u (..., source.nu) at q (..., source.nq).
+
+    Raises ValueError where the target's sequence is in gimbal lock.
+    """
+    q, u = source.check_q(q), source.check_u(u)
+    parts = [_velocities(a.joint, b.joint, q[..., iq], u[..., iu]) for a, b, iq, iu in _pairs(source, target)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    if source == target or not isinstance(source, Ball):
+        return u
+    omega = u
+    if isinstance(source, EulerJoint):
+        omega = row_times(u, transpose(euler_rate_matrix(q, source.sequence)))
+    if not isinstance(target, EulerJoint):
+        return omega
+    phi = _coordinates(source, target, q)
+    return row_times(omega, transpose(euler_rate_inverse(phi, target.sequence)))
