@@ -1,0 +1,39 @@
+"""What every force law can do."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from joints.errors import ModelError
+
+__all__ = ["ForceLaw"]
+
+
+class ForceLaw(ABC):
+    """Tension F [N] of a muscle from its path length, its lengthening speed and its activation.
+
+    A law is a frozen dataclass of its parameters; in a study they may be arrays or symbols. A parameter whose
+    default is None may be left open in a model file, and must be given before a force is asked for.
+    """
+
+    kind: ClassVar[str]  # its name in model files
+
+    @abstractmethod
+    def force(self, length: Any, speed: Any, activation: Any) -> Any:
+        """Tension F (...) [N], positive when it pulls, at length [m], speed dl/dt [m/s] and activation in [0, 1]."""
+
+    def open_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters that have no value yet."""
+        return tuple(f.name for f in fields(self) if getattr(self, f.name) is None)  # type: ignore[arg-type]
+
+    def check(self, element: str) -> None:
+        """ModelError if a parameter is not finite, or a length that divides is not positive."""
+        for f in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if value is None and f.default is None:
+                continue
+            if not isinstance(value, (int, float)) or not math.isfinite(value):
+                raise ModelError(f"{f.name} must be a finite number, not {value!r}", element=element)
+            if f.name.endswith("_length") and value <= 0:
+                raise ModelError(f"{f.name} must be positive, not {value!r}", element=element)

@@ -1,0 +1,25 @@
+"""Force law A, of the published mapping analysis."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muscle.laws.base import ForceLaw
+
+__all__ = ["LawA"]
+
+
+@dataclass(frozen=True)
+class LawA(ForceLaw):
+    """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0."""
+
+    kind: ClassVar[str] = "A"
+    optimal_length: float  # l0 [m]
+    max_isometric_force: float | None = None  # Fmax [N]
+
+    def force(self, length: Any, speed: Any, activation: Any) -> Any:
+        x = length / self.optimal_length
+        passive = x * x * x * np.exp(8 * x - 12.9)
+        active = np.exp(-((x - 1) ** 2) / 0.25) * activation
+        return (passive + active) * self.max_isometric_force

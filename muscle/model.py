@@ -1,0 +1,90 @@
+"""The model: an articulated system and its muscles."""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from joints.convert import convert_coordinates, convert_velocities, with_rotations
+from joints.errors import ModelError
+from joints.system import ArticulatedSystem, check_state
+from muscle.path import Muscle
+from muscle.toml_write import write_model
+
+__all__ = ["Model"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
+
+    start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
+    """
+
+    system: ArticulatedSystem
+    muscles: tuple[Muscle, ...] = ()
+    name: str = "model"
+    description: str = ""
+    start_q: tuple[float, ...] | None = None
+    start_u: tuple[float, ...] | None = None
+    file: Path | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "muscles", tuple(self.muscles))
+        seen: set[str] = set()
+        for muscle in self.muscles:
+            if muscle.name in seen:
+                raise ModelError(f"the name {muscle.name!r} is taken twice", element=f"muscle {muscle.name!r}")
+            seen.add(muscle.name)
+            muscle.check(self.system)
+        if self.start_q is not None:
+            self.system.check_q(self.start_q)
+        if self.start_u is not None:
+            self.system.check_u(self.start_u)
+
+    @cached_property
+    def muscle_names(self) -> tuple[str, ...]:
+        """Names of the muscles, in the order of every result."""
+        return tuple(muscle.name for muscle in self.muscles)
+
+    @cached_property
+    def content_key(self) -> str:
+        """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
+        content = (self.system.bodies, self.system.ground, self.system.gravity, self.muscles)
+        return hashlib.sha256(repr(content).encode()).hexdigest()
+
+    def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
+        """The same model with its ball joints described otherwise.
+
+        rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a
+        mapping from body names to these. Lengths, torques and motion stay the same; `joints.convert_coordinates`
+        takes states along. The start is converted too.
+        """
+        system = with_rotations(self.system, rotations)
+        start_q = self.system.neutral() if self.start_q is None else np.array(self.start_q)
+        changed: dict[str, Any] = {"system": system, "file": None}
+        if self.start_q is not None:
+            changed["start_q"] = tuple(map(float, convert_coordinates(self.system, system, start_q)))
+        if self.start_u is not None:
+            changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
+        return replace(self, **changed)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as a TOML file that `load_model` reads back equal; an existing file is replaced at once
+        or, if writing fails, left as it was."""
+        write_model(self, path)
+
+    def check_activation(self, activation: Any) -> Any:
+        """activation as a finite float64 array (..., m) within [0, 1], or ValueError naming the muscle."""
+        activation = check_state("activation", activation, len(self.muscles), self.muscle_names)
+        outside = (activation < 0) | (activation > 1)
+        if np.any(outside):
+            where = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise ValueError(
+                f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {activation[where]:.6g}; "
+                "it must lie in [0, 1]"
+            )
+        return activation
