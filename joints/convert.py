@@ -35,7 +35,9 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
     bodies = [
-        replace(body, joint=_described(body.joint, _wanted(rotations, body.name))) if isinstance(body.joint, Ball) else body
+        replace(body, joint=_described(body.joint, _wanted(rotations, body.name)))
+        if isinstance(body.joint, Ball)
+        else body
         for body in system.bodies
     ]
     return replace(system, bodies=tuple(bodies))
