@@ -27,22 +27,26 @@ __all__ = [
     "rotation_matrix",
 ]
 
+EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that counts as a rotation
 
 
 @formula(Q=QUATERNION)
-def rotation_matrix(Q: Any) -> Any:
-    """(..., 3, 3) rotation matrix R(Q), child to parent, as the polynomial of the published analysis.
+def rotation_matrix(Q: Any, extension: str = "polynomial") -> Any:
+    """(..., 3, 3) rotation matrix R(Q), child to parent; orthonormal for |Q| = 1.
 
-    R is orthonormal for |Q| = 1. Off the unit sphere it is the polynomial continued, neither normalized (see
-    `normalize`) nor homogeneous; J_Q depends on that choice, the torques do not.
+    `extension` says how R continues off the unit sphere, on which J_Q depends but no torque does: "polynomial" is
+    the one written below (the published one), "normalized" is R(Q/|Q|), "homogeneous" is |Q|^2 R(Q/|Q|).
     """
-    w, x, y, z = components(Q)
+    if extension not in EXTENSIONS:
+        raise ValueError(f"unknown extension {extension!r}; known: {', '.join(EXTENSIONS)}")
+    w, x, y, z = components(normalize(Q) if extension == "normalized" else Q)
+    one = w * w + x * x + y * y + z * z if extension == "homogeneous" else 1
     return matrix(
         [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+            [one - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), one - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), one - 2 * (x * x + y * y)],
         ]
     )
 
@@ -108,7 +112,7 @@ def quaternion_conjugate(Q: Any) -> Any:
 @formula(Q=QUATERNION)
 def normalize(Q: Any) -> Any:
     """(..., 4) Q / |Q|."""
-    if not is_symbolic(Q):  # a power of two, exactly: |Q|^2 neither overflows nor vanishes
+    if Q.dtype == np.float64:  # a power of two, exactly: |Q|^2 neither overflows nor vanishes
         Q = Q / np.exp2(np.floor(np.log2(np.abs(Q).max(axis=-1, keepdims=True))))
     return Q / _norm(Q)[..., None]
 

@@ -108,13 +108,20 @@ class ArticulatedSystem:
 
         return tuple(sorted(range(len(self.bodies)), key=lambda i: (level(self.bodies[i].name), i)))
 
-    def poses(self, q: Any) -> dict[str, tuple[Any, Any]]:
-        """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name."""
+    def poses(self, q: Any, motion: Any = None) -> dict[str, tuple[Any, Any]]:
+        """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name.
+
+        With `motion` (..., nu), the poses after the small motion u dt, exact to first order.
+        """
         pose: dict[str, tuple[Any, Any]] = {self.ground: (np.eye(3), np.zeros(3))}
         for i in self.topological_order:
             body = self.bodies[i]
             R_parent, p_parent = pose[body.parent]
-            R_joint, p_joint = body.joint.transform(q[..., self.q_slices[i]])
+            q_joint = q[..., self.q_slices[i]]
+            if motion is None:
+                R_joint, p_joint = body.joint.transform(q_joint)
+            else:
+                R_joint, p_joint = body.joint.moved(q_joint, motion[..., self.u_slices[i]])
             R_placed = R_parent @ rotation_matrix(body.orientation)
             p = p_parent + (R_parent @ np.array(body.position)) + R_placed @ p_joint
             pose[body.name] = (R_placed @ R_joint, p)

@@ -12,6 +12,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +27,11 @@ __all__ = [
     "formula",
     "is_symbolic",
     "symbols_casadi",
+    "symbols_sympy",
 ]
 
-_CASADI = (casadi.SX, casadi.MX)
+# True while a formula is differentiated by the complex step: only then may its arrays be complex.
+differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
 
 
 def _is_casadi(x: Any) -> bool:
@@ -271,6 +274,11 @@ class SymbolArray(np.ndarray):
             return float(self.item())
         raise TypeError("a symbol has no value: keep the formula in NumPy's functions (np.sin, not math.sin)")
 
+    @staticmethod
+    def from_casadi(x: Any) -> "SymbolArray":
+        """The elements of a casadi SX, MX or DM matrix (m, n); constants become floats."""
+        return _from_casadi(x, keep_column=True)
+
 
 def _plain(x: Any) -> np.ndarray:
     """x as a plain object array with Python floats and bare expressions."""
@@ -339,6 +347,8 @@ def as_array(x: Any) -> np.ndarray:
         raise ValueError(f"not an array: {error}") from None
     if array.dtype == object:
         return _checked_objects(array)
+    if array.dtype.kind == "c" and differentiating.get():
+        return array
     if array.dtype.kind not in "fiub":
         raise ValueError(f"an array of real numbers or symbols is needed, not of {array.dtype}")
     return array.astype(np.float64, copy=False)
@@ -351,13 +361,13 @@ def _checked_objects(array: np.ndarray) -> SymbolArray:
     return array.view(SymbolArray)
 
 
-def _from_casadi(x: Any) -> SymbolArray:
+def _from_casadi(x: Any, keep_column: bool = False) -> SymbolArray:
     rows, columns = x.shape
     array = np.empty((rows, columns), dtype=object)
     for i in range(rows):
         for j in range(columns):
             array[i, j] = float(x[i, j]) if isinstance(x, casadi.DM) else _folded(x[i, j])
-    return (array[:, 0] if columns == 1 else array).view(SymbolArray)
+    return (array[:, 0] if columns == 1 and not keep_column else array).view(SymbolArray)
 
 
 def _folded(x: Any) -> Any:
@@ -379,6 +389,13 @@ def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     for i, element in enumerate(casadi.vertsplit(column)):
         array[i] = element
     return array.reshape(shape).view(SymbolArray)
+
+
+def symbols_sympy(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
+    """Fresh real SymPy dummies `name0 ...` as a SymbolArray of the given shape (C order); SymPy must be imported."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    dummies = [_sympy().Dummy(f"{name}{i}", real=True) for i in range(math.prod(shape))]
+    return np.array(dummies, dtype=object).reshape(shape).view(SymbolArray)
 
 
 def as_casadi_vector(x: Any) -> Any:

@@ -56,9 +56,12 @@ class Muscle:
             self.law.check(element)
 
 
-def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any) -> Any:
-    """(..., m) path lengths [m] of the muscles at coordinates q (..., nq); the formula, on floats and symbols."""
-    poses = system.poses(q)
+def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, motion: Any = None) -> Any:
+    """(..., m) path lengths [m] at coordinates q (..., nq); the formula, on floats and symbols.
+
+    With `motion` (..., nu), the lengths after the small motion u dt, exact to first order.
+    """
+    poses = system.poses(q, motion)
     columns = [_length([_world(poses, point) for point in muscle.path]) for muscle in muscles]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
 

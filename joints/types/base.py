@@ -32,6 +32,13 @@ class Joint(ABC):
         The derivative with respect to `motion` at zero is the derivative along the velocities.
         """
 
+    def moved(self, q: Any, motion: Any) -> tuple[Any, Any]:
+        """`transform` after the small motion u dt = `motion` (..., nu), exact to first order.
+
+        Types that can say it shorter than through `displaced` do, since a velocity Jacobian is its derivative.
+        """
+        return self.transform(self.displaced(q, motion))
+
     @abstractmethod
     def neutral(self) -> np.ndarray:
         """(nq,) coordinates at which child frame and joint frame coincide, or the nearest regular ones."""

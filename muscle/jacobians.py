@@ -1,0 +1,75 @@
+"""Muscle Jacobians: four differentiations of the path length, each on its own.
+
+None is computed from another, so comparing them tests the maps between them. All are formulas on a model and
+coordinates q (..., nq), floats or symbols, and give (..., m, n).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from joints.types import SphericalJoint
+from kernels.arrays import as_array
+from kernels.derivatives import jacobian_at
+from muscle.model import Model
+from muscle.path import lengths
+
+__all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
+
+
+def velocity(model: Model, q: Any) -> Any:
+    """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose."""
+    system = model.system
+    return jacobian_at(lambda motion: lengths(system, model.muscles, q, motion), np.zeros(system.nu))
+
+
+def coordinates(model: Model, q: Any) -> Any:
+    """(..., m, nq) dl/dq for the model's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
+    return jacobian_at(lambda x: lengths(model.system, model.muscles, x), q)
+
+
+def constrained_size(model: Model) -> int:
+    """Number of columns of the constrained Jacobian: one less than nq for every quaternion."""
+    return model.system.nq - len(model.system.quaternion_slices())
+
+
+def constrained(model: Model, q: Any, eliminated: Any) -> Any:
+    """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each."""
+    kept, rebuild = _charts(model, q, eliminated)
+    return jacobian_at(lambda x: lengths(model.system, model.muscles, rebuild(x)), kept)
+
+
+def _charts(model: Model, q: Any, eliminated: Any) -> Any:
+    """The kept coordinates at q, and the function that completes them to coordinates near q."""
+    joints = [body.joint for body in model.system.bodies]
+    pieces = [q[..., s] for s in model.system.q_slices]
+    indices = iter(np.moveaxis(as_array(eliminated), -1, 0))
+    index = [next(indices) if isinstance(joint, SphericalJoint) else None for joint in joints]
+    kept = [x if k is None else _kept(x, k) for x, k in zip(pieces, index, strict=True)]
+    edges = np.cumsum([x.shape[-1] for x in kept])[:-1]
+
+    def rebuild(x: Any) -> Any:
+        parts = np.split(x, edges, axis=-1)
+        full = [p if k is None else _completed(p, Q, k) for p, Q, k in zip(parts, pieces, index, strict=True)]
+        return np.concatenate(full, axis=-1)
+
+    return np.concatenate(kept, axis=-1), rebuild
+
+
+def _kept(Q: Any, k: Any) -> Any:
+    """Q* (..., 3): the components of Q (..., 4) other than k, in order."""
+    return np.stack([np.where(k > i, Q[..., i], Q[..., i + 1]) for i in range(3)], axis=-1)
+
+
+def _completed(Q_star: Any, Q: Any, k: Any) -> Any:
+    """Q (..., 4) from Q* (..., 3) on the sphere through the given Q: Qk = s sqrt(Qk0^2 + |Q*0|^2 - |Q*|^2).
+
+    Measured from the given Q the root keeps its digits where Qk is small; 1 - |Q*|^2 would not.
+    """
+    start = sum(np.where(k == i, Q[..., i], 0.0) for i in range(4))
+    kept = _kept(Q, k)
+    square = start * start + np.sum(kept * kept, axis=-1) - np.sum(Q_star * Q_star, axis=-1)
+    root = np.where(start < 0, -np.sqrt(square), np.sqrt(square))
+    last = np.where(k == 3, root, Q_star[..., 2])
+    inner = [np.where(k == i, root, np.where(k > i, Q_star[..., i], Q_star[..., i - 1])) for i in (1, 2)]
+    return np.stack([np.where(k == 0, root, Q_star[..., 0]), *inner, last], axis=-1)
