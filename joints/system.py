@@ -117,14 +117,15 @@ class ArticulatedSystem:
         for i in self.topological_order:
             body = self.bodies[i]
             R_parent, p_parent = pose[body.parent]
+            R_frame = R_parent @ rotation_matrix(body.orientation)
+            p_frame = p_parent + R_parent @ np.array(body.position)
             q_joint = q[..., self.q_slices[i]]
             if motion is None:
                 R_joint, p_joint = body.joint.transform(q_joint)
+                R, p = R_frame @ R_joint, R_frame @ p_joint
             else:
-                R_joint, p_joint = body.joint.moved(q_joint, motion[..., self.u_slices[i]])
-            R_placed = R_parent @ rotation_matrix(body.orientation)
-            p = p_parent + (R_parent @ np.array(body.position)) + R_placed @ p_joint
-            pose[body.name] = (R_placed @ R_joint, p)
+                R, p = body.joint.moved(R_frame, q_joint, motion[..., self.u_slices[i]])
+            pose[body.name] = (R, p_frame + p)
         return pose
 
     def displaced(self, q: Any, motion: Any) -> Any:

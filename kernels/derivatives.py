@@ -41,7 +41,7 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
     return np.stack(columns, axis=-1)
 
 
-def _casadi(function: Callable[[Any], Any], point: Any) -> SymbolArray:
+def _casadi(function: Callable[[Any], Any], point: Any) -> np.ndarray:
     x = symbols_casadi("x", point.shape)
     y = function(x)
     column = as_casadi_vector(x)

@@ -32,12 +32,14 @@ class Joint(ABC):
         The derivative with respect to `motion` at zero is the derivative along the velocities.
         """
 
-    def moved(self, q: Any, motion: Any) -> tuple[Any, Any]:
-        """`transform` after the small motion u dt = `motion` (..., nu), exact to first order.
+    def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
+        """(R_frame R, R_frame p) of `transform` after the small motion u dt = `motion` (..., nu), to first order.
 
-        Types that can say it shorter than through `displaced` do, since a velocity Jacobian is its derivative.
+        Its derivative at zero motion is the derivative along the velocities. Types that can say it shorter than
+        through `displaced` do, and apply the motion last, which keeps that derivative short.
         """
-        return self.transform(self.displaced(q, motion))
+        R, p = self.transform(self.displaced(q, motion))
+        return R_frame @ R, R_frame @ p
 
     @abstractmethod
     def neutral(self) -> np.ndarray:

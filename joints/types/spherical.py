@@ -35,11 +35,11 @@ class SphericalJoint(Joint):
         x, y, z = components(motion)
         return quaternion_multiply(q, vector([1.0 + 0.0 * x, x / 2, y / 2, z / 2]))
 
-    def moved(self, q: Any, motion: Any) -> tuple[Any, Any]:
-        """R(Q) (I + [motion x]): the turn comes after R(Q), so its derivative does not pass through Q."""
+    def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
+        """R(Q) (I + [motion x]): the derivative does not pass through Q."""
         R, p = self.transform(q)
         x, y, z = components(motion)
-        return R @ matrix([[1.0, -z, y], [z, 1.0, -x], [-y, x, 1.0]]), p
+        return (R_frame @ R) @ matrix([[1.0, -z, y], [z, 1.0, -x], [-y, x, 1.0]]), R_frame @ p
 
     def neutral(self) -> np.ndarray:
         return np.array([1.0, 0.0, 0.0, 0.0])
