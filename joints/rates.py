@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from joints._layout import QUATERNION, components, matrix, transpose
-from kernels.arrays import formula, is_symbolic
+from kernels.arrays import as_array, formula, is_symbolic
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
 
@@ -54,7 +54,7 @@ def T(Q: Any, eliminated: Any = 0) -> Any:
     k = _index(Q, eliminated)
     check_chart(Q, k, "T")
     ratio = _kept(Q, k) / _component(Q, k)[..., None]
-    return _SELECT[k] - np.eye(4)[k][..., :, None] * ratio[..., None, :]
+    return _select(k) - _indicator(k)[..., :, None] * ratio[..., None, :]
 
 
 @formula(Q=QUATERNION)
@@ -73,7 +73,7 @@ def E_inverse(Q: Any, eliminated: Any = 0) -> Any:
     """(..., 3, 3) map Qdot* = E^-1 omega for |Q| = 1: the kept rows of G^T / 2. It divides by nothing and exists
     everywhere, also at Qk = 0 where E does not."""
     k = _index(Q, eliminated)
-    return transpose(G(Q) @ _SELECT[k]) / 2
+    return transpose(G(Q) @ _select(k)) / 2
 
 
 @formula(Q=QUATERNION)
@@ -108,15 +108,29 @@ def _index(Q: Any, eliminated: Any) -> Any:
         if is_symbolic(Q):
             raise ValueError("eliminated='largest' needs numbers: symbols have no largest component; give 0, 1, 2 or 3")
         return np.argmax(np.abs(Q), axis=-1)
-    k = np.asarray(eliminated)
-    if k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3)):
+    k = as_array(eliminated) if is_symbolic(eliminated) else np.asarray(eliminated)
+    if not is_symbolic(k) and (k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3))):
         raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
     return k
 
 
+def _indicator(k: Any) -> Any:
+    """(..., 4) one at place k, zero elsewhere; k may be a symbol."""
+    if not is_symbolic(k):
+        return np.eye(4)[k]
+    return np.stack([np.where(k == i, 1.0, 0.0) for i in range(4)], axis=-1)
+
+
+def _select(k: Any) -> Any:
+    """(..., 4, 3) matrix that takes Q* to its places in Q; k may be a symbol."""
+    if not is_symbolic(k):
+        return _SELECT[k]
+    return (_indicator(k) @ _SELECT.reshape(4, 12)).reshape((*k.shape, 4, 3))
+
+
 def _component(Q: Any, k: Any) -> Any:
-    return np.sum(Q * np.eye(4)[k], axis=-1)
+    return np.sum(Q * _indicator(k), axis=-1)
 
 
 def _kept(Q: Any, k: Any) -> Any:
-    return (Q[..., None, :] @ _SELECT[k])[..., 0, :]
+    return (Q[..., None, :] @ _select(k))[..., 0, :]

@@ -1,5 +1,6 @@
 """The articulated system: a tree of bodies joined by joints, its coordinates q and velocities u."""
 
+import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -60,6 +61,11 @@ class ArticulatedSystem:
     def body_names(self) -> tuple[str, ...]:
         """Names of the moving bodies, in order; the ground is not among them."""
         return tuple(body.name for body in self.bodies)
+
+    @cached_property
+    def content_key(self) -> str:
+        """SHA-256 of everything that the system computes with; equal systems share compiled kernels."""
+        return hashlib.sha256(repr((self.bodies, self.ground, self.gravity)).encode()).hexdigest()
 
     @cached_property
     def nq(self) -> int:

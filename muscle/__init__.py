@@ -1,1 +1,25 @@
-"""Placeholder docstring; see the room."""
+"""Muscles: paths, lengths and their Jacobians in every parameterization, force laws, model files."""
+
+from joints.errors import ModelError
+from muscle.evaluate import muscle_forces, muscle_torques, path_jacobian, path_lengths
+from muscle.laws import LAWS, ForceLaw, LawA, LawB
+from muscle.library import load_model, published_models
+from muscle.model import Model
+from muscle.path import Muscle, PathPoint
+
+__all__ = [
+    "LAWS",
+    "ForceLaw",
+    "LawA",
+    "LawB",
+    "Model",
+    "ModelError",
+    "Muscle",
+    "PathPoint",
+    "load_model",
+    "muscle_forces",
+    "muscle_torques",
+    "path_jacobian",
+    "path_lengths",
+    "published_models",
+]

@@ -53,8 +53,7 @@ class Model:
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        content = (self.system.bodies, self.system.ground, self.system.gravity, self.muscles)
-        return hashlib.sha256(repr(content).encode()).hexdigest()
+        return hashlib.sha256((self.system.content_key + repr(self.muscles)).encode()).hexdigest()
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.

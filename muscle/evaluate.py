@@ -1,0 +1,205 @@
+"""Path lengths, Jacobians, forces and torques of a model's muscles, on batches of poses through compiled kernels.
+
+All take (..., n) arrays with leading batch axes that broadcast, check them once at the door, and compile at first
+use; equal models share kernels. `backend="numpy"` evaluates the same formulas in NumPy (Jacobians by the complex
+step): slower, and the reference that the kernels are tested against.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import kernels
+from joints.compiled import kernel_for
+from joints.errors import ModelError
+from joints.system import UNIT_TOLERANCE, ArticulatedSystem
+from muscle import jacobians
+from muscle.model import Model
+from muscle.path import lengths
+
+__all__ = ["eliminated_components", "muscle_forces", "muscle_torques", "path_jacobian", "path_lengths"]
+
+KINDS = ("velocity", "coordinates", "quaternion", "constrained")
+BACKENDS = ("kernel", "numpy")
+
+
+def path_lengths(model: Model, q: Any, *, out: np.ndarray | None = None, backend: str = "kernel") -> np.ndarray:
+    """(..., m) path lengths l [m] of the muscles at coordinates q (..., nq).
+
+    `out` takes the result, a C-order float64 array. Raises ValueError for a wrong shape, numbers that are not finite
+    or a quaternion off the unit sphere by more than 1e-6.
+    """
+    formula = lambda q: lengths(model.system, model.muscles, q)  # noqa: E731
+    return _evaluate(model, "lengths", formula, {"q": _checked_q(model.system, q)}, out, backend)
+
+
+def path_jacobian(
+    model: Model,
+    q: Any,
+    wrt: str = "velocity",
+    *,
+    eliminated: Any = 0,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> np.ndarray:
+    """(..., m, n) derivative of the path lengths at coordinates q (..., nq).
+
+    wrt: "velocity"    J with dl/dt = J u, n = nu;
+         "coordinates" dl/dq for the model's own coordinates, n = nq: J_Q, J_phi;
+         "quaternion"  J_Q = dl/dQ, R(Q) the published polynomial, joint by joint, n = nq; joints without a
+                       quaternion keep dl/dq;
+         "constrained" J*_Q = dl/dQ* with one component of each quaternion eliminated, joint by joint. `eliminated`
+                       is 0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices.
+    Moment arms in the biomechanist's sense are -J_phi. Raises ValueError as `path_lengths` does, for an unknown
+    kind, and where an eliminated component is zero.
+    """
+    if wrt not in KINDS:
+        raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
+    q = _checked_q(model.system, q)
+    if wrt == "velocity":
+        return _evaluate(model, wrt, lambda q: jacobians.velocity(model, q), {"q": q}, out, backend)
+    if wrt != "constrained":
+        return _evaluate(model, "coordinates", lambda q: jacobians.coordinates(model, q), {"q": q}, out, backend)
+    index = eliminated_components(model.system, q, eliminated)
+    arrays = {"q": q, "eliminated": index.astype(np.float64)}
+    return _evaluate(model, wrt, lambda q, k: jacobians.constrained(model, q, k), arrays, out, backend)
+
+
+def muscle_forces(
+    model: Model, q: Any, u: Any, activation: Any, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> np.ndarray:
+    """(..., m) tensions F [N], positive when they pull, at q (..., nq), u (..., nu) and activation (..., m) in [0, 1].
+
+    Raises ModelError for muscles whose law or strength the model leaves open, ValueError as `path_lengths` does.
+    """
+    arrays = _checked_state(model, q, u, activation)
+    return _evaluate(model, "forces", lambda q, u, a: forces(model, q, u, a), arrays, out, backend)
+
+
+def muscle_torques(
+    model: Model, q: Any, u: Any, activation: Any, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> np.ndarray:
+    """(..., nu) generalized forces -J^T F of all muscles on the velocities u: for a ball joint the torque [N m] in
+    child-frame components. Arguments and errors as for `muscle_forces`."""
+    arrays = _checked_state(model, q, u, activation)
+    return _evaluate(model, "torques", lambda q, u, a: torques(model, q, u, a), arrays, out, backend)
+
+
+def forces(model: Model, q: Any, u: Any, activation: Any) -> Any:
+    """(..., m) tensions [N]: the formula, on floats and symbols."""
+    l = lengths(model.system, model.muscles, q)
+    speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
+    columns = [
+        muscle.law.force(l[..., i], speed[..., i], activation[..., i])  # type: ignore[union-attr]
+        for i, muscle in enumerate(model.muscles)
+    ]
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
+
+
+def torques(model: Model, q: Any, u: Any, activation: Any) -> Any:
+    """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
+    F = forces(model, q, u, activation)
+    return -(F[..., None, :] @ jacobians.velocity(model, q))[..., 0, :]
+
+
+# ---- at the door -------------------------------------------------------------------------------------------
+
+
+def eliminated_components(system: ArticulatedSystem, q: np.ndarray, eliminated: Any) -> np.ndarray:
+    """(..., balls) index of the eliminated component of each quaternion; ValueError if it is zero at a pose."""
+    Q = quaternions(system, q)
+    if isinstance(eliminated, str):
+        if eliminated != "largest":
+            raise ValueError(f"eliminated is 0, 1, 2, 3, 'largest' or an array of these, not {eliminated!r}")
+        return np.argmax(np.abs(Q), axis=-1)
+    index = np.asarray(eliminated)
+    if index.dtype.kind not in "iu" or np.any((index < 0) | (index > 3)):
+        raise ValueError(f"eliminated is 0, 1, 2, 3, 'largest' or an array of these, not {eliminated!r}")
+    index = np.broadcast_to(index, Q.shape[:-1])
+    vanishing = np.take_along_axis(Q, index[..., None], axis=-1)[..., 0] == 0
+    if np.any(vanishing):
+        where = [int(i) for i in np.argwhere(vanishing)[0]]
+        raise ValueError(
+            f"eliminated component Q{index[tuple(where)]} of ball joint {where[-1]} is zero at pose {where[:-1]}: "
+            "the constrained chart does not exist there; use eliminated='largest'"
+        )
+    return index
+
+
+def quaternions(system: ArticulatedSystem, q: np.ndarray) -> np.ndarray:
+    """(..., balls, 4) the quaternions in q (..., nq)."""
+    slices = system.quaternion_slices()
+    return np.stack([q[..., s] for s in slices], axis=-2) if slices else np.zeros((*q.shape[:-1], 0, 4))
+
+
+def _checked_state(model: Model, q: Any, u: Any, activation: Any) -> dict[str, np.ndarray]:
+    for muscle in model.muscles:
+        if muscle.law is None:
+            raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=model.file)
+        if muscle.law.open_parameters():
+            names = ", ".join(muscle.law.open_parameters())
+            raise ModelError(f"no {names} is given", element=f"muscle {muscle.name!r}", file=model.file)
+    return {
+        "q": _checked_q(model.system, q),
+        "u": model.system.check_u(u),
+        "activation": model.check_activation(activation),
+    }
+
+
+def _probe(system: ArticulatedSystem, q: Any) -> Any:
+    """(..., balls + 1): every |Q|^2, and a sum that is finite only if all other coordinates are."""
+    slices = system.quaternion_slices()
+    other = np.ones(system.nq, dtype=bool)
+    for s in slices:
+        other[s] = False
+    rest = np.sum(np.where(other, q, 0.0), axis=-1)
+    return np.stack([*(np.sum(q[..., s] * q[..., s], axis=-1) for s in slices), rest], axis=-1)
+
+
+CHUNK = 8192  # poses whose probe stays in the cache
+
+
+def _checked_q(system: ArticulatedSystem, q: Any) -> np.ndarray:
+    """As `ArticulatedSystem.check_q`, but reading a large batch only once, through a kernel."""
+    q = np.asarray(q, dtype=np.float64)
+    if q.size <= CHUNK or q.shape[-1] != system.nq:
+        return system.check_q(q)
+    rows = np.ascontiguousarray(q).reshape(-1, system.nq)
+    kernel = kernel_for(
+        ("probe", system.content_key), lambda: kernels.compile(lambda q: _probe(system, q), {"q": system.nq})
+    )
+    probe = np.empty((CHUNK, len(system.quaternion_slices()) + 1))
+    for start in range(0, len(rows), CHUNK):
+        part = rows[start : start + CHUNK]
+        values = probe[: len(part)]
+        kernel(part, out=values, threads=1)
+        low, high = values[:, :-1].min(initial=1.0), values[:, :-1].max(initial=1.0)
+        # |Q|^2 - 1 is twice |Q| - 1 to first order; the exact check decides, this one only finds where to look
+        if not (low >= 1 - UNIT_TOLERANCE and high <= 1 + UNIT_TOLERANCE and np.isfinite(values[:, -1].sum())):
+            system.check_q(part)
+    return rows.reshape(q.shape)
+
+
+def _evaluate(
+    model: Model,
+    quantity: str,
+    formula: Callable[..., Any],
+    arrays: dict[str, np.ndarray],
+    out: np.ndarray | None,
+    backend: str,
+) -> np.ndarray:
+    if backend not in BACKENDS:
+        raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
+    if backend == "numpy":
+        result = formula(*arrays.values())
+        if out is None:
+            return result
+        out[...] = result
+        return out
+    inputs = {name: array.shape[-1] for name, array in arrays.items()}
+    kernel = kernel_for(
+        (quantity, model.content_key),
+        lambda: kernels.compile(formula, inputs, [quantity], name=f"{model.name}_{quantity}"),
+    )
+    return kernel(*arrays.values(), out=out)
