@@ -1,1 +1,19 @@
-"""Placeholder docstring; see the room."""
+"""From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
+
+from kernels.arrays import Argument, SymbolArray, as_array, as_casadi_vector, formula, is_symbolic, symbols_casadi
+from kernels.batch import ConversionWarning
+from kernels.kernel import Kernel, calls, compile
+
+__all__ = [
+    "Argument",
+    "ConversionWarning",
+    "Kernel",
+    "SymbolArray",
+    "as_array",
+    "as_casadi_vector",
+    "calls",
+    "compile",
+    "formula",
+    "is_symbolic",
+    "symbols_casadi",
+]

@@ -1,0 +1,97 @@
+"""Machine code for a recipe: from the cache if it is there, else compiled and put there."""
+
+import functools
+import json
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import casadi
+
+from kernels.cache import Cache, digest
+from kernels.driver import ENTRY
+from kernels.ir import Module
+from kernels.machine import Loaded, compile_object, versions
+from kernels.settings import Target
+
+__all__ = ["Code", "Recipe", "Size", "assembly", "build"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a kernel needs and costs: slots of its frame, operations per state, and a rough price in nanoseconds."""
+
+    slots: int
+    operations: int
+    price: float
+
+
+class Recipe(Protocol):
+    """Something that can write itself into a module as ENTRY."""
+
+    def identity(self) -> str:
+        """Text that two recipes share only if they write the same module."""
+
+    def write(self, module: Module) -> Size:
+        """Define ENTRY in `module`."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A recipe in machine code."""
+
+    entry: Any
+    size: Size
+    source: str
+    seconds: float
+    key: str
+
+
+def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None) -> Code:
+    """Load the code of `recipe` from the cache folder, or compile and store it."""
+    start = time.perf_counter()
+    cache = Cache(folder)
+    key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
+    entry = cache.load(key)
+    if entry is None:
+        module = Module(lanes, target.fma)
+        size = recipe.write(module)
+        code = compile_object(module.text(), target)
+        cache.store(key, {"slots": size.slots, "operations": size.operations, "price": size.price}, code)
+        source = "compiled"
+    else:
+        header, code = entry
+        size, source = Size(**header), "cache"
+    function = Loaded(code, target).function(ENTRY, prototype)
+    return Code(function, size, source, time.perf_counter() - start, key)
+
+
+def assembly(recipe: Recipe, target: Target, lanes: int) -> str:
+    """The LLVM assembly that a recipe writes."""
+    module = Module(lanes, target.fma)
+    recipe.write(module)
+    return module.text()
+
+
+def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
+    """All that machine code depends on beside the recipe."""
+    return {
+        "cpu": target.cpu,
+        "features": target.features,
+        "triple": target.triple,
+        "fma": target.fma,
+        "lanes": lanes,
+        "system": platform.system(),
+        "casadi": casadi.CasadiMeta.version(),
+        "generator": _generator(),
+        **versions(),
+    }
+
+
+@functools.cache
+def _generator() -> str:
+    """Digest of this room's sources: any change to the code generator makes old entries foreign."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return digest(*(source.read_bytes() for source in sources))

@@ -1,0 +1,143 @@
+"""Compiled kernels on disk.
+
+One file per kernel: a magic line, the SHA-256 of the rest, the key (so that a renamed file is recognized as foreign),
+a JSON header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the
+kernel is then compiled again. Machine code is executed as it is read, so only this user may write into the folder.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["LIMIT_BYTES", "Cache", "digest"]
+
+LIMIT_BYTES = 256 * 2**20
+_MAGIC = b"myoquat kernel 1\n"
+_HEADER = struct.Struct("<Q")
+_SUFFIX = ".kernel"
+
+
+def digest(*parts: bytes | str) -> str:
+    """Hexadecimal SHA-256 of the parts, each with its length, so that no two lists of parts share a digest."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        total.update(_HEADER.pack(len(data)))
+        total.update(data)
+    return total.hexdigest()
+
+
+class Cache:
+    """Entries (header, code) under keys in one folder; beyond the limit the least recently used go first."""
+
+    def __init__(self, folder: Path | None, limit: int = LIMIT_BYTES) -> None:
+        self.folder = folder
+        self.limit = limit
+
+    def load(self, key: str) -> tuple[dict[str, Any], bytes] | None:
+        """The entry stored under `key`, or None if it is missing, damaged, foreign or not this user's alone."""
+        if self.folder is None or not _is_private(self.folder):
+            return None
+        path = self._path(key)
+        try:
+            entry = _unpack(path.read_bytes(), key)
+        except OSError:
+            return None
+        if entry is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # marks the use, for the order of removal
+        return entry
+
+    def store(self, key: str, header: dict[str, Any], code: bytes) -> bool:
+        """Write an entry, whole or not at all; False if the folder cannot be written or is not private."""
+        if self.folder is None:
+            return False
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_private(self.folder):
+                return False
+            _write(self._path(key), _pack(key, header, code))
+            self._shrink()
+        except OSError:
+            return False
+        return True
+
+    def size(self) -> int:
+        """Bytes of all entries."""
+        return sum(size for _, size, _ in self._entries())
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / (key + _SUFFIX)
+
+    def _entries(self) -> list[tuple[float, int, Path]]:
+        """(last use, bytes, path) of every entry, the oldest first."""
+        found = []
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                for item in os.scandir(self.folder):
+                    with contextlib.suppress(OSError):
+                        if item.name.endswith((_SUFFIX, ".tmp")):
+                            status = item.stat()
+                            found.append((status.st_mtime, status.st_size, Path(item.path)))
+        return sorted(found)
+
+    def _shrink(self) -> None:
+        entries = self._entries()
+        excess = sum(size for _, size, _ in entries) - self.limit
+        for _, size, path in entries:
+            if excess <= 0:
+                break
+            with contextlib.suppress(OSError):
+                path.unlink()
+            excess -= size
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        status = folder.stat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not hasattr(os, "getuid"):
+        return True  # Windows: the user's local folder is private by its access list
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write beside the final name and rename: a reader sees the whole file or none."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _pack(key: str, header: dict[str, Any], code: bytes) -> bytes:
+    text = json.dumps(header, sort_keys=True).encode()
+    body = key.encode() + b"\n" + _HEADER.pack(len(text)) + text + code
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _unpack(data: bytes, key: str) -> tuple[dict[str, Any], bytes] | None:
+    start = len(_MAGIC) + hashlib.sha256().digest_size
+    body = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : start]:
+        return None
+    prefix = key.encode() + b"\n"
+    if not body.startswith(prefix):
+        return None
+    offset = len(prefix) + _HEADER.size
+    (length,) = _HEADER.unpack(body[len(prefix) : offset])
+    return json.loads(body[offset : offset + length]), body[offset + length :]

@@ -1,0 +1,250 @@
+"""From a tape to LLVM functions that work on a frame.
+
+A frame is one block of memory of slots, W doubles each, that holds everything a kernel touches for W states: inputs,
+outputs, values between parts of a long function. A straight function takes the frame, reads the slots of its inputs
+and writes those of its outputs. Long ones are split, because instruction selection and register allocation of one huge
+block take more than linear time: into blocks, then into functions, that hand values on through slots.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kernels import elementary
+from kernels.ir import Builder, Module, Value
+from kernels.tape import Node, Tape, arguments
+
+__all__ = ["Frame", "emit_straight", "emit_values"]
+
+_WHOLE = 10_000  # operations up to which a function stays one block
+_BLOCK = 500  # operations per block above
+_BLOCKS = 30_000  # operations above which blocks become functions
+_FUNCTION = 1_000  # operations per function then
+
+_COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
+_TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
+
+
+class Frame:
+    """Hands out slots of the frame; `slots` is its size so far."""
+
+    def __init__(self) -> None:
+        self.slots = 0
+
+    def take(self, count: int) -> int:
+        """First of `count` fresh slots in a row."""
+        first = self.slots
+        self.slots += count
+        return first
+
+
+class _Emitter:
+    """Writes nodes into a builder; `leaf` gives an input's value when it is first needed in this block."""
+
+    def __init__(self, b: Builder, nodes: list[Node], leaf: Callable[[int], str], paired: frozenset[int]) -> None:
+        self.b = b
+        self.nodes = nodes
+        self.leaf = leaf
+        self.paired = paired  # angles whose sine and cosine are both wanted here
+        self.values: dict[int, str] = {}
+        self.pairs: dict[int, tuple[str, str]] = {}
+
+    def raw(self, index: int) -> str:
+        """The register of a node: float lanes, or truth lanes for a comparison."""
+        if index not in self.values:
+            node = self.nodes[index]
+            constant = node.operation == "const"
+            self.values[index] = self.b.constant(node.number) if constant else self.leaf(index)
+        return self.values[index]
+
+    def number(self, index: int) -> str:
+        value = self.raw(index)
+        return self.b.number(value) if self.nodes[index].operation in _TRUTH else value
+
+    def truth(self, index: int) -> str:
+        value = self.raw(index)
+        return value if self.nodes[index].operation in _TRUTH else self.b.truth(value)
+
+    def compute(self, index: int) -> None:
+        """Write one operation."""
+        node = self.nodes[index]
+        name = node.operation
+        if name in ("sin", "cos") and node.a in self.paired:
+            self.values[index] = self._of_pair(node)
+        elif name in elementary.ARITY:
+            operands = [self.number(i) for i in arguments(node)]
+            self.values[index] = elementary.call(self.b, name, *operands)
+        elif name in _COMPARE:
+            self.values[index] = self.b.compare(_COMPARE[name], self.number(node.a), self.number(node.b))
+        elif name in ("and", "or"):
+            self.values[index] = self.b.logic(name, self.truth(node.a), self.truth(node.b))
+        elif name == "not":
+            self.values[index] = self.b.negate(self.truth(node.a))
+        elif name == "if":
+            self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), 0.0)
+        elif name == "select":
+            self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), self.number(node.c))
+        else:
+            self.values[index] = _ARITHMETIC[name](self.b, *(self.number(i) for i in arguments(node)))
+
+    def _of_pair(self, node: Node) -> str:
+        if node.a not in self.pairs:
+            self.pairs[node.a] = elementary.call_sincos(self.b, self.number(node.a))
+        return self.pairs[node.a][0 if node.operation == "sin" else 1]
+
+
+def _sign(b: Builder, x: str) -> str:
+    negative = b.select(b.compare("olt", x, 0.0), -1.0, x)
+    return b.select(b.compare("ogt", x, 0.0), 1.0, negative)
+
+
+def _extreme(predicate: str) -> Callable[[Builder, str, str], str]:
+    """The larger or smaller of two; NaN if one is NaN, as np.maximum and np.minimum."""
+
+    def write(b: Builder, x: str, y: str) -> str:
+        chosen = b.select(b.compare(predicate, x, y), x, y)
+        return b.select(b.compare("uno", x, x), x, chosen)
+
+    return write
+
+
+_ARITHMETIC: dict[str, Callable[..., str]] = {
+    "add": Builder.add,
+    "sub": Builder.sub,
+    "mul": Builder.mul,
+    "div": Builder.div,
+    "neg": Builder.neg,
+    "inv": lambda b, x: b.div(1.0, x),
+    "sq": lambda b, x: b.mul(x, x),
+    "twice": lambda b, x: b.add(x, x),
+    "fma": Builder.fma,
+    "fms": lambda b, x, y, z: b.fma(x, y, b.neg(z)),
+    "fnma": lambda b, x, y, z: b.fma(b.neg(x), y, z),
+    "sqrt": Builder.sqrt,
+    "abs": Builder.abs,
+    "floor": lambda b, x: b.intrinsic("floor", x),
+    "ceil": lambda b, x: b.intrinsic("ceil", x),
+    "copysign": Builder.copysign,
+    "sign": _sign,
+    "min": _extreme("olt"),
+    "max": _extreme("ogt"),
+}
+
+
+def _paired(nodes: list[Node], part: Sequence[int]) -> frozenset[int]:
+    sines = {nodes[i].a for i in part if nodes[i].operation == "sin"}
+    return frozenset(sines & {nodes[i].a for i in part if nodes[i].operation == "cos"})
+
+
+def emit_values(b: Builder, tape: Tape, leaf: Callable[[int], str]) -> list[str]:
+    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i."""
+    nodes = tape.nodes
+    part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
+    emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
+    for index in part:
+        emitter.compute(index)
+    return [emitter.number(index) for index in tape.outputs]
+
+
+def emit_straight(
+    module: Module, name: str, tape: Tape, frame: Frame, inputs: Sequence[int], outputs: Sequence[int]
+) -> None:
+    """Define `void name(ptr frame)`: slot inputs[i] holds flat input i, slot outputs[j] receives flat output j.
+
+    Input and output slots must not overlap. Values that pass between parts of a split function get slots of `frame`.
+    """
+    work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
+    size = len(work) or 1
+    if len(work) > _WHOLE:
+        size = _FUNCTION if len(work) > _BLOCKS else _BLOCK
+    parts = [work[i : i + size] for i in range(0, len(work), size)] or [[]]
+    split = _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame))
+    if len(work) > _BLOCKS:
+        split.as_functions(name, parts)
+    else:
+        split.as_blocks(name, parts)
+
+
+def _spill_slots(tape: Tape, parts: list[list[int]], frame: Frame) -> dict[int, int]:
+    """Slot of every value that a later part needs; a slot is used again once its value has been read last."""
+    part_of = {index: number for number, part in enumerate(parts) for index in part}
+    last: dict[int, int] = {}
+    for index, number in part_of.items():
+        for argument in arguments(tape.nodes[index]):
+            if argument in part_of:
+                last[argument] = max(last.get(argument, 0), number)
+    slots: dict[int, int] = {}
+    free: list[int] = []
+    expiring: dict[int, list[int]] = {}
+    for number, part in enumerate(parts):
+        free += expiring.pop(number, [])
+        for index in part:
+            if last.get(index, number) > number:
+                slots[index] = free.pop() if free else frame.take(1)
+                expiring.setdefault(last[index] + 1, []).append(slots[index])
+    return slots
+
+
+class _Split:
+    """The parts of one straight function."""
+
+    def __init__(
+        self,
+        module: Module,
+        tape: Tape,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        spills: dict[int, int],
+    ) -> None:
+        self.module = module
+        self.tape = tape
+        self.inputs = inputs
+        self.spills = spills
+        self.targets: dict[int, list[int]] = {}  # node -> output slots
+        for slot, index in zip(outputs, tape.outputs, strict=True):
+            self.targets.setdefault(index, []).append(slot)
+
+    def as_blocks(self, name: str, parts: list[list[int]]) -> None:
+        b = self.module.builder()
+        for number, part in enumerate(parts):
+            if number:
+                label = b.label("part")
+                b.jump(label)
+                b.begin(label)
+            self._write(b, part, leaves=number == 0)
+        b.line("ret void")
+        self.module.define(name, "void", "ptr %frame", b)
+
+    def as_functions(self, name: str, parts: list[list[int]]) -> None:
+        whole = self.module.builder()
+        for number, part in enumerate(parts):
+            b = self.module.builder()
+            self._write(b, part, leaves=number == 0)
+            b.line("ret void")
+            self.module.define(f"{name}_{number}", "void", "ptr %frame", b)
+            whole.line(f"call void @{name}_{number}(ptr %frame)")
+        whole.line("ret void")
+        self.module.define(name, "void", "ptr %frame", whole)
+
+    def _write(self, b: Builder, part: list[int], leaves: bool) -> None:
+        """One part; `leaves`: also the outputs that are inputs or constants."""
+        nodes = self.tape.nodes
+        emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
+        for index in part:
+            emitter.compute(index)
+            if index in self.spills:
+                self._store(b, emitter.number(index), self.spills[index])
+            for slot in self.targets.get(index, ()):
+                self._store(b, emitter.number(index), slot)
+        if leaves:
+            for index, slots in self.targets.items():
+                if nodes[index].operation in ("const", "input"):
+                    for slot in slots:
+                        self._store(b, emitter.number(index), slot)
+
+    def _read(self, b: Builder, index: int) -> str:
+        node = self.tape.nodes[index]
+        slot = self.inputs[int(node.number)] if node.operation == "input" else self.spills[index]
+        value = b.load(b.slot("%frame", slot))
+        return b.truth(value) if node.operation in _TRUTH else value
+
+    def _store(self, b: Builder, value: Value, slot: int) -> None:
+        b.store(value, b.slot("%frame", slot))

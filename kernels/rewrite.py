@@ -1,0 +1,149 @@
+"""Rewriting of tapes: shared reciprocals, selections and fused multiply-adds that CasADi does not express.
+
+Every rule keeps a result within rounding of the original; none changes which lanes are finite, except that a fused
+a b - c d of two nearly equal products keeps their rounding error instead of cancelling to zero.
+"""
+
+from collections import Counter
+
+from kernels.tape import Node, Tape, arguments
+
+__all__ = ["rewritten"]
+
+
+def rewritten(tape: Tape, fused: bool) -> Tape:
+    """The tape as it should be compiled; `fused` says whether multiply-adds are joined."""
+    tape = _shared_reciprocals(tape)
+    tape = _selections(tape)
+    if fused:
+        tape = _fused(tape)
+    return _live(tape)
+
+
+class _Copy:
+    """A tape under construction, and where the old nodes went."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.old = tape
+        self.nodes: list[Node] = []
+        self.moved = [-1] * len(tape.nodes)
+
+    def append(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def keep(self, index: int) -> None:
+        """Take a node over as it is."""
+        node = self.old.nodes[index]
+        self.moved[index] = self.append(self.renumbered(node))
+
+    def renumbered(self, node: Node) -> Node:
+        moved = self.moved
+        return Node(
+            node.operation,
+            moved[node.a] if node.a >= 0 else -1,
+            moved[node.b] if node.b >= 0 else -1,
+            moved[node.c] if node.c >= 0 else -1,
+            node.number,
+        )
+
+    def finish(self) -> Tape:
+        return Tape(self.nodes, [self.moved[i] for i in self.old.outputs], self.old.inputs)
+
+
+def _shared_reciprocals(tape: Tape) -> Tape:
+    """a/d, b/d, ... with one divisor become one 1/d and products: CasADi turns every x (1/d) into x/d."""
+    divisors: Counter[int] = Counter()
+    for node in tape.nodes:
+        if node.operation == "div":
+            divisors[node.b] += 1
+        elif node.operation == "inv":
+            divisors[node.a] += 1
+    copy = _Copy(tape)
+    inverses: dict[int, int] = {}
+
+    def inverse(divisor: int) -> int:
+        if divisor not in inverses:
+            inverses[divisor] = copy.append(Node("inv", copy.moved[divisor]))
+        return inverses[divisor]
+
+    for index, node in enumerate(tape.nodes):
+        if node.operation == "inv" and divisors[node.a] > 1:
+            copy.moved[index] = inverse(node.a)
+        elif node.operation == "div" and divisors[node.b] > 1:
+            factor = inverse(node.b)
+            numerator = tape.nodes[node.a]
+            one = numerator.operation == "const" and numerator.number == 1.0
+            copy.moved[index] = factor if one else copy.append(Node("mul", copy.moved[node.a], factor))
+        else:
+            copy.keep(index)
+    return copy.finish()
+
+
+def _selections(tape: Tape) -> Tape:
+    """(c ? a : 0) + (not c ? b : 0) becomes c ? a : b."""
+    nodes = tape.nodes
+    copy = _Copy(tape)
+    for index, node in enumerate(nodes):
+        found = _selection(nodes, node) if node.operation == "add" else None
+        if found is None:
+            copy.keep(index)
+        else:
+            copy.moved[index] = copy.append(Node("select", *(copy.moved[i] for i in found)))
+    return copy.finish()
+
+
+def _selection(nodes: list[Node], node: Node) -> tuple[int, int, int] | None:
+    """(condition, if true, if false) of an addition that is a selection."""
+    first, second = nodes[node.a], nodes[node.b]
+    if first.operation != "if" or second.operation != "if":
+        return None
+    if nodes[second.a].operation == "not" and nodes[second.a].a == first.a:
+        return first.a, first.b, second.b
+    if nodes[first.a].operation == "not" and nodes[first.a].a == second.a:
+        return second.a, second.b, first.b
+    return None
+
+
+def _fused(tape: Tape) -> Tape:
+    """a b + c, a b - c and c - a b, for products used once, as 'fma', 'fms' and 'fnma'."""
+    uses: Counter[int] = Counter(tape.outputs)
+    for node in tape.nodes:
+        uses.update(arguments(node))
+    copy = _Copy(tape)
+    for index, node in enumerate(tape.nodes):
+        found = _multiply_add(tape.nodes, node, uses) if node.operation in ("add", "sub") else None
+        if found is None:
+            copy.keep(index)
+        else:
+            operation, *operands = found
+            copy.moved[index] = copy.append(Node(operation, *(copy.moved[i] for i in operands)))
+    return copy.finish()
+
+
+def _multiply_add(nodes: list[Node], node: Node, uses: Counter[int]) -> tuple[str, int, int, int] | None:
+    subtract = node.operation == "sub"
+    for product, other, name in (
+        (node.a, node.b, "fms" if subtract else "fma"),
+        (node.b, node.a, "fnma" if subtract else "fma"),
+    ):
+        factor = nodes[product]
+        if uses[product] == 1 and factor.operation in ("mul", "sq"):
+            return name, factor.a, factor.a if factor.operation == "sq" else factor.b, other
+    return None
+
+
+def _live(tape: Tape) -> Tape:
+    """Only the nodes that an output needs."""
+    live = [False] * len(tape.nodes)
+    for index in tape.outputs:
+        live[index] = True
+    for index in range(len(tape.nodes) - 1, -1, -1):
+        if live[index]:
+            for argument in arguments(tape.nodes[index]):
+                live[argument] = True
+    copy = _Copy(tape)
+    for index, is_live in enumerate(live):
+        if is_live:
+            copy.keep(index)
+    return copy.finish()

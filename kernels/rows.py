@@ -1,0 +1,156 @@
+"""Between the caller's arrays, one row per state, and the frame, one slot of W lanes per component.
+
+Blocks of C x W numbers (C the largest power of two that fits) go through registers: load rows, transpose by shuffles,
+store slots. Where C does not divide the row's length the last block overlaps the one before it and writes the same
+values again. In the last block of states, lanes beyond the end read and write the last state's row: they hold the same
+state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
+"""
+
+from kernels.ir import Module
+
+__all__ = ["read_rows", "write_rows"]
+
+_UNROLLED = 4  # column blocks beyond which they are walked in a loop
+
+
+def read_rows(module: Module, length: int) -> str:
+    """Name of `void (ptr rows, i64 stride, i64 first, i64 last, ptr slots)`: W rows from `first` into `length` slots.
+
+    Row k begins at rows + k stride (bytes); rows beyond `last` are taken as `last`.
+    """
+    name = f"read_rows_{length}"
+    return module.once(name, lambda: _Transfer(module, length).define(name, reading=True))
+
+
+def write_rows(module: Module, length: int) -> str:
+    """Name of the way back, with the same arguments."""
+    name = f"write_rows_{length}"
+    return module.once(name, lambda: _Transfer(module, length).define(name, reading=False))
+
+
+class _Transfer:
+    """Writes one of the two functions."""
+
+    def __init__(self, module: Module, length: int) -> None:
+        self.module = module
+        self.length = length
+        self.width = 1
+        while 2 * self.width <= min(length, module.lanes):
+            self.width *= 2
+        self.b = module.builder()
+
+    def define(self, name: str, reading: bool) -> None:
+        b = self.b
+        if self.length == 1 and b.lanes > 1:
+            self._contiguous(reading)
+        rows = self._row_addresses()
+        move = self._read if reading else self._write
+        blocks = self.length // self.width
+        if blocks <= _UNROLLED:
+            for k in range(blocks):
+                move(rows, str(k * self.width))
+        else:
+            with b.loop(0, blocks * self.width, self.width) as column:
+                move(rows, column)
+        if blocks * self.width < self.length:
+            move(rows, str(self.length - self.width))
+        b.line("ret void")
+        parameters = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots"
+        self.module.define(name, "void", parameters, b)
+
+    def _row_addresses(self) -> list[str]:
+        b = self.b
+        addresses = []
+        for lane in range(b.lanes):
+            row = b.let(f"add i64 %first, {lane}")
+            inside = b.let(f"icmp slt i64 {row}, %last")
+            row = b.let(f"select i1 {inside}, i64 {row}, i64 %last")
+            addresses.append(b.offset("%rows", b.let(f"mul i64 {row}, %stride")))
+        return addresses
+
+    def _contiguous(self, reading: bool) -> None:
+        """One number per state, states side by side in memory, no lane beyond the end: one vector."""
+        b = self.b
+        packed = b.let("icmp eq i64 %stride, 8")
+        end = b.let(f"add i64 %first, {b.lanes - 1}")
+        inside = b.let(f"icmp sle i64 {end}, %last")
+        quick, slow = b.label("packed"), b.label("apart")
+        b.fork(b.let(f"and i1 {packed}, {inside}"), quick, slow)
+        b.begin(quick)
+        address = b.offset("%rows", b.let("mul i64 %first, 8"))
+        source, target = (address, "%slots") if reading else ("%slots", address)
+        b.store(b.load(source), target)
+        b.line("ret void")
+        b.begin(slow)
+
+    def _slot(self, column: str, k: int) -> str:
+        """Address of slot column + k."""
+        first = self.b.offset("%slots", self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
+        return self.b.slot(first, k)
+
+    def _read(self, rows: list[str], column: str) -> None:
+        b, width = self.b, self.width
+        start = b.let(f"mul i64 {column}, 8")
+        kind = _vector(width)
+        loaded = [b.load(b.offset(row, start), kind) for row in rows]
+        groups = [self._joined(loaded[k::width]) for k in range(width)]
+        for k, value in enumerate(self._transposed(groups)):
+            b.store(value, self._slot(column, k))
+
+    def _write(self, rows: list[str], column: str) -> None:
+        b, width = self.b, self.width
+        start = b.let(f"mul i64 {column}, 8")
+        kind = _vector(width)
+        groups = self._transposed([b.load(self._slot(column, k)) for k in range(width)])
+        for k, group in enumerate(groups):
+            for position, lane in enumerate(range(k, b.lanes, width)):
+                piece = self._shuffle(group, group, b.lanes, range(position * width, (position + 1) * width))
+                b.store(piece, b.offset(rows[lane], start), kind)
+
+    def _joined(self, pieces: list[str]) -> str:
+        """Short vectors one after the other in one of W lanes."""
+        size = self.width
+        while len(pieces) > 1:
+            pieces = [
+                self._shuffle(a, b, size, range(2 * size)) for a, b in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            size *= 2
+        return pieces[0]
+
+    def _transposed(self, v: list[str]) -> list[str]:
+        """In every segment of C lanes, the C x C block that C registers hold, transposed."""
+        lanes, width = self.b.lanes, self.width
+        distance = width // 2
+        while distance:
+            # Element k of a pair (a, b): the half of a segment below `distance` comes from a, the other from b.
+            upper = [bool(k & distance) for k in range(lanes)]
+            low = [lanes + k - distance if up else k for k, up in enumerate(upper)]
+            high = [lanes + k if up else k + distance for k, up in enumerate(upper)]
+            v = self._exchanged(v, distance, low, high)
+            distance //= 2
+        return v
+
+    def _exchanged(self, v: list[str], distance: int, low: list[int], high: list[int]) -> list[str]:
+        result = list(v)
+        for k in range(len(v)):
+            if not k & distance:
+                result[k] = self._shuffle(v[k], v[k + distance], self.b.lanes, low)
+                result[k + distance] = self._shuffle(v[k], v[k + distance], self.b.lanes, high)
+        return result
+
+    def _shuffle(self, a: str, b: str, size: int, order: "range | list[int]") -> str:
+        """Elements of a (0 ... size-1) and b (size ...) in the given order."""
+        if size == 1 and len(order) == 1:
+            return a
+        kind = _vector(size)
+        if size == 1:  # scalars become a vector
+            first = self.b.let(f"insertelement <2 x double> poison, double {a}, i64 0")
+            return self.b.let(f"insertelement <2 x double> {first}, double {b}, i64 1")
+        if len(order) == 1:
+            return self.b.let(f"extractelement {kind} {a}, i64 {order[0]}")
+        mask = ", ".join(f"i32 {k}" for k in order)
+        return self.b.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{mask}>")
+
+
+def _vector(size: int) -> str:
+    return "double" if size == 1 else f"<{size} x double>"

@@ -1,0 +1,47 @@
+"""Runs compiled code over a range of states, on one thread or several."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+__all__ = ["FramePool", "split_and_run"]
+
+_SHARE = 500_000.0  # nanoseconds of work below which a part is not worth handing to another thread
+_PARTS = 4  # parts per thread, so that a thread that was held up does not hold up the rest
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
+
+
+class FramePool:
+    """Frames of one kernel, each used by one thread at a time."""
+
+    def __init__(self, slots: int, lanes: int) -> None:
+        self._doubles = slots * lanes + 8
+        self._idle: list[np.ndarray] = []
+
+    def run(self, entry: Callable[..., None], table: np.ndarray, begin: int, end: int) -> None:
+        """Call `entry(table, begin, end, frame)` with a frame of its own, aligned to 64 bytes."""
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = np.zeros(self._doubles)
+        address = frame.__array_interface__["data"][0]
+        entry(table.__array_interface__["data"][0], begin, end, (address + 63) & ~63)
+        self._idle.append(frame)
+
+
+def split_and_run(task: Callable[[int, int], None], states: int, lanes: int, threads: int, nanoseconds: float) -> None:
+    """`task(begin, end)` over 0 ... states, in parallel parts of whole blocks of lanes if there is enough work."""
+    parts = min(int(nanoseconds / _SHARE), _PARTS * threads)
+    if threads == 1 or parts < 2:
+        task(0, states)
+        return
+    blocks = -(-states // lanes)
+    edges = [min(blocks * k // parts * lanes, states) for k in range(parts + 1)]
+    if threads not in _pools:
+        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="kernels")
+    list(_pools[threads].map(task, edges[:-1], edges[1:]))

@@ -1,0 +1,176 @@
+"""Run a formula once on symbols: from a NumPy function to a `casadi.Function` and the shapes of its arrays."""
+
+import functools
+import linecache
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import casadi
+import numpy as np
+
+from kernels.arrays import as_array, as_casadi_vector, symbols_casadi
+
+__all__ = ["Formula", "Shape", "Signature", "as_list", "shape_of", "trace"]
+
+Shape = tuple[int, ...]
+Formula = Callable[..., Any]
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Name of a kernel and the names and shapes (per state) of its inputs and outputs, in order."""
+
+    name: str
+    inputs: dict[str, Shape]
+    outputs: dict[str, Shape]
+
+    def input_sizes(self) -> list[int]:
+        """Numbers per state of each input."""
+        return [math.prod(shape) for shape in self.inputs.values()]
+
+    def output_sizes(self) -> list[int]:
+        """Numbers per state of each output."""
+        return [math.prod(shape) for shape in self.outputs.values()]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}({', '.join(map(_shown, self.inputs.items()))}) -> "
+            f"({', '.join(map(_shown, self.outputs.items()))})"
+        )
+
+
+def _shown(item: tuple[str, Shape]) -> str:
+    name, shape = item
+    return f"{name} {shape}"
+
+
+def shape_of(owner: str, name: str, shape: Any) -> Shape:
+    """`shape` as a tuple: n means (n,). ValueError for anything but whole numbers from 0 up."""
+    try:
+        axes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        result = tuple(int(n) for n in axes)
+        valid = all(n >= 0 for n in result) and result == axes
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise ValueError(f"kernel '{owner}': shape of '{name}' is {shape!r}; a number or a tuple is needed")
+    return result
+
+
+def trace(
+    function: Formula | Sequence[Formula],
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str] | Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> tuple[Any, Signature]:
+    """(casadi.Function, Signature) of a formula or of several with the same inputs.
+
+    Raises TypeError if a formula branches on a value or uses what has no meaning on symbols, with the formula's line,
+    and ValueError for shapes or names that disagree with `outputs`.
+    """
+    formulas = as_list(function)
+    name = name or _name_of(formulas[0])
+    shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
+    symbols = {key: symbols_casadi(_identifier(key), shape) for key, shape in shapes.items()}
+    results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
+    signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
+    columns = [casadi.densify(casadi.SX(as_casadi_vector(value))) for value in results.values()]
+    traced = casadi.Function(
+        _identifier(name),
+        [casadi.vertcat(casadi.SX(0, 1), *x.flat) for x in map(np.asarray, symbols.values())],
+        columns,
+        *_port_names(signature),
+        {"cse": True},
+    )
+    return traced, signature
+
+
+def as_list(function: Formula | Sequence[Formula]) -> list[Formula]:
+    """One formula or several, as a list."""
+    return [function] if callable(function) else list(function)
+
+
+def _port_names(signature: Signature) -> tuple[list[str], list[str]]:
+    """Names of a casadi.Function's arguments: ours, where CasADi allows them."""
+    inputs = [_identifier(key) for key in signature.inputs]
+    outputs = [_identifier(key) for key in signature.outputs]
+    if len(set(inputs + outputs)) < len(inputs) + len(outputs):
+        return [f"i{k}" for k in range(len(inputs))], [f"o{k}" for k in range(len(outputs))]
+    return inputs, outputs
+
+
+def _identifier(text: str) -> str:
+    """`text` as a name that CasADi accepts: a letter first, single underscores, none of its own words."""
+    cleaned = re.sub(r"_+", "_", re.sub(r"\W", "_", text, flags=re.ASCII)).strip("_")
+    return cleaned if re.match(r"[A-Za-z]", cleaned) and cleaned not in ("null", "jac", "hess") else "x" + cleaned
+
+
+def _name_of(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", "kernel")
+    return name if name.isidentifier() else "kernel"
+
+
+def _run(name: str, formula: Formula, symbols: Mapping[str, Any]) -> Any:
+    try:
+        return formula(*symbols.values())
+    except (TypeError, ValueError, NotImplementedError) as error:
+        place = _place(error.__traceback__)
+        raise type(error)(f"kernel '{name}'{place}: {error}") from error
+
+
+def _place(trail: TracebackType | None) -> str:
+    """', file:line: source' of the innermost line that is neither of this room nor of a library."""
+    found = ""
+    while trail is not None:
+        code = trail.tb_frame.f_code
+        path = Path(code.co_filename)
+        if path.parent != _HERE and "site-packages" not in path.parts:
+            source = linecache.getline(code.co_filename, trail.tb_lineno).strip()
+            found = f", {path.name}:{trail.tb_lineno} `{source}`" if source else f", {path.name}:{trail.tb_lineno}"
+        trail = trail.tb_next
+    return found
+
+
+def _named_results(name: str, results: list[Any], outputs: Any) -> dict[str, Any]:
+    """Every result as a symbol array under its name, checked against `outputs`."""
+    given: dict[str, Any] = {}
+    for result in results:
+        items = result.items() if isinstance(result, Mapping) else _numbered(result, len(given))
+        for key, value in items:
+            if key in given:
+                raise ValueError(f"kernel '{name}': two outputs are named '{key}'")
+            given[key] = as_array(value)
+    if outputs is None:
+        return given
+    named_by_formula = any(isinstance(result, Mapping) for result in results)
+    given = _renamed(name, given, [str(key) for key in outputs], named_by_formula)
+    if isinstance(outputs, Mapping):
+        for key, wanted in outputs.items():
+            if given[key].shape != shape_of(name, key, wanted):
+                raise ValueError(
+                    f"kernel '{name}': output '{key}' has shape {given[key].shape}; "
+                    f"{shape_of(name, key, wanted)} was announced"
+                )
+    return given
+
+
+def _numbered(result: Any, first: int) -> list[tuple[str, Any]]:
+    parts = result if isinstance(result, tuple) else (result,)
+    return [(f"output{first + k}", value) for k, value in enumerate(parts)]
+
+
+def _renamed(name: str, given: dict[str, Any], wanted: list[str], by_key: bool) -> dict[str, Any]:
+    """The outputs in the wanted order (a formula that names them), or under the wanted names."""
+    if len(wanted) != len(given) or len(set(wanted)) != len(wanted) or (by_key and set(wanted) != set(given)):
+        raise ValueError(f"kernel '{name}': the formula gives {len(given)} outputs {list(given)}; announced: {wanted}")
+    if by_key:
+        return {key: given[key] for key in wanted}
+    return dict(zip(wanted, given.values(), strict=True))

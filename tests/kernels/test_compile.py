@@ -1,0 +1,102 @@
+"""Kernels against the formulas that they were compiled from: values, shapes, lanes, threads, bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import kernels
+
+LANES = (1, 2, 4, 8)
+
+
+def mixed(q, a):
+    """A formula with every kind of step: arithmetic, selection, sums, elementary functions, several outputs."""
+    radius = np.sqrt(q @ q + 1.0)
+    chosen = np.where((q > 0.0) & (q < a), np.exp(q) / radius, np.arctan2(q[1], a) / radius)
+    return np.sin(q) * np.cos(q) * a, chosen, np.outer(q, q) @ q, np.maximum(q[0], a)
+
+
+INPUTS = {"q": 5, "a": ()}
+
+
+def ulps(value, reference):
+    """Largest distance in units of the last place of the largest reference value of its row."""
+    scale = np.spacing(np.abs(reference).max())
+    return np.abs(value - reference).max() / scale
+
+
+@pytest.fixture
+def states(rng):
+    return rng.normal(size=(37, 5)), rng.normal(size=37)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(11)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_kernel_agrees_with_numpy_and_casadi(states, lanes):
+    kernel = kernels.compile(mixed, INPUTS, lanes=lanes)
+    reference = kernel.numpy(*states)
+    for value, wanted in zip(kernel(*states), reference, strict=True):
+        assert ulps(value, wanted) <= 4
+    for k in range(3):
+        row = kernel.casadi_function(states[0][k], states[1][k])
+        for value, wanted in zip(row, reference, strict=True):
+            assert ulps(np.array(value).reshape(wanted[k].shape), wanted[k]) <= 4
+
+
+def test_every_number_of_lanes_gives_the_same_bits(states):
+    results = [kernels.compile(mixed, INPUTS, lanes=lanes)(*states) for lanes in LANES]
+    for result in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(result, results[0], strict=True))
+
+
+def test_threads_give_the_same_bits(rng):
+    kernel = kernels.compile(mixed, INPUTS)
+    q, a = rng.normal(size=(200_003, 5)), rng.normal(size=200_003)
+    for one, two in zip(kernel(q, a, threads=1), kernel(q, a, threads=2), strict=True):
+        assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 7, 8, 9, 15, 16, 33, 70])
+def test_rows_of_any_length_and_count_pass_through(rng, lanes, length):
+    kernel = kernels.compile(lambda x: x + 0.0, {"x": length}, lanes=lanes, name="identity")
+    for count in (1, lanes - 1, lanes, 3 * lanes + 1):
+        x = rng.normal(size=(count, length))
+        assert np.array_equal(kernel(x), x)
+
+
+def test_leading_axes_broadcast(rng):
+    kernel = kernels.compile(lambda q, a: q * a, {"q": 3, "a": ()}, name="scaled")
+    q, a = rng.normal(size=(4, 1, 3)), rng.normal(size=(1, 6))
+    assert np.array_equal(kernel(q, a), q * a[..., None])
+    assert np.array_equal(kernel(q[0, 0], a), q[0, 0] * a[..., None])
+    assert np.array_equal(kernel(a=2.0, q=q), 2.0 * q)
+    assert kernel(np.empty((0, 3)), 1.0).shape == (0, 3)
+    assert kernel([1.0, 2.0, 3.0], 1).shape == (3,)
+
+
+def test_views_and_out(rng):
+    kernel = kernels.compile(lambda q: q * 2.0, {"q": 4}, name="twice")
+    wide = rng.normal(size=(50, 9))
+    out = np.empty((50, 4))
+    assert kernel(wide[:, 2:6], out=out) is out
+    assert np.array_equal(out, 2.0 * wide[:, 2:6])
+    assert np.array_equal(kernel(wide[::-1, :4]), 2.0 * wide[::-1, :4])
+    assert kernel.conversions == 0
+    kernel(out, out=out)
+    assert np.array_equal(out, 4.0 * wide[:, 2:6])
+    kernel(wide[:, :8:2])
+    assert kernel.conversions == 1
+
+
+def test_pickle(states):
+    kernel = kernels.compile(mixed, INPUTS, ["s", "c", "o", "m"], lanes=2)
+    copy = pickle.loads(pickle.dumps(kernel))
+    assert copy.lanes == 2
+    assert copy.outputs == kernel.outputs
+    assert all(np.array_equal(a, b) for a, b in zip(copy(*states), kernel(*states), strict=True))
