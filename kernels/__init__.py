@@ -2,10 +2,12 @@
 
 from kernels.arrays import Argument, SymbolArray, as_array, as_casadi_vector, formula, is_symbolic, symbols_casadi
 from kernels.batch import ConversionWarning
-from kernels.kernel import Kernel, calls, compile
+from kernels.compiled import Compiled, calls
+from kernels.kernel import Kernel, compile
 
 __all__ = [
     "Argument",
+    "Compiled",
     "ConversionWarning",
     "Kernel",
     "SymbolArray",

@@ -2,8 +2,8 @@
 
 A frame is one block of memory of slots, W doubles each, that holds everything a kernel touches for W states: inputs,
 outputs, values between parts of a long function. A straight function takes the frame, reads the slots of its inputs
-and writes those of its outputs. Long ones are split, because instruction selection and register allocation of one huge
-block take more than linear time: into blocks, then into functions, that hand values on through slots.
+and writes those of its outputs. Long ones are split into functions that hand values on through slots, because
+instruction selection and register allocation of one huge block take more than linear time.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,8 @@ from kernels.tape import Node, Tape, arguments
 
 __all__ = ["Frame", "emit_straight", "emit_values"]
 
-_WHOLE = 10_000  # operations up to which a function stays one block
-_BLOCK = 500  # operations per block above
-_BLOCKS = 30_000  # operations above which blocks become functions
-_FUNCTION = 1_000  # operations per function then
+_WHOLE = 1000  # operations up to which a function stays whole
+_PART = 500  # operations per part above
 
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
@@ -152,15 +150,9 @@ def emit_straight(
     Input and output slots must not overlap. Values that pass between parts of a split function get slots of `frame`.
     """
     work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
-    size = len(work) or 1
-    if len(work) > _WHOLE:
-        size = _FUNCTION if len(work) > _BLOCKS else _BLOCK
+    size = _PART if len(work) > _WHOLE else _WHOLE
     parts = [work[i : i + size] for i in range(0, len(work), size)] or [[]]
-    split = _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame))
-    if len(work) > _BLOCKS:
-        split.as_functions(name, parts)
-    else:
-        split.as_blocks(name, parts)
+    _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame)).define(name, parts)
 
 
 def _spill_slots(tape: Tape, parts: list[list[int]], frame: Frame) -> dict[int, int]:
@@ -202,30 +194,26 @@ class _Split:
         for slot, index in zip(outputs, tape.outputs, strict=True):
             self.targets.setdefault(index, []).append(slot)
 
-    def as_blocks(self, name: str, parts: list[list[int]]) -> None:
-        b = self.module.builder()
-        for number, part in enumerate(parts):
-            if number:
-                label = b.label("part")
-                b.jump(label)
-                b.begin(label)
-            self._write(b, part, leaves=number == 0)
-        b.line("ret void")
-        self.module.define(name, "void", "ptr %frame", b)
-
-    def as_functions(self, name: str, parts: list[list[int]]) -> None:
+    def define(self, name: str, parts: list[list[int]]) -> None:
+        """Define `name`: the only part, or a function that calls one per part."""
+        if len(parts) == 1:
+            self._part(name, parts[0], leaves=True)
+            return
         whole = self.module.builder()
         for number, part in enumerate(parts):
-            b = self.module.builder()
-            self._write(b, part, leaves=number == 0)
-            b.line("ret void")
-            self.module.define(f"{name}_{number}", "void", "ptr %frame", b)
+            self._part(f"{name}_{number}", part, leaves=number == 0)
             whole.line(f"call void @{name}_{number}(ptr %frame)")
         whole.line("ret void")
         self.module.define(name, "void", "ptr %frame", whole)
 
+    def _part(self, name: str, part: list[int], leaves: bool) -> None:
+        """Define one part; `leaves`: with the outputs that are inputs or constants."""
+        b = self.module.builder()
+        self._write(b, part, leaves)
+        b.line("ret void")
+        self.module.define(name, "void", "ptr %frame", b)
+
     def _write(self, b: Builder, part: list[int], leaves: bool) -> None:
-        """One part; `leaves`: also the outputs that are inputs or constants."""
         nodes = self.tape.nodes
         emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
         for index in part:

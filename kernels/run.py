@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +22,16 @@ class FramePool:
 
     def __init__(self, slots: int, lanes: int) -> None:
         self._doubles = slots * lanes + 8
-        self._idle: list[np.ndarray] = []
+        self._idle: list[tuple[np.ndarray, int]] = []
 
-    def run(self, entry: Callable[..., None], table: np.ndarray, begin: int, end: int) -> None:
+    def run(self, entry: Callable[..., None], table: Any, begin: int, end: int) -> None:
         """Call `entry(table, begin, end, frame)` with a frame of its own, aligned to 64 bytes."""
         try:
             frame = self._idle.pop()
         except IndexError:
-            frame = np.zeros(self._doubles)
-        address = frame.__array_interface__["data"][0]
-        entry(table.__array_interface__["data"][0], begin, end, (address + 63) & ~63)
+            memory = np.zeros(self._doubles)
+            frame = memory, (memory.ctypes.data + 63) & ~63
+        entry(table, begin, end, frame[1])
         self._idle.append(frame)
 
 

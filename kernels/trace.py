@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.arrays import as_array, as_casadi_vector, symbols_casadi
 
-__all__ = ["Formula", "Shape", "Signature", "as_list", "shape_of", "trace"]
+__all__ = ["Formula", "Shape", "Signature", "as_list", "casadi_function", "shape_of", "trace"]
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
@@ -30,10 +30,12 @@ class Signature:
     inputs: dict[str, Shape]
     outputs: dict[str, Shape]
 
+    @functools.cached_property
     def input_sizes(self) -> list[int]:
         """Numbers per state of each input."""
         return [math.prod(shape) for shape in self.inputs.values()]
 
+    @functools.cached_property
     def output_sizes(self) -> list[int]:
         """Numbers per state of each output."""
         return [math.prod(shape) for shape in self.outputs.values()]
@@ -81,14 +83,14 @@ def trace(
     results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
     columns = [casadi.densify(casadi.SX(as_casadi_vector(value))) for value in results.values()]
-    traced = casadi.Function(
-        _identifier(name),
-        [casadi.vertcat(casadi.SX(0, 1), *x.flat) for x in map(np.asarray, symbols.values())],
-        columns,
-        *_port_names(signature),
-        {"cse": True},
-    )
-    return traced, signature
+    arguments = [casadi.vertcat(casadi.SX(0, 1), *x.flat) for x in map(np.asarray, symbols.values())]
+    return casadi_function(signature, arguments, columns), signature
+
+
+def casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """A `casadi.Function` of columns with the signature's names, common subexpressions shared."""
+    names = _port_names(signature)
+    return casadi.Function(_identifier(signature.name), list(inputs), list(outputs), *names, {"cse": True})
 
 
 def as_list(function: Formula | Sequence[Formula]) -> list[Formula]:
