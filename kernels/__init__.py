@@ -4,12 +4,14 @@ from kernels.arrays import Argument, SymbolArray, as_array, as_casadi_vector, fo
 from kernels.batch import ConversionWarning
 from kernels.compiled import Compiled, calls
 from kernels.kernel import Kernel, compile
+from kernels.program import Program
 
 __all__ = [
     "Argument",
     "Compiled",
     "ConversionWarning",
     "Kernel",
+    "Program",
     "SymbolArray",
     "as_array",
     "as_casadi_vector",

@@ -1,0 +1,202 @@
+"""Programs in machine code: straight stages and table loops on one frame."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.body import Cost, Ports, Straight, price, take_ports
+from kernels.cache import digest
+from kernels.driver import Port
+from kernels.ir import Builder, Module, double
+from kernels.lower import Frame, emit_values
+from kernels.rewrite import rewritten
+from kernels.tape import read_tape
+from kernels.trace import Shape, Signature
+
+__all__ = ["FormulaStage", "Staged", "TableStage"]
+
+Rows = tuple[str, np.ndarray]  # buffer, rows (count,) or (count, k)
+
+
+@dataclass(frozen=True)
+class FormulaStage:
+    """A straight body between buffers of the names in its signature."""
+
+    body: Straight
+
+    def identity(self) -> str:
+        return self.body.identity()
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
+        return self.body.write(module, name, frame, buffers, buffers)
+
+
+@dataclass(frozen=True)
+class TableStage:
+    """A loop over elements; the fields are those of `Program.table`."""
+
+    body: Straight
+    count: int
+    gather: Mapping[str, Rows]
+    parameters: Mapping[str, np.ndarray]
+    shared: tuple[str, ...]
+    store: Mapping[str, Rows]
+    add: Mapping[str, Rows]
+    zeroes: tuple[str, ...]
+
+    def identity(self) -> str:
+        parts: list[bytes | str] = ["table", str(self.count), self.body.identity(), *self.shared, *self.zeroes]
+        for links in (self.gather, self.store, self.add):
+            for key, (buffer, rows) in links.items():
+                parts += [key, buffer, str(rows.shape), rows.tobytes()]
+        for key, values in self.parameters.items():
+            parts += [key, str(values.shape), values.tobytes()]
+        return digest(*parts)
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
+        tape = rewritten(read_tape(self.body.function), fused=True)
+        loop = _TableLoop(self, module, name, buffers, shapes)
+        b = loop.b
+        for key in self.zeroes:
+            _zero(b, buffers[key])
+        with b.loop(0, self.count) as element:
+            loop.enter(element)
+            values = emit_values(b, tape, loop.leaf)
+            loop.scatter(values)
+        b.line("ret void")
+        loop.define_tables()
+        module.define(name, "void", "ptr %frame", b)
+        cost = price(tape)
+        return Cost(cost.operations * self.count, cost.price * self.count)
+
+
+def _zero(b: Builder, port: Port) -> None:
+    with b.loop(0, port.length) as k:
+        start = b.slot("%frame", port.slot)
+        b.store(0.0, b.offset(start, b.let(f"mul i64 {k}, {8 * b.lanes}")))
+
+
+class _TableLoop:
+    """Addresses inside the loop: gathered rows through a table of byte offsets, parameters through one of numbers."""
+
+    def __init__(
+        self, stage: TableStage, module: Module, name: str, buffers: Ports, shapes: Mapping[str, Shape]
+    ) -> None:
+        self.stage = stage
+        self.name = name
+        self.b = module.builder()
+        self.buffers = buffers
+        self.shapes = shapes
+        self.offsets: list[np.ndarray] = []  # per pointer, (count,) bytes from the frame
+        self.numbers = np.concatenate(
+            [np.zeros((stage.count, 0)), *(v.reshape(stage.count, -1) for v in stage.parameters.values())], axis=1
+        )
+        self.links = {key: self._pointers(link) for key, link in {**stage.gather, **stage.store, **stage.add}.items()}
+        self.pointers: dict[int, str] = {}
+        self.leaves: list[tuple[str, int, int]] = self._leaves()
+        self.row = self.parameters = ""
+
+    def _row_length(self, buffer: str) -> int:
+        return math.prod(self.shapes[buffer][1:])
+
+    def _pointers(self, link: Rows) -> list[int]:
+        """Columns of the offset table for a link, one per row that an element takes; equal columns are shared."""
+        buffer, rows = link
+        columns = []
+        for column in rows.reshape(len(rows), -1).T:
+            slots = self.buffers[buffer].slot + column * self._row_length(buffer)
+            found = [k for k, known in enumerate(self.offsets) if np.array_equal(known, slots)]
+            if not found:
+                self.offsets.append(slots)
+            columns.append(found[0] if found else len(self.offsets) - 1)
+        return columns
+
+    def _leaves(self) -> list[tuple[str, int, int]]:
+        """Where each flat input of the element is: ('row', pointer, slot), ('number', 0, column), ('slot', 0, slot)."""
+        leaves: list[tuple[str, int, int]] = []
+        for key, (buffer, _) in self.stage.gather.items():
+            length = self._row_length(buffer)
+            leaves += [("row", pointer, k) for pointer in self.links[key] for k in range(length)]
+        leaves += [("number", 0, k) for k in range(self.numbers.shape[1])]
+        for key in self.stage.shared:
+            port = self.buffers[key]
+            leaves += [("slot", 0, port.slot + k) for k in range(port.length)]
+        return leaves
+
+    def define_tables(self) -> None:
+        """The constant tables, row after row of an element."""
+        size = 8 * self.b.lanes
+        offsets = np.array(self.offsets, dtype=np.int64).reshape(len(self.offsets), self.stage.count).T * size
+        if offsets.size:
+            self.b.module.constants(f"{self.name}_offsets", "i64", map(str, offsets.ravel().tolist()))
+        if self.numbers.size:
+            self.b.module.constants(f"{self.name}_numbers", "double", map(double, self.numbers.ravel().tolist()))
+
+    def enter(self, element: str) -> None:
+        """Find the element's rows: one pointer per gathered or scattered row."""
+        b = self.b
+        if self.numbers.size:
+            offset = b.let(f"mul i64 {element}, {8 * self.numbers.shape[1]}")
+            self.parameters = b.offset(f"@{self.name}_numbers", offset)
+        if self.offsets:
+            self.row = b.offset(f"@{self.name}_offsets", b.let(f"mul i64 {element}, {8 * len(self.offsets)}"))
+        for k in range(len(self.offsets)):
+            self.pointers[k] = b.offset("%frame", b.load(b.offset(self.row, 8 * k), "i64"))
+
+    def leaf(self, index: int) -> str:
+        """The register of a flat input of the element."""
+        b = self.b
+        kind, pointer, k = self.leaves[index]
+        if kind == "number":
+            return b.splat(b.load(b.offset(self.parameters, 8 * k), "double"))
+        return b.load(b.slot(self.pointers[pointer] if kind == "row" else "%frame", k))
+
+    def scatter(self, values: list[str]) -> None:
+        """Store the element's outputs, or add them to what is there."""
+        position = 0
+        for key, shape in self.stage.body.signature.outputs.items():
+            adding = key in self.stage.add
+            buffer, _ = self.stage.add[key] if adding else self.stage.store[key]
+            length = self._row_length(buffer)
+            for k in range(math.prod(shape)):
+                address = self.b.slot(self.pointers[self.links[key][k // length]], k % length)
+                value = values[position]
+                self.b.store(self.b.add(self.b.load(address), value) if adding else value, address)
+                position += 1
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A Program as a body."""
+
+    signature: Signature
+    shapes: Mapping[str, Shape]
+    stages: tuple[FormulaStage | TableStage, ...]
+
+    def identity(self) -> str:
+        return digest("staged", str(self.signature), str(dict(self.shapes)), *(s.identity() for s in self.stages))
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in inputs and k not in outputs}
+        buffers = {**take_ports(frame, missing), **outputs, **inputs}
+        b = module.builder()
+        operations, nanoseconds = 0, 0.0
+        for number, stage in enumerate(self.stages):
+            function = f"{name}_stage{number}"
+            cost = stage.write(module, function, frame, buffers, self.shapes)
+            b.line(f"call void @{function}(ptr %frame)")
+            operations += cost.operations
+            nanoseconds += cost.price
+        for key in self.signature.outputs:  # an input may be asked for as an output
+            if key in inputs:
+                _copy(b, inputs[key], outputs[key])
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return Cost(operations, nanoseconds)
+
+
+def _copy(b: Builder, source: Port, target: Port) -> None:
+    for k in range(source.length):
+        b.store(b.load(b.slot("%frame", source.slot + k)), b.slot("%frame", target.slot + k))

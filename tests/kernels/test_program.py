@@ -1,0 +1,122 @@
+"""Programs: table loops against the same stages in NumPy and unrolled."""
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import Program
+
+BODIES, MUSCLES = 4, 11
+
+
+def poses(q):
+    return np.stack([np.sin(q), np.cos(q), q * q], axis=-1)
+
+
+def muscle(ends, activation, strength, offset, gravity):
+    """A force along the line between two shifted points, on both."""
+    line = ends[1] - ends[0] + offset
+    length = np.sqrt(line @ line + 1.0)
+    force = strength * activation * line / length + gravity
+    return {"force": np.stack([force, -force]), "length": length}
+
+
+def total(load, length):
+    return load * 2.0, np.sum(length)
+
+
+@pytest.fixture
+def program():
+    rng = np.random.default_rng(4)
+    ends = np.array([rng.choice(BODIES, 2, replace=False) for _ in range(MUSCLES)])
+    made = Program("limb", {"q": BODIES, "a": MUSCLES, "gravity": 3})
+    made.formula(poses, ["q"], {"pose": (BODIES, 3)})
+    made.table(
+        muscle,
+        MUSCLES,
+        gather={"ends": ("pose", ends), "activation": ("a", np.arange(MUSCLES))},
+        parameters={"strength": rng.uniform(1, 2, MUSCLES), "offset": rng.normal(size=(MUSCLES, 3))},
+        shared=["gravity"],
+        add={"force": ("load", ends)},
+        store={"length": ("length", np.arange(MUSCLES))},
+        buffers={"load": (BODIES, 3), "length": (MUSCLES,)},
+    )
+    made.formula(total, ["load", "length"], ["doubled", "sum"])
+    return made
+
+
+@pytest.fixture
+def states():
+    rng = np.random.default_rng(6)
+    return rng.normal(size=(21, BODIES)), rng.uniform(size=(21, MUSCLES)), rng.normal(size=3)
+
+
+def test_looped_unrolled_and_numpy_agree(program, states):
+    outputs = ["doubled", "sum", "load"]
+    looped = program.compile(outputs)(*states)
+    unrolled = kernels.compile(program, program.inputs)
+    flat = dict(zip(unrolled.outputs, unrolled(*states), strict=True))
+    for k in range(21):
+        reference = program(states[0][k], states[1][k], states[2])
+        for key, value in zip(outputs, looped, strict=True):
+            np.testing.assert_allclose(value[k], reference[key], rtol=1e-13, atol=1e-14)
+            np.testing.assert_allclose(flat[key][k], reference[key], rtol=1e-13, atol=1e-14)
+
+
+def test_lanes_give_the_same_bits_and_no_state_remembers_the_last(program, states):
+    results = [program.compile(["load"], lanes=lanes)(*states) for lanes in (1, 2, 4, 8)]
+    assert all(np.array_equal(r, results[0]) for r in results)
+    kernel = program.compile(["load"], lanes=8)
+    assert np.array_equal(kernel(*states), kernel(*states))
+
+
+def test_code_does_not_grow_with_the_table():
+    def code(count):
+        made = Program("sum", {"x": count})
+        made.table(
+            lambda x, w: np.sin(x) * w,
+            count,
+            gather={"x": ("x", np.arange(count))},
+            parameters={"w": np.ones(count)},
+            add={"output0": ("y", np.zeros(count, dtype=int))},
+            buffers={"y": 1},
+        )
+        return made.compile(["y"])
+
+    small, large = code(10), code(200)
+    body = small.ir.count("\n"), large.ir.count("\n")
+    assert body[1] < 1.2 * body[0]
+    x = np.linspace(0, 3, 200)
+    np.testing.assert_allclose(large(x), [np.sin(x).sum()], rtol=1e-13)
+
+
+def test_a_table_walks_a_chain():
+    """Each element reads the row that the one before it stored."""
+    count = 30
+    made = Program("chain", {"x": ()})
+    made.formula(lambda x: np.stack([x] + [x * 0.0] * count), ["x"], {"value": (count + 1,)})
+    rows = np.arange(count)
+    made.table(
+        lambda before, gain: gain * before + 1.0,
+        count,
+        gather={"before": ("value", rows)},
+        parameters={"gain": np.full(count, 0.5)},
+        store={"output0": ("value", rows + 1)},
+    )
+    value = made.compile(["value"])(np.array([4.0, 8.0]))
+    wanted = 2.0 + (np.array([4.0, 8.0])[:, None] - 2.0) * 0.5 ** np.arange(count + 1)
+    np.testing.assert_allclose(value, wanted, rtol=1e-14)
+
+
+def test_mistakes_are_named():
+    made = Program("p", {"x": (3, 2)})
+    with pytest.raises(ValueError, match="no buffer 'y'"):
+        made.formula(lambda y: y, ["y"])
+    with pytest.raises(ValueError, match=r"rows of 'r' reach from 0 to 3; 'x' has rows 0 to 2"):
+        made.table(lambda r: r, 2, gather={"r": ("x", [0, 3])}, store={"output0": ("x", [0, 1])})
+    with pytest.raises(ValueError, match=r"parameter 'w' has shape \(3,\); \(2, ...\) is needed"):
+        made.table(lambda w: w, 2, parameters={"w": np.ones(3)}, store={"output0": ("x", [0, 1])})
+    with pytest.raises(ValueError, match=r"output 'output0' has shape \(\); its rows of 'x' have \(2,\)"):
+        made.table(lambda r: r[0], 2, gather={"r": ("x", [0, 1])}, store={"output0": ("x", [0, 1])})
+    with pytest.raises(ValueError, match="already has a buffer 'x'"):
+        made.formula(lambda x: x, ["x"], ["x"])
