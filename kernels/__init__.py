@@ -5,19 +5,29 @@ from kernels.batch import ConversionWarning
 from kernels.compiled import Compiled, calls
 from kernels.kernel import Kernel, compile
 from kernels.program import Program
+from kernels.schedules import Held, Tabulated
+from kernels.steps import StepLoop, Steps, step_loop
+from kernels.tableaus import METHODS, Tableau
 
 __all__ = [
+    "METHODS",
     "Argument",
     "Compiled",
     "ConversionWarning",
+    "Held",
     "Kernel",
     "Program",
+    "StepLoop",
+    "Steps",
     "SymbolArray",
+    "Tableau",
+    "Tabulated",
     "as_array",
     "as_casadi_vector",
     "calls",
     "compile",
     "formula",
     "is_symbolic",
+    "step_loop",
     "symbols_casadi",
 ]

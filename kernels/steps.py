@@ -1,0 +1,246 @@
+"""Step loops: advance states many steps in one call.
+
+    loop = step_loop(14, rhs=motion, inputs={"activation": 6}, parameters={"mass": ()}, project=normalized)
+    run = loop(x0, h=1e-3, steps=4000, every=10, activation=Tabulated(times, values), mass=1.0)
+    run.states    # (..., 401, 14), the first row the start
+    run.stopped   # (...,) step at which a state stopped, -1 if it ran through; run.reason says why
+
+All states share start, step and number of steps, but not inputs and parameters.
+"""
+
+import ctypes
+import itertools
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernels import batch as _batch
+from kernels.body import Body, Straight
+from kernels.build import assembly, build
+from kernels.program import Program
+from kernels.run import FramePool, split_and_run
+from kernels.schedules import Sample, sample
+from kernels.settings import cache_folder, lane_count, target, thread_count
+from kernels.step_plan import StepPlan, combination
+from kernels.stepping import BOUND, NOT_FINITE, PROTOTYPE, RAN, StepRecipe
+from kernels.tableaus import METHODS, Tableau
+from kernels.trace import Formula, Shape, Signature, shape_of, trace
+
+__all__ = ["StepLoop", "Steps", "step_loop"]
+
+_RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a step loop returns, for a batch (...).
+
+    times (r,); states (..., r, n), NaN after a stop; final (..., n), the last good state; stopped (...,) the step whose
+    state ended the run, -1 if none; reason (...,) RAN, NOT_FINITE or BOUND. A state stopped by a bound is still shown.
+    """
+
+    times: np.ndarray
+    states: np.ndarray
+    final: np.ndarray
+    stopped: np.ndarray
+    reason: np.ndarray
+
+    RAN = RAN
+    NOT_FINITE = NOT_FINITE
+    BOUND = BOUND
+
+
+def step_loop(
+    state: int,
+    *,
+    rhs: Formula | tuple[Program, str] | None = None,
+    step: Formula | tuple[Program, str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    method: str | Tableau = "rk4",
+    project: Formula | None = None,
+    bound: Formula | None = None,
+    name: str = "steps",
+    lanes: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> "StepLoop":
+    """Compile a loop over steps of a state x (n,), n = `state`.
+
+    rhs         (t, x, *inputs, *parameters) -> xdot, stepped by `method`: a name in `METHODS` or a Tableau; or
+    step        (t, h, x, *inputs, *parameters) -> x after the step.
+    project     x -> x, after each step of a method (e.g. normalization).
+    bound       (t, x, *inputs, *parameters) -> number; a state for which it is positive (or true) stops; looked at
+                after every step, with the inputs of that step.
+    inputs      name -> shape, may change with time; parameters: name -> shape, constant. rhs or step may also be
+                (Program, buffer), the program's inputs being among t, (h,) x, inputs and parameters.
+
+    Raises ValueError for a formula of the wrong shape, an unknown method or name.
+    """
+    shapes = {
+        kind: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
+        for kind, given in (("inputs", inputs), ("parameters", parameters))
+    }
+    taken = [key for key in (*shapes["inputs"], *shapes["parameters"]) if key in _RESERVED]
+    if taken or shapes["inputs"].keys() & shapes["parameters"].keys():
+        raise ValueError(f"step loop '{name}': inputs and parameters need names of their own, not {taken}")
+    if (rhs is None) == (step is None) or (project is not None and rhs is None):
+        raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
+    arguments: dict[str, Shape] = {"t": (), "x": (state,), **shapes["inputs"], **shapes["parameters"]}
+    tableau = _tableau(name, method) if rhs is not None else None
+    plan = StepPlan(
+        state,
+        {key: math.prod(shape) for key, shape in shapes["inputs"].items()},
+        {key: math.prod(shape) for key, shape in shapes["parameters"].items()},
+        slope=None if rhs is None else _body(f"{name}_rhs", rhs, arguments, (state,)),
+        tableau=tableau,
+        updates=() if tableau is None else _updates(name, state, tableau, project),
+        step=None if step is None else _body(f"{name}_step", step, {"t": (), "h": (), **arguments}, (state,)),
+        bound=None if bound is None else _traced(f"{name}_bound", bound, arguments, ()),
+    )
+    return StepLoop(name, plan, shapes["inputs"], shapes["parameters"], lanes=lanes, threads=threads, cache=cache)
+
+
+def _tableau(name: str, method: str | Tableau) -> Tableau:
+    if isinstance(method, Tableau):
+        return method
+    if method not in METHODS:
+        raise ValueError(f"step loop '{name}': method {method!r} is unknown; there are: {', '.join(METHODS)}")
+    return METHODS[method]
+
+
+def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) -> Body:
+    if not isinstance(given, tuple):
+        return _traced(name, given, arguments, wanted)
+    program, buffer = given
+    body: Body = program.body([buffer])
+    strange = [key for key, shape in body.signature.inputs.items() if arguments.get(key) != shape]
+    if strange or body.signature.outputs[buffer] != wanted:
+        raise ValueError(f"{name}: {body.signature} does not fit {dict(arguments)} -> {wanted}: {strange or buffer}")
+    return body
+
+
+def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Straight:
+    function, signature = trace(formula, arguments, None, name)
+    if list(signature.outputs.values()) != [wanted]:
+        raise ValueError(f"{name}: the formula gives {list(signature.outputs.values())}; one array {wanted} is needed")
+    return Straight(function, signature)
+
+
+def _updates(name: str, state: int, tableau: Tableau, project: Formula | None) -> tuple[Straight, ...]:
+    """One body per stage from the second on, and one for the whole step, with the projection."""
+    bodies = []
+    for stage in range(1, len(tableau.b) + 1):
+        taken, combined = combination(tableau, stage)
+        arguments: dict[str, Shape] = {"x": (state,), "h": (), **{f"slope{j}": (state,) for j in taken}}
+        formula: Formula = combined
+        if project is not None and stage == len(tableau.b):
+            formula = _then(combined, project)
+        bodies.append(_traced(f"{name}_update{stage}", formula, arguments, (state,)))
+    return tuple(bodies)
+
+
+def _then(first: Formula, second: Formula) -> Formula:
+    return lambda *arguments: second(first(*arguments))
+
+
+class StepLoop:
+    """A compiled step loop; made by `step_loop`."""
+
+    def __init__(
+        self, name: str, plan: StepPlan, inputs: Mapping[str, Shape], parameters: Mapping[str, Shape], **options: Any
+    ) -> None:
+        self.name = name
+        self.plan = plan
+        self.inputs = dict(inputs)
+        self.parameters = dict(parameters)
+        self._options = options
+        self._recipe = StepRecipe(plan)
+        self._target = target()
+        self.lanes = lane_count(options.get("lanes"), self._target)
+        self.threads = thread_count(options.get("threads"))
+        folder = cache_folder(options.get("cache"))
+        self._code = build(self._recipe, PROTOTYPE, self._target, self.lanes, folder)
+        self._frames = FramePool(self._code.size.slots, self.lanes)
+        self.source = self._code.source
+        self.build_seconds = self._code.seconds
+        self.instructions = self._code.size.operations
+
+    def __call__(
+        self,
+        x0: Any,
+        *,
+        h: float,
+        steps: int,
+        every: int = 1,
+        start: float = 0.0,
+        threads: int | None = None,
+        **given: Any,
+    ) -> Steps:
+        """Advance x0 (..., n) by `steps` steps of `h` from time `start`; keep every `every`-th state and the first.
+
+        Each input: an array (..., *shape), constant in time, or Held or Tabulated; each parameter: (..., *shape).
+        Leading axes broadcast. Raises ValueError for shapes that do not fit, TypeError for names that are not known.
+        """
+        if steps < 0 or every < 1 or not math.isfinite(h) or not math.isfinite(start):
+            raise ValueError(
+                f"step loop '{self.name}': steps={steps}, every={every}, h={h}, start={start}; "
+                "steps >= 0, every >= 1 and finite times are needed"
+            )
+        samples = {key: sample(self.name, key, given[key], shape) for key, shape in self.inputs.items() if key in given}
+        signature = self._signature(samples)
+        values = {**given, **{key: sample.values for key, sample in samples.items()}}
+        batch = _batch.gather(signature, _batch.bind(signature, [x0], values))
+        rows = steps // every + 1
+        states = np.empty((*batch.shape, rows, self.plan.size))
+        final = np.empty((*batch.shape, self.plan.size))
+        stopped, reason = np.empty(batch.shape), np.empty(batch.shape)
+        index, weight = self._schedule(samples, steps, h, start)
+        header = (steps, every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
+        written = [(a.ctypes.data, a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
+        flat = [*header, *itertools.chain(*batch.rows, *written)]
+        table = (ctypes.c_int64 * len(flat))(*flat)
+        if batch.states:
+            split_and_run(
+                lambda begin, end: self._frames.run(self._code.entry, table, begin, end),
+                batch.states,
+                self.lanes,
+                self.threads if threads is None else thread_count(threads),
+                batch.states * max(steps, 1) * self._code.size.price,
+            )
+        times = start + h * every * np.arange(rows)
+        return Steps(times, states, final, np.nan_to_num(stopped, nan=-1.0).astype(np.int64), reason.astype(np.int64))
+
+    def _signature(self, samples: Mapping[str, "Sample"]) -> Signature:
+        """The arrays of this call: tables have one more axis."""
+        tables = {key: (samples[key].count, *shape) if key in samples else shape for key, shape in self.inputs.items()}
+        return Signature(self.name, {"x0": (self.plan.size,), **self.parameters, **tables}, {})
+
+    def _schedule(
+        self, samples: Mapping[str, "Sample"], steps: int, h: float, start: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Row index and weight of the next row, (steps, inputs, nodes) each."""
+        nodes = np.array(self.plan.nodes)
+        index = np.zeros((steps, len(self.inputs), len(nodes)), dtype=np.int64)
+        weight = np.zeros(index.shape)
+        for number, key in enumerate(self.inputs):
+            samples[key].fill(index[:, number], weight[:, number], nodes, h, start)
+        return index, weight
+
+    @property
+    def ir(self) -> str:
+        """The LLVM assembly, written anew."""
+        return assembly(self._recipe, self._target, self.lanes)
+
+    def __repr__(self) -> str:
+        cost = f"{self.instructions} operations per step, {self.lanes} lanes"
+        return f"<StepLoop {self.name}, state ({self.plan.size},), {cost}>"
+
+
+def _bits(x: float) -> int:
+    """A double as the integer with its bits."""
+    return int(np.float64(x).view(np.int64))
