@@ -3,6 +3,7 @@
 from kernels.arrays import Argument, SymbolArray, as_array, as_casadi_vector, formula, is_symbolic, symbols_casadi
 from kernels.batch import ConversionWarning
 from kernels.compiled import Compiled, calls
+from kernels.info import info
 from kernels.kernel import Kernel, compile
 from kernels.program import Program
 from kernels.schedules import Held, Tabulated
@@ -27,6 +28,7 @@ __all__ = [
     "calls",
     "compile",
     "formula",
+    "info",
     "is_symbolic",
     "step_loop",
     "symbols_casadi",

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import casadi
+
 from kernels.build import Size
 from kernels.cache import digest
 from kernels.driver import Port, write_driver
@@ -51,6 +53,9 @@ class Straight:
     function: Any
     signature: Signature
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _straight, (self.function.serialize(), self.signature)
+
     def identity(self) -> str:
         return digest("straight", str(self.signature), self.function.serialize())
 
@@ -60,6 +65,11 @@ class Straight:
         written = slots_of([outputs[key] for key in self.signature.outputs])
         emit_straight(module, name, tape, frame, read, written)
         return price(tape)
+
+
+def _straight(serialized: str, signature: Signature) -> Straight:
+    """A body from its pickled parts."""
+    return Straight(casadi.Function.deserialize(serialized), signature)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """sin, cos, tan and their inverses on the lanes of a vector.
 
-Arguments up to 1e15 are reduced by pi/2 in three parts (Cody and Waite), each product's rounding error recovered; a
+Arguments up to 1e13 are reduced by pi/2 in three parts (Cody and Waite), each product's rounding error recovered; a
 lane beyond takes the C library's function in a branch that is never entered otherwise. The polynomials are those of
 FreeBSD's msun (Sun Microsystems 1993): k_sin.c, k_cos.c, e_asin.c, s_atan.c. Special values follow C's annex F.
 """
@@ -13,9 +13,10 @@ from kernels.ir import Builder, Value
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "per_lane", "sin", "sincos", "tan"]
 
-_FAR = 1e15
+_FAR = 1e13  # beyond it the quadrant, from x (2 / pi) in one rounding, may leave |r| well above pi/4
 _TINY = 2.0**-27  # below it sin(x) = tan(x) = x to half an ulp
 _PI_HALF = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+_EXPONENT = 0x7FF0000000000000
 _PI_LOW = 1.2246467991473532e-16
 _SIN = [
     -1.66666666666666324348e-01,
@@ -74,7 +75,7 @@ def per_lane(b: Builder, name: str, *arguments: str) -> str:
 
 
 def _far_lanes(b: Builder, x: str, results: list[str], names: list[str]) -> list[str]:
-    """`results`, with the C library's values in lanes where |x| > 1e15."""
+    """`results`, with the C library's values in lanes where |x| > 1e13."""
     far = b.compare("ogt", b.abs(x), _FAR)
     before, rare, end = b.block, b.label("far"), b.label("near")
     b.fork(b.any(far), rare, end)
@@ -113,7 +114,7 @@ def _cos_kernel(b: Builder, r: str, low: str, z: str) -> str:
 
 
 def _quadrants(b: Builder, x: str) -> tuple[str, str]:
-    """sin(x) and cos(x) for |x| <= 1e15."""
+    """sin(x) and cos(x) for |x| <= 1e13."""
     quadrant, r, low = _reduced(b, x)
     z = b.mul(r, r)
     s, c = _sin_kernel(b, r, low, z), _cos_kernel(b, r, low, z)
@@ -199,11 +200,12 @@ def _atan_of_ratio(b: Builder, y: Value, x: Value) -> tuple[str, str, str]:
     large, small = b.select(steep, ay, ax), b.select(steep, ax, ay)
     large, small = _tame(b, large, small)
     folded = b.compare("ogt", small, b.mul(large, math.sqrt(2.0) - 1.0))
-    numerator = b.select(folded, b.sub(small, large), small)
-    denominator = b.select(folded, b.add(small, large), large)
+    numerator, numerator_lost = _two_sum(b, b.select(folded, b.neg(large), 0.0), small)
+    denominator, denominator_lost = _two_sum(b, large, b.select(folded, small, 0.0))
     inverse = b.div(1.0, denominator)
     q = b.mul(numerator, inverse)
     residual = b.residual(numerator, q, denominator)
+    residual = b.add(residual, b.fma(b.neg(q), denominator_lost, numerator_lost))
     z = b.mul(q, q)
     series = b.mul(b.mul(q, z), b.polynomial(z, _ATAN))
     small_part = b.sub(series, b.mul(residual, inverse))
@@ -215,23 +217,35 @@ def _atan_of_ratio(b: Builder, y: Value, x: Value) -> tuple[str, str, str]:
     return base, q, b.sub(small_part, low)
 
 
+def _two_sum(b: Builder, large: str, small: str) -> tuple[str, str]:
+    """(large + small rounded, what the rounding lost), for |large| >= |small| or large = 0."""
+    total = b.add(large, small)
+    return total, b.sub(small, b.sub(total, large))
+
+
 def _tame(b: Builder, large: str, small: str) -> tuple[str, str]:
-    """The pair scaled so that its quotient neither overflows nor divides by zero; infinities become 1 and 0 or 1."""
+    """The pair scaled by a power of two to large in 1 ... 2, so that no remainder underflows; its quotient is kept.
+
+    Infinities become 1 and 0 or 1, a pair of zeros 1 and 0; NaN in either survives.
+    """
     infinite = b.compare("oeq", large, math.inf)
     both = b.compare("oeq", small, math.inf)
-    scale = b.select(b.compare("ogt", large, 2.0**900), 2.0**-200, 1.0)
-    scale = b.select(b.compare("olt", large, 2.0**-800), 2.0**200, scale)
-    # NaN in `small` beside an infinite `large` must survive, hence small - small and not 0.
-    finite_small = b.select(both, 1.0, b.sub(small, small))
+    exponent = b.integer("and", b.bits(_held_below(b, large, 2.0**1020)), _EXPONENT)
+    scale = b.float_of(b.integer("sub", 2046 << 52, exponent))
+    limit = b.select(both, 1.0, b.sub(small, small))  # 0, or NaN
     large_out = b.select(infinite, 1.0, b.mul(large, scale))
-    small_out = b.select(infinite, finite_small, b.mul(small, scale))
+    small_out = b.select(infinite, limit, b.mul(small, scale))
     return b.select(b.compare("oeq", large_out, 0.0), 1.0, large_out), small_out
+
+
+def _held_below(b: Builder, x: str, limit: float) -> str:
+    return b.select(b.compare("ogt", x, limit), limit, x)
 
 
 def atan(b: Builder, x: str) -> str:
     """atan(x)."""
     base, q, small = _atan_of_ratio(b, x, 1.0)
-    return b.copysign(b.add(base, b.sub(q, small)), x)
+    return b.copysign(_angle(b, base, q, small), x)
 
 
 def atan2(b: Builder, y: str, x: str) -> str:
@@ -241,8 +255,13 @@ def atan2(b: Builder, y: str, x: str) -> str:
     base = b.select(left, b.sub(math.pi, base), base)
     q = b.select(left, b.neg(q), q)
     small = b.select(left, b.sub(b.neg(small), _PI_LOW), small)
-    # The sum is exact enough in this order: |q| <= tan(pi/8) beside a base that is 0 or at least pi/4.
-    return b.copysign(b.add(base, b.sub(q, small)), y)
+    return b.copysign(_angle(b, base, q, small), y)
+
+
+def _angle(b: Builder, base: str, q: str, small: str) -> str:
+    """base + q - small, rounded nearly once: |q| <= tan(pi/8) beside a base that is 0 or at least pi/4."""
+    head, lost = _two_sum(b, base, q)
+    return b.add(head, b.sub(lost, small))
 
 
 FUNCTIONS: dict[str, Callable[..., str]] = {

@@ -156,6 +156,14 @@ class Compiled:
         """The LLVM assembly, written anew."""
         return assembly(self._recipe, self._target, self.lanes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self._recipe, self._signature, self._options)
+
     def __repr__(self) -> str:
         kind = type(self).__name__
         return f"<{kind} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
+
+
+def _rebuilt(recipe: Recipe, signature: Signature, options: dict[str, Any]) -> Compiled:
+    """A kernel from its pickled parts, built for the machine that it arrives on."""
+    return Compiled(recipe, signature, **options)

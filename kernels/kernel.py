@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import casadi
 import numpy as np
 
 from kernels import batch as _batch
@@ -146,9 +145,9 @@ class Kernel(Compiled):
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._function.serialize(), self._signature, self.patterns, self._options)
+        return _restored, (Straight(self._function, self._signature), self.patterns, self._options)
 
 
-def _restore(serialized: str, signature: Signature, patterns: dict[str, Pattern], options: dict[str, Any]) -> Kernel:
+def _restored(body: Straight, patterns: dict[str, Pattern], options: dict[str, Any]) -> Kernel:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Kernel(casadi.Function.deserialize(serialized), signature, patterns=patterns, **options)
+    return Kernel(body.function, body.signature, patterns=patterns, **options)

@@ -236,9 +236,17 @@ class StepLoop:
         """The LLVM assembly, written anew."""
         return assembly(self._recipe, self._target, self.lanes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.name, self.plan, self.inputs, self.parameters, self._options)
+
     def __repr__(self) -> str:
         cost = f"{self.instructions} operations per step, {self.lanes} lanes"
         return f"<StepLoop {self.name}, state ({self.plan.size},), {cost}>"
+
+
+def _rebuilt(name: str, plan: StepPlan, inputs: Any, parameters: Any, options: dict[str, Any]) -> StepLoop:
+    """A step loop from its pickled parts, built for the machine that it arrives on."""
+    return StepLoop(name, plan, inputs, parameters, **options)
 
 
 def _bits(x: float) -> int:

@@ -1,0 +1,12 @@
+"""Kernels of the tests are compiled into a cache folder of their own."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    """One folder per session, so that equal kernels of several tests are compiled once."""
+    folder = tmp_path_factory.getbasetemp() / "kernel-cache"
+    monkeypatch.setenv("MYOQUAT_CACHE", str(folder))
+    for name in ("MYOQUAT_LANES", "MYOQUAT_CPU", "MYOQUAT_THREADS"):
+        monkeypatch.delenv(name, raising=False)
