@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kernels import batch as _batch
-from kernels import derivatives
+from kernels import differentiation
 from kernels.body import Straight, StraightRecipe
 from kernels.compiled import Compiled
-from kernels.derivatives import Names, Pattern
+from kernels.differentiation import Names, Pattern
 from kernels.trace import Formula, Signature, as_list, trace
 
 __all__ = ["Kernel", "compile"]
@@ -75,22 +75,22 @@ class Kernel(Compiled):
         """
         patterns = None
         if sparse:
-            function, signature, patterns = derivatives.sparse_jacobian(self._function, self._signature, of, wrt)
+            function, signature, patterns = differentiation.sparse_jacobian(self._function, self._signature, of, wrt)
         else:
-            function, signature = derivatives.jacobian(self._function, self._signature, of, wrt)
+            function, signature = differentiation.jacobian(self._function, self._signature, of, wrt)
         return Kernel(function, signature, patterns=patterns, **self._options)
 
     def jvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of directional derivatives: more inputs 'x_dot', outputs 'y_dot'."""
-        return Kernel(*derivatives.jvp(self._function, self._signature, of, wrt), **self._options)
+        return Kernel(*differentiation.jvp(self._function, self._signature, of, wrt), **self._options)
 
     def vjp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of the gradient of sum y_bar . y: more inputs 'y_bar', outputs 'x_bar'."""
-        return Kernel(*derivatives.vjp(self._function, self._signature, of, wrt), **self._options)
+        return Kernel(*differentiation.vjp(self._function, self._signature, of, wrt), **self._options)
 
     def hvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of Hessian times 'x_dot', outputs 'x_hvp'; of sum y_bar . y where `of` is more than one number."""
-        return Kernel(*derivatives.hvp(self._function, self._signature, of, wrt), **self._options)
+        return Kernel(*differentiation.hvp(self._function, self._signature, of, wrt), **self._options)
 
     @property
     def rows(self) -> np.ndarray:
