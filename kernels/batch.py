@@ -88,7 +88,9 @@ def _side_by_side(signature: Signature, given: Sequence[Any]) -> Batch | None:
     whole: Shape | None = None
     result = Batch([], [], (), 0)
     for x, shape, size in zip(given, signature.inputs.values(), signature.input_sizes, strict=True):
-        if type(x) is not np.ndarray or x.dtype.char != "d" or not x.flags.c_contiguous or not x.dtype.isnative:
+        if type(x) is not np.ndarray or x.dtype.char != "d" or not x.dtype.isnative:
+            return None
+        if not (x.flags.c_contiguous and x.flags.aligned):
             return None
         axes = x.ndim - len(shape)
         if axes < 0 or x.shape[axes:] != shape or (whole is not None and x.shape[:axes] != whole):
@@ -127,6 +129,8 @@ def _float_rows(kernel: str, name: str, shape: Shape, x: Any) -> tuple[np.ndarra
 
 def _rows_contiguous(array: np.ndarray, axes: int) -> bool:
     """Whether each row is contiguous and rows lie at one distance."""
+    if not array.flags.aligned:
+        return False
     if array.flags.c_contiguous:
         return True
     batch = array.ndim - axes

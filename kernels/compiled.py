@@ -14,7 +14,7 @@ from kernels.run import FramePool, split_and_run
 from kernels.settings import Target, cache_folder, lane_count, target, thread_count
 from kernels.trace import Shape, Signature
 
-__all__ = ["Compiled", "calls"]
+__all__ = ["Compiled", "calls", "count_call"]
 
 _total_calls = 0
 
@@ -24,7 +24,8 @@ def calls() -> int:
     return _total_calls
 
 
-def _count() -> None:
+def count_call() -> None:
+    """Note one more call of compiled code."""
     global _total_calls
     _total_calls += 1
 
@@ -83,7 +84,7 @@ class Compiled:
         batch = _batch.gather(self._signature, _batch.bind(self._signature, arrays, named))
         outputs = _batch.results(self._signature, batch, out)
         self.calls += 1
-        _count()
+        count_call()
         self.conversions += batch.converted
         if batch.states:
             self._run(batch, outputs, self._threads if threads is None else thread_count(threads))

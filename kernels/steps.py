@@ -21,6 +21,7 @@ import numpy as np
 from kernels import batch as _batch
 from kernels.body import Body, Straight
 from kernels.build import assembly, build
+from kernels.compiled import count_call
 from kernels.program import Program
 from kernels.run import FramePool, split_and_run
 from kernels.schedules import Sample, sample
@@ -166,6 +167,7 @@ class StepLoop:
         folder = cache_folder(options.get("cache"))
         self._code = build(self._recipe, PROTOTYPE, self._target, self.lanes, folder)
         self._frames = FramePool(self._code.size.slots, self.lanes)
+        self.calls = 0
         self.source = self._code.source
         self.build_seconds = self._code.seconds
         self.instructions = self._code.size.operations
@@ -191,6 +193,8 @@ class StepLoop:
                 f"step loop '{self.name}': steps={steps}, every={every}, h={h}, start={start}; "
                 "steps >= 0, every >= 1 and finite times are needed"
             )
+        self.calls += 1
+        count_call()
         samples = {key: sample(self.name, key, given[key], shape) for key, shape in self.inputs.items() if key in given}
         signature = self._signature(samples)
         values = {**given, **{key: sample.values for key, sample in samples.items()}}

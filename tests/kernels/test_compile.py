@@ -36,8 +36,16 @@ def rng():
     return np.random.default_rng(11)
 
 
+PROCESSORS = ["native"]
+if "x86_64" in kernels.info()["triple"]:
+    PROCESSORS += ["x86-64", "x86-64-v3"] if "avx2" in kernels.info()["features"] else ["x86-64"]
+
+
+@pytest.mark.parametrize("cpu", PROCESSORS)
 @pytest.mark.parametrize("lanes", LANES)
-def test_kernel_agrees_with_numpy_and_casadi(states, lanes):
+def test_kernel_agrees_with_numpy_and_casadi(states, lanes, cpu, monkeypatch):
+    """On processors without AVX-512, without AVX2 and fused multiply-add too, as far as this machine can play them."""
+    monkeypatch.setenv("MYOQUAT_CPU", cpu)
     kernel = kernels.compile(mixed, INPUTS, lanes=lanes)
     reference = kernel.numpy(*states)
     for value, wanted in zip(kernel(*states), reference, strict=True):
