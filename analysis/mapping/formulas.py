@@ -1,0 +1,218 @@
+"""What the mapping analysis compares: formulas on one pose, for kernels."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from joints.convert import with_rotations
+from joints.euler import condition_euler, euler_rate_inverse
+from joints.maps import (
+    constrained_to_spatial,
+    euler_to_spatial,
+    quaternion_radial,
+    quaternion_tangent,
+    quaternion_to_spatial,
+    spatial_to_constrained,
+    spatial_to_euler,
+    spatial_to_quaternion,
+)
+from joints.rates import condition_constrained
+from joints.types import EulerJoint, SphericalJoint
+from muscle import Model, ModelError
+
+__all__ = ["EXTENSIONS", "ROWS", "Ball", "Pair", "Row", "conditions", "power_errors", "row_errors", "split_errors"]
+
+EXTENSIONS = ("polynomial", "normalized", "homogeneous")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: what is mapped, what it is compared with, and what bounds its error."""
+
+    key: str
+    title: str
+    target: str  # the quantity that the result is; its largest entry of each muscle is the scale
+    condition: str  # the condition number that the error may grow with: "1", "E", "B", "E+B" or "E*B"
+    published: bool = False
+    holds: bool = True
+    tolerance: float = 1e-13
+
+
+ROWS = (
+    Row("phi_Q", "J_phi from J_Q", "J_phi", "B", published=True),
+    Row("J_Q_phi", "J from J_Q against J from J_phi", "J", "B", published=True),
+    Row("Q_phi", "J_Q back from J_phi", "J_Q", "B", published=True, holds=False),
+    Row("torque_Q_phi", "torque from that 'wrong' J_Q", "torque", "B", published=True),
+    Row("phi_star", "J_phi from J*_Q", "J_phi", "E+B", published=True),
+    Row("J_star_phi", "J from J*_Q against J from J_phi", "J", "E+B", published=True),
+    Row("star_phi", "J*_Q back from J_phi", "J*_Q", "E*B", published=True),
+    Row("J_Q", "J from J_Q", "J", "1"),
+    Row("J_star", "J from J*_Q", "J", "E"),
+    Row("J_phi", "J from J_phi", "J", "B"),
+    Row("tangent", "tangent part of J_Q from J", "J_Q", "1"),
+    Row("normalized", "J_Q of l(Q/|Q|) back from J_phi", "J_Q", "B"),
+    Row("J_largest", "J from J*_Q, largest eliminated", "J", "1", tolerance=1e-12),
+    Row("largest_J", "J*_Q from J, largest eliminated", "J*_Q", "1", tolerance=1e-12),
+)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Where one ball joint stands in q, phi, u, Q* and among the balls, and its Euler sequence."""
+
+    body: str
+    number: int
+    q: slice
+    phi: slice
+    u: slice
+    star: slice
+    sequence: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The model with quaternions and the same model with Euler angles."""
+
+    quaternion: Model
+    euler: Model
+
+    @classmethod
+    def of(cls, model: Model) -> "Pair":
+        """From a model in either description. Raises ModelError if it has no ball joint or no muscle."""
+        pair = cls(model.with_rotations("quaternion"), model.with_rotations("sequence"))
+        if not pair.balls:
+            raise ModelError("the mapping analysis needs a model with a ball joint", file=model.file)
+        if not model.muscles:
+            raise ModelError("the mapping analysis needs a model with muscles", file=model.file)
+        return pair
+
+    @cached_property
+    def balls(self) -> tuple[Ball, ...]:
+        """The ball joints, in order."""
+        found: list[Ball] = []
+        a, b = self.quaternion.system, self.euler.system
+        star = 0
+        for i, body in enumerate(a.bodies):
+            width = body.joint.nq - isinstance(body.joint, SphericalJoint)
+            joint = b.bodies[i].joint
+            if isinstance(body.joint, SphericalJoint) and isinstance(joint, EulerJoint):
+                place = slice(star, star + width)
+                found.append(
+                    Ball(body.name, len(found), a.q_slices[i], b.q_slices[i], a.u_slices[i], place, joint.sequence)
+                )
+            star += width
+        return tuple(found)
+
+    def extended(self, extension: str) -> Model:
+        """The quaternion model with R(Q) continued off the unit sphere in another way."""
+        system = with_rotations(self.quaternion.system, "quaternion")
+        bodies = tuple(
+            replace(body, joint=replace(body.joint, extension=extension))
+            if isinstance(body.joint, SphericalJoint)
+            else body
+            for body in system.bodies
+        )
+        return replace(self.quaternion, system=replace(system, bodies=bodies), file=None)
+
+
+def conditions(pair: Pair, q: Any, phi: Any) -> Any:
+    """(..., balls, 2) condition numbers of E (Q0 eliminated) and of B at a pose."""
+    both = [
+        np.stack([condition_constrained(q[..., b.q], 0), condition_euler(phi[..., b.phi], b.sequence)], axis=-1)
+        for b in pair.balls
+    ]
+    return np.stack(both, axis=-2)
+
+
+def row_errors(
+    pair: Pair, q: Any, phi: Any, k: Any, F: Any, J: Any, J_Q: Any, J_star: Any, J_phi: Any, J_largest: Any, J_norm: Any
+) -> Any:
+    """Every row's error, (..., balls, m, 3 or 4) each, in the order of ROWS.
+
+    q (..., nq), phi (..., nphi), k (..., balls) index of the largest component, F (..., m) tensions; the others are
+    the Jacobians (..., m, n) as differentiated.
+    """
+    joints = [
+        _ball_errors(
+            b.sequence,
+            q[..., None, b.q],
+            phi[..., None, b.phi],
+            k[..., None, b.number],
+            F[..., None],
+            J[..., b.u],
+            J_Q[..., b.q],
+            J_star[..., b.star],
+            J_phi[..., b.phi],
+            J_largest[..., b.star],
+            J_norm[..., b.q],
+        )
+        for b in pair.balls
+    ]
+    return tuple(np.stack([joint[row.key] for joint in joints], axis=-3) for row in ROWS)
+
+
+def _ball_errors(
+    sequence: str,
+    Q: Any,
+    phi: Any,
+    k: Any,
+    F: Any,
+    J: Any,
+    J_Q: Any,
+    J_star: Any,
+    J_phi: Any,
+    J_largest: Any,
+    J_norm: Any,
+) -> dict[str, Any]:
+    """The rows of one ball joint, (..., m, 3 or 4) each."""
+    from_Q = quaternion_to_spatial(J_Q, Q)
+    from_star = constrained_to_spatial(J_star, Q, 0)
+    from_phi = euler_to_spatial(J_phi, phi, sequence)
+    back = spatial_to_quaternion(from_phi, Q)
+    return {
+        "phi_Q": spatial_to_euler(from_Q, phi, sequence) - J_phi,
+        "J_Q_phi": from_Q - from_phi,
+        "Q_phi": back - J_Q,
+        "torque_Q_phi": (quaternion_to_spatial(J_Q, Q) - quaternion_to_spatial(back, Q)) * F,
+        "phi_star": spatial_to_euler(from_star, phi, sequence) - J_phi,
+        "J_star_phi": from_star - from_phi,
+        "star_phi": spatial_to_constrained(from_phi, Q, 0) - J_star,
+        "J_Q": from_Q - J,
+        "J_star": from_star - J,
+        "J_phi": from_phi - J,
+        "tangent": spatial_to_quaternion(J, Q) - quaternion_tangent(J_Q, Q),
+        "normalized": back - J_norm,
+        "J_largest": constrained_to_spatial(J_largest, Q, k) - J,
+        "largest_J": spatial_to_constrained(J, Q, k) - J_largest,
+    }
+
+
+def split_errors(pair: Pair, q: Any, J: Any, *extended: Any) -> Any:
+    """For each extension of R(Q): the radial part J_Q Q (..., balls, m), and what of J_Q is neither radial nor
+    2 J G (..., balls, m, 4), which should be nothing."""
+    results = []
+    for J_Q in extended:
+        radial, rest = [], []
+        for b in pair.balls:
+            Q = q[..., None, b.q]
+            part = quaternion_radial(J_Q[..., b.q], Q)
+            radial.append(part)
+            rest.append(J_Q[..., b.q] - spatial_to_quaternion(J[..., b.u], Q) - part[..., None] * Q)
+        results += [np.stack(radial, axis=-2), np.stack(rest, axis=-3)]
+    return tuple(results)
+
+
+def power_errors(pair: Pair, q: Any, phi: Any, u: Any, F: Any, J: Any, J_Q: Any, J_star: Any, J_phi: Any) -> Any:
+    """tau . omega - (-F l') per muscle (..., m), with the torque through J_Q, through J*_Q and on the Euler angles;
+    and the power -F l' itself, l' = J u."""
+    power = -F * (J @ u[..., None])[..., 0]
+    totals = [0.0, 0.0, 0.0]
+    for b in pair.balls:
+        Q, omega = q[..., None, b.q], u[..., None, b.u]
+        rates = (euler_rate_inverse(phi[..., b.phi], b.sequence) @ u[..., b.u, None])[..., 0]
+        totals[0] = totals[0] + np.sum(quaternion_to_spatial(J_Q[..., b.q], Q) * omega, axis=-1)
+        totals[1] = totals[1] + np.sum(constrained_to_spatial(J_star[..., b.star], Q, 0) * omega, axis=-1)
+        totals[2] = totals[2] + np.sum(J_phi[..., b.phi] * rates[..., None, :], axis=-1)
+    return (*(-F * total - power for total in totals), power)

@@ -1,0 +1,178 @@
+"""What the mapping analysis found: tables, a text that a person understands, and JSON."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
+from analysis.mapping.statistics import Statistics
+
+__all__ = ["MappingReport"]
+
+ROUTES = ("-G J_Q^T F / 2", "-E^-T J*_Q^T F", "-J_phi^T F")
+
+
+@dataclass
+class MappingReport:
+    """Result of `mapping_analysis`.
+
+    mappings: one row per mapping (see `to_text` for the columns); power: the power check by three routes; split: the
+    tangent and radial part of J_Q for three extensions of R(Q); singular: error against distance to a singularity.
+    """
+
+    mappings: pd.DataFrame
+    power: pd.DataFrame
+    split: pd.DataFrame
+    singular: pd.DataFrame = field(default_factory=pd.DataFrame)
+    model: str = ""
+    n: int = 0
+    seed: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        pair: Pair,
+        rows: list[Statistics],
+        power: list[Statistics],
+        residual: list[Statistics],
+        radial: np.ndarray,
+    ) -> "MappingReport":
+        """From the statistics of every comparison."""
+        names = pair.quaternion.muscle_names
+        mappings = [
+            {"mapping": row.title, "published": row.published, "should hold": row.holds, **_columns(s, names)}
+            for row, s in zip(ROWS, rows, strict=True)
+        ]
+        return cls(
+            pd.DataFrame(mappings),
+            pd.DataFrame([{"torque": r, **_columns(s, names)} for r, s in zip(ROUTES, power, strict=True)]),
+            pd.DataFrame(
+                [
+                    {"extension of R(Q)": e, "largest |J_Q Q|": float(x), **_columns(s, names)}
+                    for e, x, s in zip(EXTENSIONS, radial, residual, strict=True)
+                ]
+            ),
+        )
+
+    @property
+    def holds(self) -> bool:
+        """True if every mapping that should hold does so at every pose, the power check and the split included."""
+        expected = self.mappings[self.mappings["should hold"]]
+        return not any(int(t["poses beyond"].sum()) for t in (expected, self.power, self.split))
+
+    def to_text(self) -> str:
+        """The tables as a person reads them."""
+        return "\n".join(_lines(self))
+
+    def to_json(self) -> str:
+        """All tables as JSON; numbers that are not finite are null."""
+        tables = {name: getattr(self, name) for name in ("mappings", "power", "split", "singular")}
+        content: dict[str, Any] = {"model": self.model, "n": self.n, "seed": self.seed, "holds": self.holds}
+        content |= {name: [_plain(record) for record in t.to_dict("records")] for name, t in tables.items()}
+        return json.dumps(content, indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def _columns(s: Statistics, names: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "signed sum": s.signed_sum,
+        "max |error|": s.largest,
+        "relative": s.relative,
+        "per condition": s.conditioned,
+        "tolerance": s.tolerance,
+        "poses beyond": s.exceeded,
+        "worst muscle": names[s.worst_muscle],
+        "worst pose": s.worst_pose,
+        "condition there": s.worst_condition,
+        "worst q": tuple(float(x) for x in s.worst_q),
+    }
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
+
+
+# ---- the text ----------------------------------------------------------------------------------------------
+
+HEAD = f"{'signed sum':>11} {'max |error|':>11} {'relative':>9} {'/ condition':>11} {'poses beyond':>14}  worst"
+
+
+def _lines(report: MappingReport) -> list[str]:
+    m = report.mappings
+    lines = [
+        f"Mapping analysis of {report.model}: {report.n} random poses, seed {report.seed}",
+        "",
+        "J = dl/d(rotation), J_Q = dl/dQ, J*_Q = dl/dQ* (Q0 eliminated), J_phi = dl/dphi: four separate",
+        "differentiations of the muscle lengths l. Each row maps one into another and compares. 'relative' is the",
+        "largest error over the muscle's largest entry; '/ condition' divides by the condition number of the map at",
+        "the pose; 'poses beyond' counts poses where that exceeds the tolerance.",
+        "",
+        _header("Published mappings"),
+        *(_row(r["mapping"], r) for _, r in m[m["published"]].iterrows()),
+        "",
+        _header("Every Jacobian against J"),
+        *(_row(r["mapping"], r) for _, r in m[~m["published"]].iterrows()),
+        "",
+        _header("Power: torque . omega against -F l'"),
+        *(_row(r["torque"], r) for _, r in report.power.iterrows()),
+        "",
+        *_split_lines(report),
+        "",
+        *_singular_lines(report),
+        "",
+        "All mappings that should hold do, at every pose."
+        if report.holds
+        else "SOME MAPPINGS THAT SHOULD HOLD DO NOT: see 'poses beyond' above.",
+    ]
+    return lines
+
+
+def _header(title: str) -> str:
+    return f"{title:<40}{HEAD}"
+
+
+def _row(title: str, r: Any) -> str:
+    beyond = f"{r['poses beyond']} > {r['tolerance']:.0e}"
+    fails = "" if r.get("should hold", True) else "  (not expected to hold)"
+    return (
+        f"  {title:<38}{r['signed sum']:>11.2e} {r['max |error|']:>11.2e} {r['relative']:>9.1e} "
+        f"{r['per condition']:>11.1e} {beyond:>14}  {r['worst muscle']} at pose {r['worst pose']}{fails}"
+    )
+
+
+def _split_lines(report: MappingReport) -> list[str]:
+    lines = [
+        "Why J_Q does not come back: J_Q depends on how R(Q) is continued off the unit sphere, and its radial part",
+        "J_Q Q is lost in J. J_Q = 2 J G + (J_Q Q) Q^T; both give the same torques, since G Q = 0.",
+        f"  {'extension of R(Q)':<24}{'largest |J_Q Q|':>16} {'|J_Q - 2 J G - (J_Q Q) Q^T|':>30} {'poses beyond':>14}",
+    ]
+    for _, r in report.split.iterrows():
+        beyond = f"{r['poses beyond']} > {r['tolerance']:.0e}"
+        lines.append(
+            f"  {r['extension of R(Q)']:<24}{r['largest |J_Q Q|']:>16.3g} {r['max |error|']:>30.2e} {beyond:>14}"
+        )
+    return lines
+
+
+def _singular_lines(report: MappingReport) -> list[str]:
+    lines = [
+        "Beside a singularity: relative error of J, mapped from J_phi near gimbal lock and from J*_Q near Q0 = 0, and",
+        "at the same pose from J*_Q with the largest component eliminated.",
+        f"  {'approach':<14}{'distance':>10} {'condition':>11} {'largest entry':>14} {'error':>10} "
+        f"{'largest elim.':>14}",
+    ]
+    exponents = np.log10(report.singular["distance"]) if len(report.singular) else []
+    for (_, r), e in zip(report.singular.iterrows(), exponents, strict=True):
+        if round(float(e), 6) % 2 == 0 and e < 0:
+            error = "refused" if math.isnan(r["error"]) else f"{r['error']:.1e}"
+            lines.append(
+                f"  {r['approach']:<14}{r['distance']:>10.0e} {r['condition']:>11.1e} {r['largest entry']:>14.3g} "
+                f"{error:>10} {r['error, largest eliminated']:>14.1e}"
+            )
+    return lines

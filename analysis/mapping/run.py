@@ -1,0 +1,175 @@
+"""The mapping analysis: every map between the four Jacobians, on random poses, through compiled kernels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import kernels
+from analysis.mapping.formulas import (
+    EXTENSIONS,
+    ROWS,
+    Pair,
+    conditions,
+    power_errors,
+    row_errors,
+    split_errors,
+)
+from analysis.mapping.report import MappingReport
+from analysis.mapping.singular import approach
+from analysis.mapping.statistics import Statistics
+from joints.compiled import kernel_for
+from joints.convert import convert_coordinates
+from muscle import LawA, Model, load_model, muscle_forces, path_jacobian
+from muscle.evaluate import eliminated_components
+
+__all__ = ["mapping_analysis"]
+
+BLOCK = 2048  # poses at a time: what one block needs stays in the processor's cache
+POWER_TOLERANCE = 1e-12
+POWER_ROUTES = (("J_Q", "1"), ("J*_Q", "E"), ("J_phi", "B"))
+
+
+@dataclass
+class Block:
+    """Everything about a block of poses: states, then the Jacobians, each differentiated on its own."""
+
+    q: np.ndarray
+    phi: np.ndarray
+    k: np.ndarray
+    u: np.ndarray
+    F: np.ndarray
+    J: np.ndarray
+    J_Q: np.ndarray
+    J_star: np.ndarray
+    J_phi: np.ndarray
+    J_largest: np.ndarray
+    J_normalized: np.ndarray
+    J_homogeneous: np.ndarray
+
+
+def mapping_analysis(model: Model | str, n: int = 10_000, seed: int = 0) -> MappingReport:
+    """Compare all mappings between J, J_Q, J*_Q and J_phi of a model's muscles at n random poses.
+
+    model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
+    of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
+    seed, Fmax in [-250, 250] N and activation in [0, 1]. Equal arguments give equal reports. Raises ValueError for
+    n < 1, ModelError for a model without ball joints or muscles.
+    """
+    model = load_model(model) if not isinstance(model, Model) else model
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ValueError(f"the number of poses n must be a positive integer, not {n!r}")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed must be an integer that is not negative, not {seed!r}")
+    pair = Pair.of(model)
+    pair, activation = _strengths(pair, np.random.default_rng([seed, 1]))
+    blocks = partial(_blocks, pair, activation, int(n), int(seed))
+    scales = _scales(blocks())
+    report = _compare(pair, blocks(), scales)
+    report.singular = approach(pair, seed)
+    report.model, report.n, report.seed = model.name, int(n), int(seed)
+    return report
+
+
+def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, np.ndarray]:
+    """The models with every open strength drawn, and the activations, the model's own or drawn."""
+    Fmax, drawn = rng.uniform(-250, 250, len(pair.quaternion.muscles)), rng.uniform(0, 1, len(pair.quaternion.muscles))
+    muscles = []
+    for muscle, strength in zip(pair.quaternion.muscles, Fmax, strict=True):
+        law: Any = muscle.law or LawA(optimal_length=1.0)
+        if law.open_parameters():
+            law = replace(law, max_isometric_force=float(strength))
+        muscles.append(replace(muscle, law=law))
+    activation = np.array([a if m.activation is None else m.activation for m, a in zip(muscles, drawn, strict=True)])
+    return Pair(
+        replace(pair.quaternion, muscles=tuple(muscles)), replace(pair.euler, muscles=tuple(muscles))
+    ), activation
+
+
+def _blocks(pair: Pair, activation: np.ndarray, n: int, seed: int) -> Iterator[Block]:
+    """The poses in blocks; every call yields the same ones."""
+    rng = np.random.default_rng([seed, 0])
+    normalized, homogeneous = (pair.extended(extension) for extension in EXTENSIONS[1:])
+    model, system = pair.quaternion, pair.quaternion.system
+    for start in range(0, n, BLOCK):
+        size = min(BLOCK, n - start)
+        q = system.random(size, rng)
+        u = rng.standard_normal((size, system.nu))
+        phi = convert_coordinates(system, pair.euler.system, q)
+        k = eliminated_components(system, q, "largest")
+        yield Block(
+            q=q,
+            phi=phi,
+            k=k.astype(float),
+            u=u,
+            F=muscle_forces(model, q, u, activation),
+            J=path_jacobian(model, q, "velocity"),
+            J_Q=path_jacobian(model, q, "quaternion"),
+            J_star=path_jacobian(model, q, "constrained", eliminated=0),
+            J_phi=path_jacobian(pair.euler, phi, "coordinates"),
+            J_largest=path_jacobian(model, q, "constrained", eliminated=k),
+            J_normalized=path_jacobian(normalized, q, "quaternion"),
+            J_homogeneous=path_jacobian(homogeneous, q, "quaternion"),
+        )
+
+
+def _scales(blocks: Iterator[Block]) -> dict[str, np.ndarray]:
+    """(m,) largest entry of each muscle over all poses, per quantity; J*_Q in its well-conditioned chart."""
+    scales: dict[str, np.ndarray] = {}
+    for b in blocks:
+        J_row = np.abs(b.J).max(axis=-1)
+        largest = {
+            "J": J_row,
+            "J_Q": np.abs(b.J_Q).max(axis=-1),
+            "J_phi": np.abs(b.J_phi).max(axis=-1),
+            "J*_Q": np.abs(b.J_largest).max(axis=-1),
+            "torque": J_row * np.abs(b.F),
+            "power": np.abs(b.F * np.einsum("nmi,ni->nm", b.J, b.u)),
+        }
+        for key, values in largest.items():
+            scales[key] = np.maximum(scales.get(key, 0.0), values.max(axis=0))
+    # a muscle without an effect has errors of exactly zero, against any scale
+    return {key: np.where(scale > 0, scale, 1.0) for key, scale in scales.items()}
+
+
+def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, np.ndarray]) -> MappingReport:
+    """Run every comparison over all blocks."""
+    rows = [Statistics(scales[row.target], row.tolerance) for row in ROWS]
+    power = [Statistics(scales["power"], POWER_TOLERANCE) for _ in POWER_ROUTES]
+    residual = [Statistics(scales["J_Q"], ROWS[0].tolerance) for _ in EXTENSIONS]
+    radial = np.zeros(len(EXTENSIONS))
+    for b in blocks:
+        condition = _conditions(_run(pair, "conditions", conditions, b, "q phi"))
+        for row, statistics, error in zip(
+            ROWS,
+            rows,
+            _run(pair, "rows", row_errors, b, "q phi k F J J_Q J_star J_phi J_largest J_normalized"),
+            strict=True,
+        ):
+            statistics.add(error, condition[row.condition], b.q)
+        parts = _run(pair, "split", split_errors, b, "q J J_Q J_normalized J_homogeneous")
+        for i, statistics in enumerate(residual):
+            radial[i] = max(radial[i], float(np.abs(parts[2 * i]).max()))
+            statistics.add(parts[2 * i + 1], condition["1"], b.q)
+        *errors, _ = _run(pair, "power", power_errors, b, "q phi u F J J_Q J_star J_phi")
+        for (_, name), statistics, error in zip(POWER_ROUTES, power, errors, strict=True):
+            statistics.add(error[:, None, :, None], condition[name].max(axis=-1, keepdims=True), b.q)
+    return MappingReport.of(pair, rows, power, residual, radial)
+
+
+def _conditions(both: np.ndarray) -> dict[str, np.ndarray]:
+    """(n, balls) condition numbers by the names that the rows use."""
+    E, B = both[..., 0], both[..., 1]
+    return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}
+
+
+def _run(pair: Pair, name: str, function: Any, block: Block, names: str) -> Any:
+    """A comparison of the whole block through its kernel."""
+    known = {f.name: getattr(block, f.name) for f in fields(block)}
+    arrays = {key: known[key] for key in names.split()}
+    key = ("mapping", name, pair.quaternion.content_key, pair.euler.content_key)
+    shapes = {key: array.shape[1:] for key, array in arrays.items()}
+    kernel = kernel_for(key, lambda: kernels.compile(partial(function, pair), shapes, name=f"mapping_{name}"))
+    return kernel(*arrays.values())

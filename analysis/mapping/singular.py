@@ -1,0 +1,107 @@
+"""How the maps behave as a pose approaches gimbal lock, or the place where the constrained chart breaks down."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.mapping.formulas import Ball, Pair
+from joints import (
+    condition_constrained,
+    condition_euler,
+    constrained_to_spatial,
+    convert_coordinates,
+    euler_to_spatial,
+    normalize,
+    quaternion_from_euler,
+)
+from muscle import path_jacobian
+
+__all__ = ["DISTANCES", "approach"]
+
+DISTANCES = 10.0 ** -np.arange(0.0, 15.0, 0.5)  # angle to the lock [rad], or |Q0|
+
+
+def approach(pair: Pair, seed: int = 0) -> pd.DataFrame:
+    """Errors against distance, on the way to the lock of the first ball joint and to Q0 = 0 of the same joint.
+
+    Columns: approach ("gimbal lock", "Q0 = 0"), distance (angle to the lock [rad], |Q0|), condition number, largest
+    entry of the Jacobian there, error of J from it relative to J's largest entry, and the error with the largest
+    component eliminated at the same pose; NaN where the map refuses (condition number past 1e12). The other joints
+    hold one random pose.
+    """
+    rng = np.random.default_rng([seed, 2])
+    base = pair.quaternion.system.random(1, rng)[0]
+    ball = pair.balls[0]
+    return pd.concat([_to_lock(pair, ball, base, rng), _to_chart_edge(pair, ball, base)], ignore_index=True)
+
+
+def _to_lock(pair: Pair, ball: Ball, base: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
+    proper = ball.sequence[0] == ball.sequence[2]
+    p1, p3 = rng.uniform(-np.pi, np.pi, 2)
+    distance = DISTANCES[DISTANCES < 1.5]
+    angles = np.stack(np.broadcast_arrays(p1, distance if proper else np.pi / 2 - distance, p3), axis=-1)
+    q = np.repeat(base[None], len(distance), axis=0)
+    q[:, ball.q] = quaternion_from_euler(angles, ball.sequence)
+    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
+    phi[:, ball.phi] = angles  # the pose itself: an angle of 1e-14 read back from Q would be rounded
+    J_phi = path_jacobian(pair.euler, phi, "coordinates")[..., ball.phi]
+
+    def mapped(i: int) -> np.ndarray:
+        return euler_to_spatial(J_phi[i], angles[i], ball.sequence)
+
+    condition = condition_euler(angles, ball.sequence)
+    return _table(pair, ball, "gimbal lock", distance, q, condition, J_phi, mapped)
+
+
+def _to_chart_edge(pair: Pair, ball: Ball, base: np.ndarray) -> pd.DataFrame:
+    distance = DISTANCES[DISTANCES < 1]
+    q = np.repeat(base[None], len(distance), axis=0)
+    rest = normalize(np.array([0.0, *base[ball.q][1:]]))[1:]
+    q[:, ball.q] = np.column_stack([distance, np.sqrt(1 - distance**2)[:, None] * rest])
+    J_star = path_jacobian(pair.quaternion, q, "constrained", eliminated=0)[..., ball.star]
+
+    def mapped(i: int) -> np.ndarray:
+        return constrained_to_spatial(J_star[i], q[i, ball.q], 0)
+
+    condition = condition_constrained(q[:, ball.q], 0)
+    return _table(pair, ball, "Q0 = 0", distance, q, condition, J_star, mapped)
+
+
+def _table(
+    pair: Pair,
+    ball: Ball,
+    name: str,
+    distance: np.ndarray,
+    q: np.ndarray,
+    condition: np.ndarray,
+    jacobian: np.ndarray,
+    mapped: Any,
+) -> pd.DataFrame:
+    J = path_jacobian(pair.quaternion, q, "velocity")[..., ball.u]
+    scale = np.abs(J).max()
+    Q = q[:, ball.q]
+    k = np.argmax(np.abs(Q), axis=-1)
+    balls = len(pair.balls)
+    index = np.zeros((len(q), balls), dtype=int)
+    for b in pair.balls:
+        index[:, b.number] = np.argmax(np.abs(q[:, b.q]), axis=-1)
+    J_largest = path_jacobian(pair.quaternion, q, "constrained", eliminated=index)[..., ball.star]
+    from_largest = constrained_to_spatial(J_largest, Q[:, None], k[:, None])
+    return pd.DataFrame(
+        {
+            "approach": name,
+            "distance": distance,
+            "condition": condition,
+            "largest entry": np.abs(jacobian).max(axis=(1, 2)),
+            "error": [_error(mapped, i, J[i], scale) for i in range(len(q))],
+            "error, largest eliminated": np.abs(from_largest - J).max(axis=(1, 2)) / scale,
+        }
+    )
+
+
+def _error(mapped: Any, i: int, J: np.ndarray, scale: float) -> float:
+    try:
+        return float(np.abs(mapped(i) - J).max() / scale)
+    except ValueError:  # refused past a condition number of 1e12
+        return float("nan")

@@ -1,0 +1,47 @@
+"""Error statistics that grow block by block, so that a million poses need the memory of a few thousand."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Statistics"]
+
+
+@dataclass
+class Statistics:
+    """Errors of one comparison over all poses seen, against a scale per muscle and a condition number per pose."""
+
+    scale: np.ndarray  # (m,) largest entry of each muscle over all poses
+    tolerance: float
+    signed_sum: float = 0.0
+    largest: float = 0.0  # |error|
+    relative: float = 0.0  # |error| / scale
+    conditioned: float = 0.0  # |error| / (scale * condition)
+    exceeded: int = 0  # poses beyond tolerance * condition
+    count: int = 0
+    worst_pose: int = -1
+    worst_muscle: int = -1
+    worst_condition: float = 1.0
+    worst_q: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def add(self, error: np.ndarray, condition: np.ndarray, q: np.ndarray) -> None:
+        """Take in errors (n, joints, m, w) of the n next poses q (n, nq), with condition (n, joints).
+
+        An error that is not a number counts as infinite.
+        """
+        self.signed_sum += float(error.sum())
+        size = np.abs(error).max(axis=-1)
+        size[~np.isfinite(size)] = np.inf
+        relative = size / self.scale
+        bounded = relative / condition[..., None]
+        per_pose = bounded.max(axis=(1, 2))
+        self.exceeded += int(np.count_nonzero(per_pose > self.tolerance))
+        self.largest = max(self.largest, float(size.max()))
+        self.relative = max(self.relative, float(relative.max()))
+        at = int(per_pose.argmax())
+        if per_pose[at] > self.conditioned or self.worst_pose < 0:
+            joint, muscle = np.unravel_index(int(bounded[at].argmax()), bounded[at].shape)
+            self.conditioned, self.worst_pose = float(per_pose[at]), self.count + at
+            self.worst_muscle, self.worst_condition = int(muscle), float(condition[at, joint])
+            self.worst_q = q[at].copy()
+        self.count += len(q)
