@@ -1,7 +1,5 @@
 """Writing model files."""
 
-import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +9,13 @@ from tomlkit.items import Array, Table
 
 from joints.system import Body
 from joints.types import EulerJoint, SphericalJoint
+from muscle.files import write_text
 from muscle.path import Muscle
 
 if TYPE_CHECKING:
     from muscle.model import Model
 
-__all__ = ["write_model", "write_text"]
+__all__ = ["write_model"]
 
 FORMAT = "myoquat-model"
 VERSION = 1
@@ -25,20 +24,6 @@ VERSION = 1
 def write_model(model: "Model", path: str | Path) -> None:
     """Write `model` as TOML; `muscle.load_model` reads it back equal."""
     write_text(path, tomlkit.dumps(_document(model)))
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write a whole file or nothing: into a neighbour first, then renamed into place."""
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _document(model: "Model") -> Any:

@@ -19,7 +19,7 @@ from analysis.mapping.formulas import (
 )
 from analysis.mapping.report import MappingReport
 from analysis.mapping.singular import approach
-from analysis.mapping.statistics import Statistics
+from analysis.mapping.statistics import Statistics, largest_entry
 from joints.compiled import kernel_for
 from joints.convert import convert_coordinates
 from muscle import LawA, Model, load_model, muscle_forces, path_jacobian
@@ -119,12 +119,12 @@ def _scales(blocks: Iterator[Block]) -> dict[str, np.ndarray]:
     """(m,) largest entry of each muscle over all poses, per quantity; J*_Q in its well-conditioned chart."""
     scales: dict[str, np.ndarray] = {}
     for b in blocks:
-        J_row = np.abs(b.J).max(axis=-1)
+        J_row = largest_entry(b.J)
         largest = {
             "J": J_row,
-            "J_Q": np.abs(b.J_Q).max(axis=-1),
-            "J_phi": np.abs(b.J_phi).max(axis=-1),
-            "J*_Q": np.abs(b.J_largest).max(axis=-1),
+            "J_Q": largest_entry(b.J_Q),
+            "J_phi": largest_entry(b.J_phi),
+            "J*_Q": largest_entry(b.J_largest),
             "torque": J_row * np.abs(b.F),
             "power": np.abs(b.F * np.einsum("nmi,ni->nm", b.J, b.u)),
         }

@@ -4,7 +4,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Statistics"]
+__all__ = ["Statistics", "largest_entry"]
+
+
+def largest_entry(x: np.ndarray) -> np.ndarray:
+    """(...) largest magnitude along the short last axis; column by column, which NumPy does faster than by rows."""
+    columns = np.abs(np.moveaxis(x, -1, 0))
+    result = columns[0].copy()
+    for column in columns[1:]:
+        np.maximum(result, column, out=result)
+    return result
 
 
 @dataclass
@@ -30,11 +39,11 @@ class Statistics:
         An error that is not a number counts as infinite.
         """
         self.signed_sum += float(error.sum())
-        size = np.abs(error).max(axis=-1)
+        size = largest_entry(error)
         size[~np.isfinite(size)] = np.inf
         relative = size / self.scale
         bounded = relative / condition[..., None]
-        per_pose = bounded.max(axis=(1, 2))
+        per_pose = largest_entry(bounded.reshape(len(q), -1))
         self.exceeded += int(np.count_nonzero(per_pose > self.tolerance))
         self.largest = max(self.largest, float(size.max()))
         self.relative = max(self.relative, float(relative.max()))

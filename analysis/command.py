@@ -1,0 +1,53 @@
+"""The command line: `myoquat COMMAND`. Each command lives in its own module, imported only when it runs."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+__all__ = ["main", "myoquat"]
+
+COMMANDS = {
+    "derive": "Write l, its Jacobian and the muscle torques as a function file.",
+    "info": "Show what a model holds, or how kernels run on this machine.",
+    "mapping": "Compare all mappings between a model's muscle Jacobians.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(f"analysis.commands.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="myoquat")
+def myoquat() -> None:
+    """Musculoskeletal models with ball-and-socket joints described by unit quaternions."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line. Bad input ends with one sentence on standard error and exit code 2."""
+    try:
+        return myoquat.main(arguments, standalone_mode=False, prog_name="myoquat")
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except (ValueError, OSError) as error:
+        click.echo(f"myoquat: {error}", err=True)
+        sys.exit(2)

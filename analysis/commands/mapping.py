@@ -1,0 +1,43 @@
+"""`myoquat mapping`."""
+
+import importlib
+from pathlib import Path
+
+import click
+
+from analysis.mapping import mapping_analysis
+from muscle import load_model
+from muscle.files import check_output, write_text
+
+__all__ = ["command"]
+
+
+@click.command("mapping")
+@click.argument("model")
+@click.option("--samples", default=10_000, show_default=True, help="Number of random poses.")
+@click.option("--seed", default=0, show_default=True, help="Seed of poses, strengths and activations.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all tables to this file.")
+@click.option("--figures", "folder", type=click.Path(path_type=Path), help="Draw the figures into this folder.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+def command(model: str, samples: int, seed: int, json_file: Path | None, folder: Path | None, force: bool) -> None:
+    """Compare all mappings between the muscle Jacobians of MODEL (a published model's name or a file).
+
+    Exit code 1 if a mapping that should hold does not.
+    """
+    loaded = load_model(model)
+    if json_file is not None:
+        check_output(json_file, force)
+    # matplotlib takes half a second to import: only for those who want figures
+    figures = importlib.import_module("analysis.mapping.figures") if folder is not None else None
+    if figures is not None and folder is not None:
+        figures.check_folder(folder, force)
+    report = mapping_analysis(loaded, samples, seed)
+    click.echo(report.to_text())
+    if json_file is not None:
+        write_text(json_file, report.to_json())
+        click.echo(f"wrote {json_file}")
+    if figures is not None and folder is not None:
+        for path in figures.save_figures(loaded, report, folder):
+            click.echo(f"wrote {path}")
+    if not report.holds:
+        raise click.exceptions.Exit(1)

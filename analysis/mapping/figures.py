@@ -1,0 +1,172 @@
+"""Figures of the mapping analysis, in the published layout. Each draws into an axes array that it is given."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.mapping.formulas import Pair
+from analysis.mapping.report import MappingReport
+from joints import (
+    convert_coordinates,
+    euler_to_spatial,
+    quaternion_from_euler,
+    quaternion_to_spatial,
+    spatial_to_constrained,
+    spatial_to_euler,
+    spatial_to_quaternion,
+)
+from muscle import Model, path_jacobian
+from muscle.files import check_output, write_bytes
+
+__all__ = [
+    "check_folder",
+    "plot_constrained",
+    "plot_moment_arms",
+    "plot_quaternion",
+    "plot_singular",
+    "prescribed_path",
+    "save_figures",
+]
+
+DIRECT = {"color": "0.65", "linewidth": 4.0, "solid_capstyle": "round"}
+MAPPED = {"color": "black", "linewidth": 1.3, "linestyle": (0, (4, 2))}
+NEAREST = 0.03  # how close the prescribed path comes to the lock [rad]
+NAMES = ("moment_arms", "quaternion", "constrained", "singular")
+
+
+def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[np.ndarray, np.ndarray]:
+    """Time (n,) [s] and coordinates (n, nq) of the quaternion model along a smooth motion of every ball joint.
+
+    At half time the first ball joint passes its lock at 0.03 rad; Q0 of no joint changes sign.
+    """
+    pair = Pair.of(model)
+    time = np.linspace(0, duration, n)
+    phase = np.pi * (2 * time / duration - 1)
+    q = np.repeat(pair.quaternion.system.neutral()[None], n, axis=0)
+    for ball in pair.balls:
+        swing = NEAREST + (0.55 + 0.2 * ball.number) * (1 - np.cos(phase)) / 2 + 0.6 * (ball.number > 0)
+        middle = swing if ball.sequence[0] == ball.sequence[2] else np.pi / 2 - swing
+        angles = np.stack([0.5 * np.sin(phase), middle, 0.4 * np.sin(2 * phase) - 0.3], axis=-1)
+        q[:, ball.q] = quaternion_from_euler(angles, ball.sequence)
+    return time, q
+
+
+def plot_moment_arms(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> None:
+    """-J_phi of one muscle, from Euler angles and mapped from J_Q, into axes (balls, 3)."""
+    pair, phi, J_phi = _euler(model, q)
+    J_Q = path_jacobian(pair.quaternion, q, "quaternion")[:, muscle]
+
+    def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
+        J = quaternion_to_spatial(J_Q[:, ball.q], q[:, ball.q])
+        return J_phi[:, muscle, ball.phi], spatial_to_euler(J, phi[:, ball.phi], ball.sequence)
+
+    _grid(axes, pair, time, columns, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"))
+
+
+def plot_quaternion(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> None:
+    """-J_Q of one muscle as differentiated, and mapped back from J_phi, into axes (balls, 4): they differ by the
+    radial part, which no torque sees."""
+    pair, phi, J_phi = _euler(model, q)
+    J_Q = path_jacobian(pair.quaternion, q, "quaternion")[:, muscle]
+
+    def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
+        J = euler_to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi], ball.sequence)
+        return J_Q[:, ball.q], spatial_to_quaternion(J, q[:, ball.q])
+
+    _grid(axes, pair, time, columns, r"$-J_{{Q_{i}}}$ [m]", 0, ("differentiated", "mapped from Euler angles"))
+
+
+def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> None:
+    """-J*_Q of one muscle (Q0 eliminated) as differentiated, and mapped back from J_phi, into axes (balls, 3)."""
+    pair, phi, J_phi = _euler(model, q)
+    J_star = path_jacobian(pair.quaternion, q, "constrained", eliminated=0)[:, muscle]
+
+    def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
+        J = euler_to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi], ball.sequence)
+        return J_star[:, ball.star], spatial_to_constrained(J, q[:, ball.q], 0)
+
+    _grid(axes, pair, time, columns, r"$-J^*_{{Q_{i}}}$ [m]", 1, ("differentiated", "mapped from Euler angles"))
+
+
+def plot_singular(axes: Any, singular: pd.DataFrame) -> None:
+    """Error of J against the distance to gimbal lock and to Q0 = 0, into two axes."""
+    labels = {"gimbal lock": ("from $J_\\varphi$", "angle to gimbal lock [rad]"), "Q0 = 0": ("from $J^*_Q$", "$|Q_0|$")}
+    for axis, (name, (label, distance)) in zip(np.ravel(axes), labels.items(), strict=True):
+        table = singular[singular["approach"] == name]
+        axis.loglog(table["distance"], table["error"].clip(lower=1e-17), "o-", color="black", markersize=4, label=label)
+        largest = table["error, largest eliminated"].clip(lower=1e-17)
+        axis.loglog(table["distance"], largest, "s--", color="0.55", markersize=4, label="largest eliminated")
+        refused = table["distance"][table["error"].isna()]
+        if len(refused):
+            axis.axvspan(table["distance"].min() / 2, refused.max() * 1.5, color="0.9", label="refused")
+        axis.set_xlabel(distance)
+        axis.set_title(name)
+        axis.grid(True, which="major", color="0.9")
+        axis.legend(fontsize=9, frameon=False)
+    np.ravel(axes)[0].set_ylabel("relative error of $J$ [-]")
+
+
+def _euler(model: Model, q: np.ndarray) -> tuple[Pair, np.ndarray, np.ndarray]:
+    pair = Pair.of(model)
+    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
+    return pair, phi, path_jacobian(pair.euler, phi, "coordinates")
+
+
+def _grid(
+    axes: Any,
+    pair: Pair,
+    time: np.ndarray,
+    columns: Callable[[Any], tuple[np.ndarray, np.ndarray]],
+    label: str,
+    first: int,
+    legend: tuple[str, str],
+) -> None:
+    axes = np.atleast_2d(axes)
+    for row, ball in zip(axes, pair.balls, strict=True):
+        direct, mapped = columns(ball)
+        for i, axis in enumerate(row):
+            axis.plot(time, -direct[:, i], label=legend[0], **DIRECT)
+            axis.plot(time, -mapped[:, i], label=legend[1], **MAPPED)
+            axis.set_title(f"{ball.body}: {label.format(i=first + i)}", fontsize=11)
+            axis.grid(True, color="0.92")
+    for axis in axes[-1]:
+        axis.set_xlabel("time [s]")
+    axes[0, 0].legend(fontsize=9, frameon=False)
+
+
+def check_folder(folder: Path, overwrite: bool = False) -> None:
+    """Make the folder if need be; FileExistsError if a figure is there already and may not be replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in NAMES:
+        check_output(folder / f"{name}.png", overwrite)
+
+
+def save_figures(model: Model, report: MappingReport, folder: Path) -> list[Path]:
+    """Draw the four figures as PNG files into the folder, for the second muscle as published (or the only one)."""
+    muscle = min(1, len(model.muscles) - 1)
+    time, q = prescribed_path(model)
+    balls = len(Pair.of(model).balls)
+    title = f"{model.name}, muscle {model.muscle_names[muscle]}"
+    paths = []
+    for name, draw, width in zip(NAMES, (plot_moment_arms, plot_quaternion, plot_constrained), (3, 4, 3), strict=False):
+        figure = Figure(figsize=(3.2 * width, 2.5 * balls + 0.5), layout="constrained")
+        draw(figure.subplots(balls, width, squeeze=False, sharex=True), model, time, q, muscle)
+        figure.suptitle(title)
+        paths.append(_save(figure, folder / f"{name}.png"))
+    figure = Figure(figsize=(9.6, 3.8), layout="constrained")
+    plot_singular(figure.subplots(1, 2, sharey=True), report.singular)
+    figure.suptitle(f"{model.name}: beside the singularities")
+    paths.append(_save(figure, folder / f"{NAMES[-1]}.png"))
+    return paths
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130)
+    write_bytes(path, content.getvalue())
+    return path
