@@ -136,7 +136,10 @@ def _grid(
             axis.grid(True, color="0.92")
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
-    axes[0, 0].legend(fontsize=9, frameon=False)
+    # outside the axes, where it hides no curve; the figure's layout makes room for it
+    axes[0, 0].figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
+    )
 
 
 def check_folder(folder: Path, overwrite: bool = False) -> None:
