@@ -11,6 +11,7 @@ from joints.euler import (
     quaternion_from_euler,
     rotation_matrix_from_euler,
 )
+from joints.indices import BodyIndex, CoordinateIndex, FrameIndex, VelocityIndex
 from joints.maps import (
     constrained_to_spatial,
     constrained_torque,
@@ -38,23 +39,51 @@ from joints.quaternion import (
     rotation_matrix,
 )
 from joints.rates import E, E_inverse, G, G_parent, T, condition_constrained
+from joints.shapes import Shape
 from joints.system import ArticulatedSystem, Body
-from joints.types import EulerJoint, FixedJoint, Joint, SphericalJoint
+from joints.types import (
+    JOINT_FACTS,
+    Axis,
+    CustomJoint,
+    EulerJoint,
+    FixedJoint,
+    FloatingJoint,
+    Joint,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    UniversalJoint,
+    joint_table,
+)
 
 __all__ = [
+    "JOINT_FACTS",
     "SEQUENCES",
     "ArticulatedSystem",
+    "Axis",
     "Body",
+    "BodyIndex",
+    "CoordinateIndex",
+    "CustomJoint",
     "E",
     "E_inverse",
     "EulerJoint",
     "FixedJoint",
+    "FloatingJoint",
+    "FrameIndex",
     "G",
     "G_parent",
     "Joint",
     "ModelError",
+    "PlanarJoint",
+    "PrismaticJoint",
+    "RevoluteJoint",
+    "Shape",
     "SphericalJoint",
     "T",
+    "UniversalJoint",
+    "VelocityIndex",
     "condition_constrained",
     "condition_euler",
     "constrained_to_spatial",
@@ -65,6 +94,7 @@ __all__ = [
     "euler_rate_inverse",
     "euler_rate_matrix",
     "euler_to_spatial",
+    "joint_table",
     "normalize",
     "quaternion_conjugate",
     "quaternion_exp",

@@ -21,6 +21,12 @@ def vector(entries: Any) -> Any:
     return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
 
 
+def joined(parts: Any) -> Any:
+    """(..., n) parts of possibly different batch shapes, one after the other along the last axis."""
+    batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1]), subok=True) for p in parts], axis=-1)
+
+
 def matrix(rows: Any) -> Any:
     """(..., m, n) from rows of components of one batch shape or numbers."""
     width = len(rows[0])

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import row_times, transpose
+from joints._layout import joined, row_times, transpose
+from joints.body import Body
 from joints.errors import ModelError
 from joints.euler import (
     euler_from_quaternion,
     euler_rate_inverse,
-    euler_rate_matrix,
     quaternion_from_euler,
 )
 from joints.system import ArticulatedSystem
-from joints.types import EulerJoint, Joint, SphericalJoint
+from joints.types import EulerJoint, FloatingJoint, Joint, SphericalJoint
+from joints.vectors import turn, turn_back
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
@@ -35,7 +36,7 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
     bodies = [
-        replace(body, joint=_described(body.joint, _wanted(rotations, body.name)))
+        _redescribed(body, _described(body.joint, _wanted(rotations, body.name)))
         if isinstance(body.joint, Ball)
         else body
         for body in system.bodies
@@ -45,6 +46,17 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
 
 def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
     return rotations if isinstance(rotations, str) else rotations.get(body)
+
+
+def _redescribed(body: Body, joint: Joint) -> Body:
+    """The body on another description of its ball joint, its spring mounted at the same pose."""
+    if joint == body.joint:
+        return body
+    mount = body.spring_mount
+    if mount is not None:
+        mount = tuple(map(float, _coordinates(body.joint, joint, np.array(mount))))
+    names = body.coordinate_names if joint.nq == body.joint.nq else None
+    return replace(body, joint=joint, spring_mount=mount, coordinate_names=names)
 
 
 def _described(joint: Ball, wanted: str | None) -> Joint:
@@ -81,20 +93,33 @@ def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
 def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: Any, u: Any) -> np.ndarray:
     """(..., target.nu) velocities of the same motion, from u (..., source.nu) at q (..., source.nq).
 
+    The systems may differ in the description of their ball joints and in their velocity frame.
+
     Raises ValueError where the target's sequence is in gimbal lock.
     """
     q, u = source.check_q(q), source.check_u(u)
     parts = [_velocities(a.joint, b.joint, q[..., iq], u[..., iu]) for a, b, iq, iu in _pairs(source, target)]
-    return np.concatenate(parts, axis=-1)
+    return joined(parts)
 
 
 def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    if source == target or not isinstance(source, Ball):
+    if source == target:
         return u
-    omega = u
-    if isinstance(source, EulerJoint):
-        omega = row_times(u, transpose(euler_rate_matrix(q, source.sequence)))
-    if not isinstance(target, EulerJoint):
-        return omega
-    phi = _coordinates(source, target, q)
-    return row_times(omega, transpose(euler_rate_inverse(phi, target.sequence)))
+    if isinstance(source, FloatingJoint) and isinstance(target, FloatingJoint):
+        R, _ = source.transform(q)
+        turned = turn if source.in_child else turn_back
+        return joined([turned(R, u[..., :3]), turned(R, u[..., 3:])])
+    if not isinstance(source, Ball):
+        return u
+    S_omega, _ = source.subspace(q)
+    return _ball_velocities(target, _coordinates(source, target, q), turn(S_omega, u))
+
+
+def _ball_velocities(target: Joint, q: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Velocities of a ball joint at q from its child-frame angular velocity."""
+    if isinstance(target, EulerJoint):
+        return row_times(omega, transpose(euler_rate_inverse(q, target.sequence)))
+    if isinstance(target, SphericalJoint) and not target.in_child:
+        R, _ = target.transform(q)
+        return turn(R, omega)
+    return omega

@@ -2,70 +2,70 @@
 
 import hashlib
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from joints import state
+from joints.body import Body, Vector, check_body
+from joints.checks import UNIT_TOLERANCE, check_state, check_unit
 from joints.errors import ModelError
+from joints.indices import Indices
 from joints.quaternion import rotation_matrix
-from joints.types import Joint
-from kernels.arrays import is_symbolic
+from joints.tree import Tree, build_tree
+from joints.types.base import VELOCITY_FRAMES
 
-__all__ = ["ArticulatedSystem", "Body"]
-
-UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
-Vector = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Body:
-    """A rigid body and the joint that carries it. SI units; vectors in the frames named.
-
-    position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame.
-    center_of_mass [m] and inertia [kg m^2] (xx, yy, zz, xy, xz, yz, about the center of mass) in the body's frame,
-    whose origin is the joint. damping [N m s/rad] acts on the joint's velocities.
-    """
-
-    name: str
-    parent: str
-    joint: Joint
-    position: Vector = (0.0, 0.0, 0.0)
-    orientation: Vector = (1.0, 0.0, 0.0, 0.0)
-    mass: float = 0.0
-    center_of_mass: Vector = (0.0, 0.0, 0.0)
-    inertia: Vector = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    damping: float = 0.0
+__all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 
 
 @dataclass(frozen=True)
 class ArticulatedSystem:
-    """Bodies in the order of the file; each parent is the ground or a body of the system.
+    """Bodies in the order given; each parent is the ground or a body of the system, before or after it.
 
-    q and u hold the joints' coordinates and velocities in that order.
+    q and u hold the joints' coordinates and velocities in that order, or in that of `joint_order`, names of all bodies
+    or joints. velocity_frame: the frame, "child" or "parent", of the angular (and a floating joint's linear) velocity
+    of spherical and floating joints. Immutable: `dataclasses.replace` and `with_body` make a changed one. Raises
+    ModelError for a tree that cannot be.
     """
 
     bodies: tuple[Body, ...]
     ground: str = "ground"
     gravity: Vector = (0.0, 0.0, -9.81)
+    velocity_frame: str = "child"
     name: str = field(default="", compare=False)
+    joint_order: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bodies", tuple(self.bodies))
-        _check_tree(self.bodies, self.ground)
+    def __post_init__(self, joint_order: Sequence[str] | None) -> None:
+        if self.velocity_frame not in VELOCITY_FRAMES:
+            raise ModelError(f"velocity_frame is 'child' or 'parent', not {self.velocity_frame!r}")
+        bodies = tuple(_in_velocity_frame(body, self.velocity_frame) for body in self.bodies)
+        _check_tree(bodies, self.ground)
+        if len(self.gravity) != 3 or not all(math.isfinite(g) for g in self.gravity):
+            raise ModelError(f"gravity must be 3 finite numbers, not {self.gravity}")
+        object.__setattr__(self, "bodies", bodies if joint_order is None else _ordered(bodies, joint_order))
+
+    def with_body(self, which: str, **changes: Any) -> "ArticulatedSystem":
+        """The system with fields of one body changed: `system.with_body("shank", rotor_inertia=0.1)`."""
+        index = self.indices.body(which)
+        bodies = [replace(body, **changes) if i == index else body for i, body in enumerate(self.bodies)]
+        return replace(self, bodies=tuple(bodies))
+
+    # ---- names and places ------------------------------------------------------------------------------------
 
     @cached_property
     def body_names(self) -> tuple[str, ...]:
-        """Names of the moving bodies, in order; the ground is not among them."""
+        """Names of the bodies, in order; the ground is not among them."""
         return tuple(body.name for body in self.bodies)
 
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the system computes with; equal systems share compiled kernels."""
-        return hashlib.sha256(repr((self.bodies, self.ground, self.gravity)).encode()).hexdigest()
+        content = (self.bodies, self.ground, self.gravity, self.velocity_frame)
+        return hashlib.sha256(repr(content).encode()).hexdigest()
 
     @cached_property
     def nq(self) -> int:
@@ -79,13 +79,13 @@ class ArticulatedSystem:
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Name of each entry of q: '<body>.<suffix>'."""
-        return tuple(f"{b.name}.{suffix}" for b in self.bodies for suffix in b.joint.coordinate_suffixes)
+        """Name of each entry of q: '<body>.<suffix>', or the name that the body gives it."""
+        return tuple(name for body in self.bodies for name in body.names_of_coordinates)
 
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:
-        """Name of each entry of u: '<body>.<suffix>'."""
-        return tuple(f"{b.name}.{suffix}" for b in self.bodies for suffix in b.joint.velocity_suffixes)
+        """Name of each entry of u: '<body>.<suffix>'; '<name>_dot' beside a coordinate with a name of its own."""
+        return tuple(name for body in self.bodies for name in body.names_of_velocities)
 
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
@@ -96,6 +96,18 @@ class ArticulatedSystem:
     def u_slices(self) -> tuple[slice, ...]:
         """Where each body's joint velocities lie in u."""
         return _slices(body.joint.nu for body in self.bodies)
+
+    def quaternion_slices(self) -> tuple[slice, ...]:
+        """Where the unit quaternions lie in q."""
+        starts = ((s.start, body.joint.facts.quaternion) for body, s in zip(self.bodies, self.q_slices, strict=True))
+        return tuple(slice(a + offset, a + offset + 4) for a, offset in starts if offset is not None)
+
+    @cached_property
+    def indices(self) -> Indices:
+        """Body, velocity, coordinate and frame indices, and every conversion between them."""
+        return Indices(self)
+
+    # ---- the tree --------------------------------------------------------------------------------------------
 
     @cached_property
     def topological_order(self) -> tuple[int, ...]:
@@ -114,6 +126,16 @@ class ArticulatedSystem:
 
         return tuple(sorted(range(len(self.bodies)), key=lambda i: (level(self.bodies[i].name), i)))
 
+    @cached_property
+    def tree(self) -> Tree:
+        """The moving links: bodies joined by fixed joints merged into one, their frames by name."""
+        return build_tree(self.bodies, self.topological_order, self.ground, self.q_slices, self.u_slices)
+
+    @cached_property
+    def unmerged_tree(self) -> Tree:
+        """The tree with a link for every body, also for those on fixed joints."""
+        return build_tree(self.bodies, self.topological_order, self.ground, self.q_slices, self.u_slices, merge=False)
+
     def poses(self, q: Any, motion: Any = None) -> dict[str, tuple[Any, Any]]:
         """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name.
 
@@ -128,19 +150,41 @@ class ArticulatedSystem:
             q_joint = q[..., self.q_slices[i]]
             if motion is None:
                 R_joint, p_joint = body.joint.transform(q_joint)
-                R, p = R_frame @ R_joint, R_frame @ p_joint
+                R, p = R_frame @ R_joint, (R_frame @ p_joint[..., None])[..., 0]
             else:
                 R, p = body.joint.moved(R_frame, q_joint, motion[..., self.u_slices[i]])
             pose[body.name] = (R, p_frame + p)
         return pose
 
+    # ---- the state -------------------------------------------------------------------------------------------
+
     def displaced(self, q: Any, motion: Any) -> Any:
         """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order."""
-        parts = [
-            body.joint.displaced(q[..., iq], motion[..., iu])
-            for body, iq, iu in zip(self.bodies, self.q_slices, self.u_slices, strict=True)
-        ]
-        return np.concatenate(parts, axis=-1) if parts else q
+        return state.displaced(self, q, motion)
+
+    def rate_matrix(self, q: Any) -> Any:
+        """(..., nq, nu) N(q): qdot = N u. For a quaternion, N = G^T / 2."""
+        return state.rate_matrix(self, self.check_q(q))
+
+    def rate_inverse(self, q: Any) -> Any:
+        """(..., nu, nq) N^+(q): u = N^+ qdot for the rates that keep |Q| = 1, and N^+ N = 1."""
+        return state.rate_inverse(self, self.check_q(q))
+
+    def rates(self, q: Any, u: Any) -> Any:
+        """(..., nq) qdot = N(q) u."""
+        return state.rates(self, self.check_q(q), self.check_u(u))
+
+    def velocities(self, q: Any, qdot: Any) -> Any:
+        """(..., nu) u with N(q) u = qdot; a part of qdot that would change |Q| is ignored."""
+        return state.velocities(self, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
+
+    def integrate(self, q: Any, v: Any) -> Any:
+        """(..., nq) coordinates after unit time at constant u = v (..., nu): v = u dt for a step dt."""
+        return state.integrate(self, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
+
+    def difference(self, q0: Any, q1: Any) -> Any:
+        """(..., nu) v with integrate(q0, v) = q1, by the shortest turn in each joint."""
+        return state.difference(self, self.check_q(q0), self.check_q(q1))
 
     def neutral(self) -> np.ndarray:
         """(nq,) neutral coordinates of every joint."""
@@ -150,16 +194,12 @@ class ArticulatedSystem:
         """(n, nq) random coordinates, each joint over its whole range."""
         return np.concatenate([body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1)
 
-    def quaternion_slices(self) -> tuple[slice, ...]:
-        """Where the unit quaternions lie in q."""
-        return tuple(s for body, s in zip(self.bodies, self.q_slices, strict=True) if body.joint.kind == "spherical")
-
     def check_q(self, q: Any) -> np.ndarray:
         """q as a float64 array (..., nq), or ValueError: wrong shape, not finite, or a quaternion off the unit
         sphere by more than 1e-6."""
         q = check_state("q", q, self.nq, self.coordinate_names)
         for s in self.quaternion_slices():
-            _check_unit(self, q, s)
+            check_unit(q, s, self.coordinate_names)
         return q
 
     def check_u(self, u: Any) -> np.ndarray:
@@ -167,31 +207,23 @@ class ArticulatedSystem:
         return check_state("u", u, self.nu, self.velocity_names)
 
 
-def check_state(name: str, x: Any, size: int, names: tuple[str, ...]) -> np.ndarray:
-    """x as a finite float64 array (..., size), or ValueError naming the entry."""
-    if is_symbolic(x):
-        return x
-    array = np.asarray(x, dtype=np.float64)
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}{list(where)} ({names[where[-1]]}) is {array[where]}; finite numbers are needed")
-    return array
+def _in_velocity_frame(body: Body, frame: str) -> Body:
+    joint = body.joint.in_velocity_frame(frame)
+    return body if joint is body.joint else replace(body, joint=joint)
 
 
-def _check_unit(system: ArticulatedSystem, q: np.ndarray, s: slice) -> None:
-    if is_symbolic(q):
-        return
-    defect = np.abs(np.sqrt(np.einsum("...i,...i", q[..., s], q[..., s])) - 1)
-    if defect.size and defect.max() > UNIT_TOLERANCE:
-        where = tuple(int(i) for i in np.argwhere(defect > UNIT_TOLERANCE)[0])
-        names = system.coordinate_names[s]
-        raise ValueError(
-            f"q{list(where) if where else ''}: the quaternion ({names[0]} ... {names[-1]}) has length "
-            f"{np.linalg.norm(q[where][s]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
-            "(joints.normalize makes it so)"
-        )
+def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]:
+    """The bodies in the order of their names or their joints' names; ModelError unless each comes exactly once."""
+    index = {body.joint_name: i for i, body in enumerate(bodies) if body.joint_name}
+    index |= {body.name: i for i, body in enumerate(bodies)}
+    for name in order:
+        if name not in index:
+            raise ModelError(f"joint_order: no body or joint is named {name!r}; known: {', '.join(index)}")
+    places = [index[name] for name in order]
+    if sorted(places) != list(range(len(bodies))):
+        missing = [body.name for i, body in enumerate(bodies) if places.count(i) != 1]
+        raise ModelError(f"joint_order must name each body or joint once; missing or repeated: {', '.join(missing)}")
+    return tuple(bodies[i] for i in places)
 
 
 def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
@@ -206,7 +238,7 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
         if body.name in seen:
             raise ModelError(f"the name {body.name!r} is taken twice", element=f"body {body.name!r}")
         seen.add(body.name)
-        _check_numbers(body)
+        check_body(body)
     parents = {body.name: body.parent for body in bodies}
     for body in bodies:
         if body.parent not in seen:
@@ -224,17 +256,3 @@ def _check_reaches_ground(body: Body, parents: dict[str, str], ground: str) -> N
             raise ModelError(f"a cycle of parents: {' -> '.join([*chain, name])}", element=f"body {body.name!r}")
         chain.append(name)
         name = parents[name]
-
-
-def _check_numbers(body: Body) -> None:
-    element = f"body {body.name!r}"
-    for key, size in (("position", 3), ("orientation", 4), ("center_of_mass", 3), ("inertia", 6)):
-        values = getattr(body, key)
-        if len(values) != size or not all(math.isfinite(v) for v in values):
-            raise ModelError(f"{key} must be {size} finite numbers, not {values}", element=element)
-    if not (math.isfinite(body.mass) and body.mass >= 0):
-        raise ModelError(f"mass must be finite and not negative, not {body.mass}", element=element)
-    if not (math.isfinite(body.damping) and body.damping >= 0):
-        raise ModelError(f"damping must be finite and not negative, not {body.damping}", element=element)
-    if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
-        raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)

@@ -1,29 +1,94 @@
-"""What every joint type can do."""
+"""What every joint type can do, and the facts that describe it."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["Joint"]
+__all__ = ["VELOCITY_FRAMES", "CoordinateJoint", "Joint", "JointFacts"]
+
+VELOCITY_FRAMES = ("child", "parent")
+
+
+@dataclass(frozen=True)
+class JointFacts:
+    """A row of the table of joint types: names and units of q and u, and the frames of both.
+
+    `quaternion` is where a unit quaternion begins in q, if there is one.
+    """
+
+    kind: str
+    coordinates: tuple[str, ...]
+    coordinate_units: tuple[str, ...]
+    coordinate_frame: str
+    velocities: tuple[str, ...]
+    velocity_units: tuple[str, ...]
+    velocity_frame: str
+    quaternion: int | None = None
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates, |q|."""
+        return len(self.coordinates)
+
+    @property
+    def nu(self) -> int:
+        """Number of velocities, |u|."""
+        return len(self.velocities)
 
 
 class Joint(ABC):
     """A joint between a parent and a child body: coordinates q (nq,), velocities u (nu,).
 
-    Every verb is a plain NumPy formula on arrays with leading batch axes, floats or symbols alike.
+    Every verb is a plain NumPy formula on arrays with leading batch axes, floats or symbols alike. The joint frame is
+    the one fixed to the parent in which q is measured; (R, p) place the child frame in it. The motion of the child
+    frame relative to the joint frame, in child-frame components, is (omega, v) = (S_omega u, S_v u), v the velocity
+    of its origin [Featherstone, Rigid Body Dynamics Algorithms, ch. 4].
     """
 
     kind: ClassVar[str]  # its name in model files
-    nq: ClassVar[int] = 0
-    nu: ClassVar[int] = 0
+    span: ClassVar[str] = "some"  # motions that it leaves free: "some", "turns" (all turns, nothing else) or "all"
 
-    coordinate_suffixes: ClassVar[tuple[str, ...]] = ()  # q is named "<joint>.<suffix>"
-    velocity_suffixes: ClassVar[tuple[str, ...]] = ()
+    @property
+    @abstractmethod
+    def facts(self) -> JointFacts:
+        """Names, units and frames of q and u."""
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.facts.nq
+
+    @property
+    def nu(self) -> int:
+        """Number of velocities."""
+        return self.facts.nu
+
+    @property
+    def coordinate_suffixes(self) -> tuple[str, ...]:
+        """q is named '<body>.<suffix>'."""
+        return self.facts.coordinates
+
+    @property
+    def velocity_suffixes(self) -> tuple[str, ...]:
+        """u is named '<body>.<suffix>'."""
+        return self.facts.velocities
+
+    def in_velocity_frame(self, frame: str) -> "Joint":
+        """The same joint with u in the 'child' or the 'parent' frame, where the type knows the difference."""
+        return self
+
+    # ---- pose ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def transform(self, q: Any) -> tuple[Any, Any]:
         """(R (..., 3, 3), p (..., 3)): the child frame seen from the joint frame on the parent."""
+
+    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
+        """(R_frame R, p_frame + R_frame p) for a constant joint frame: the child frame seen from the parent."""
+        R, p = self.transform(q)
+        return R_frame @ R, p_frame + np.sum(R_frame * p[..., None, :], axis=-1)
 
     @abstractmethod
     def displaced(self, q: Any, motion: Any) -> Any:
@@ -39,7 +104,46 @@ class Joint(ABC):
         through `displaced` do, and apply the motion last, which keeps that derivative short.
         """
         R, p = self.transform(self.displaced(q, motion))
-        return R_frame @ R, R_frame @ p
+        return R_frame @ R, np.sum(R_frame * p[..., None, :], axis=-1)
+
+    # ---- motion ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        """(S_omega (..., 3, nu), S_v (..., 3, nu)): omega = S_omega u, v = S_v u, in child-frame components."""
+
+    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+        """(..., 3), (..., 3): Sdot_omega u and Sdot_v u, the rates of omega and v (child components) if udot = 0.
+
+        Zero unless the type says otherwise.
+        """
+        return np.zeros(3), np.zeros(3)
+
+    def subspace_inverse(self, q: Any) -> Any:
+        """(..., 3, 3) S_omega^-1 of a type that spans the turns; others have none."""
+        raise NotImplementedError(f"the motions of a {self.kind} joint are not all turns")
+
+    # ---- the state's manifold --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def rate_matrix(self, q: Any) -> Any:
+        """(..., nq, nu) N(q): qdot = N u."""
+
+    @abstractmethod
+    def rate_inverse(self, q: Any) -> Any:
+        """(..., nu, nq) inverse of N on the rates that can be: u = N^+ qdot, N^+ N = 1."""
+
+    @abstractmethod
+    def integrate(self, q: Any, v: Any) -> Any:
+        """(..., nq) coordinates after unit time at constant u = v (..., nu)."""
+
+    @abstractmethod
+    def difference(self, q0: Any, q1: Any) -> Any:
+        """(..., nu) v with integrate(q0, v) = q1, the shortest one."""
+
+    def deviation(self, q: Any, mount: Any) -> Any:
+        """(..., nu) d of a spring mounted at q = `mount`: energy k |d|^2 / 2, generalized force -k d."""
+        return self.difference(mount, q)
 
     @abstractmethod
     def neutral(self) -> np.ndarray:
@@ -48,3 +152,30 @@ class Joint(ABC):
     @abstractmethod
     def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """(n, nq) coordinates, uniform over the joint's whole range."""
+
+
+class CoordinateJoint(Joint):
+    """A joint whose velocities are the rates of its coordinates: u = qdot, on a flat space."""
+
+    def displaced(self, q: Any, motion: Any) -> Any:
+        return q + motion
+
+    def rate_matrix(self, q: Any) -> Any:
+        return np.eye(self.nq)
+
+    def rate_inverse(self, q: Any) -> Any:
+        return np.eye(self.nq)
+
+    def integrate(self, q: Any, v: Any) -> Any:
+        return q + v
+
+    def difference(self, q0: Any, q1: Any) -> Any:
+        return q1 - q0
+
+    def neutral(self) -> np.ndarray:
+        return np.zeros(self.nq)
+
+    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Angles uniform over the circle, lengths within one metre of neutral."""
+        span = [np.pi if unit == "rad" else 1.0 for unit in self.facts.coordinate_units]
+        return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)

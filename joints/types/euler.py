@@ -1,39 +1,58 @@
-"""The same three rotations in an Euler sequence."""
+"""Three rotations in an Euler sequence."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.euler import axes, euler_from_quaternion, rotation_matrix_from_euler
+from joints._layout import components
+from joints.euler import axes, euler_from_quaternion, euler_rate_inverse, euler_rate_matrix, rotation_matrix_from_euler
 from joints.quaternion import random_quaternions
-from joints.types.base import Joint
+from joints.types.base import CoordinateJoint, JointFacts
+from joints.types.turning import turning_drift
 
 __all__ = ["EulerJoint"]
 
+FACTS = JointFacts(
+    "euler",
+    ("p1", "p2", "p3"),
+    ("rad", "rad", "rad"),
+    "successive axes of the sequence",
+    ("p1_dot", "p2_dot", "p3_dot"),
+    ("rad/s", "rad/s", "rad/s"),
+    "successive axes of the sequence",
+)
+
 
 @dataclass(frozen=True)
-class EulerJoint(Joint):
+class EulerJoint(CoordinateJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says."""
 
     kind: ClassVar[str] = "euler"
-    nq: ClassVar[int] = 3
-    nu: ClassVar[int] = 3
-    coordinate_suffixes: ClassVar[tuple[str, ...]] = ("p1", "p2", "p3")
-    velocity_suffixes: ClassVar[tuple[str, ...]] = ("p1_dot", "p2_dot", "p3_dot")
+    span: ClassVar[str] = "turns"
     sequence: str = "YZY"
 
     def __post_init__(self) -> None:
         axes(self.sequence)
 
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
     def transform(self, q: Any) -> tuple[Any, Any]:
         return rotation_matrix_from_euler(q, self.sequence), np.zeros(3)
 
-    def displaced(self, q: Any, motion: Any) -> Any:
-        return q + motion
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        """S_omega = B(phi)."""
+        return euler_rate_matrix(q, self.sequence), np.zeros((3, 3))
 
-    def neutral(self) -> np.ndarray:
-        return np.zeros(3)
+    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+        B = euler_rate_matrix(q, self.sequence)
+        return turning_drift([B[..., :, k] for k in range(3)], components(u)), np.zeros(3)
+
+    def subspace_inverse(self, q: Any) -> Any:
+        """B(phi)^-1; ValueError past a condition number of 1e12."""
+        return euler_rate_inverse(q, self.sequence)
 
     def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Uniform over the rotations, not over the angles."""

@@ -5,16 +5,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import Joint
+from joints.types.base import CoordinateJoint, JointFacts
 
 __all__ = ["FixedJoint"]
 
+FACTS = JointFacts("fixed", (), (), "", (), (), "")
+
 
 @dataclass(frozen=True)
-class FixedJoint(Joint):
+class FixedJoint(CoordinateJoint):
     """Welds the child to the parent: nq = nu = 0."""
 
     kind: ClassVar[str] = "fixed"
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
 
     def transform(self, q: Any) -> tuple[Any, Any]:
         return np.eye(3), np.zeros(3)
@@ -22,8 +28,5 @@ class FixedJoint(Joint):
     def displaced(self, q: Any, motion: Any) -> Any:
         return q
 
-    def neutral(self) -> np.ndarray:
-        return np.zeros(0)
-
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        return np.zeros((n, 0))
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        return np.zeros((3, 0)), np.zeros((3, 0))

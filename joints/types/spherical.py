@@ -1,48 +1,122 @@
 """The spherical (ball-and-socket) joint, described by a unit quaternion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import components, matrix, vector
-from joints.quaternion import quaternion_multiply, random_quaternions, rotation_matrix
-from joints.types.base import Joint
+from joints._layout import components, matrix, transpose, vector
+from joints.quaternion import (
+    quaternion_conjugate,
+    quaternion_exp,
+    quaternion_log,
+    quaternion_multiply,
+    random_quaternions,
+    rotation_matrix,
+)
+from joints.rates import G, G_parent
+from joints.types.base import Joint, JointFacts
 
-__all__ = ["SphericalJoint"]
+__all__ = ["SphericalJoint", "shorter", "small_turn"]
+
+FACTS = JointFacts(
+    "spherical",
+    ("Q0", "Q1", "Q2", "Q3"),
+    ("1", "1", "1", "1"),
+    "child to joint",
+    ("omega_x", "omega_y", "omega_z"),
+    ("rad/s", "rad/s", "rad/s"),
+    "child or parent (the model's velocity frame)",
+    quaternion=0,
+)
 
 
 @dataclass(frozen=True)
 class SphericalJoint(Joint):
-    """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent, in child-frame components.
+    """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent, in the components of `velocity_frame`:
+    'child', or 'parent' (the joint frame). The system sets it for all of its joints.
 
     `sequence` is the Euler sequence in which the joint is shown and compared, where somebody asks for angles;
     `extension` is how R(Q) continues off the unit sphere (see `joints.rotation_matrix`).
     """
 
     kind: ClassVar[str] = "spherical"
-    nq: ClassVar[int] = 4
-    nu: ClassVar[int] = 3
-    coordinate_suffixes: ClassVar[tuple[str, ...]] = ("Q0", "Q1", "Q2", "Q3")
-    velocity_suffixes: ClassVar[tuple[str, ...]] = ("omega_x", "omega_y", "omega_z")
+    span: ClassVar[str] = "turns"
     sequence: str = "YZY"
     extension: str = "polynomial"
+    velocity_frame: str = "child"
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    @property
+    def in_child(self) -> bool:
+        """True if u is in child-frame components."""
+        return self.velocity_frame == "child"
+
+    def in_velocity_frame(self, frame: str) -> "SphericalJoint":
+        return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
     def transform(self, q: Any) -> tuple[Any, Any]:
         return rotation_matrix(q, self.extension), np.zeros(3)
 
+    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
+        return R_frame @ rotation_matrix(q, self.extension), p_frame
+
     def displaced(self, q: Any, motion: Any) -> Any:
         x, y, z = components(motion)
-        return quaternion_multiply(q, vector([1.0 + 0.0 * x, x / 2, y / 2, z / 2]))
+        return self._composed(q, vector([1.0 + 0.0 * x, x / 2, y / 2, z / 2]))
+
+    def _composed(self, Q: Any, step: Any) -> Any:
+        """Q followed by a turn `step` (..., 4) about axes of the velocity frame."""
+        return quaternion_multiply(Q, step) if self.in_child else quaternion_multiply(step, Q)
 
     def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
-        """R(Q) (I + [motion x]): the derivative does not pass through Q."""
-        R, p = self.transform(q)
-        x, y, z = components(motion)
-        return (R_frame @ R) @ matrix([[1.0, -z, y], [z, 1.0, -x], [-y, x, 1.0]]), R_frame @ p
+        """R(Q) (I + [motion x]), or (I + [motion x]) R(Q): the derivative does not pass through Q."""
+        R = rotation_matrix(q, self.extension)
+        step = small_turn(motion)
+        return (R_frame @ R) @ step if self.in_child else (R_frame @ step) @ R, np.zeros(3)
+
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        """S_omega = 1, or R^T for a parent-frame u; its drift is zero either way: Rdot^T u = -omega x omega."""
+        return np.eye(3) if self.in_child else transpose(rotation_matrix(q, self.extension)), np.zeros((3, 3))
+
+    def subspace_inverse(self, q: Any) -> Any:
+        """1, or R for a parent-frame u."""
+        return np.eye(3) if self.in_child else rotation_matrix(q, self.extension)
+
+    def rate_matrix(self, q: Any) -> Any:
+        """N = G^T / 2 for |Q| = 1."""
+        return transpose(G(q) if self.in_child else G_parent(q)) / 2
+
+    def rate_inverse(self, q: Any) -> Any:
+        """N^+ = 2 G for |Q| = 1."""
+        return 2 * (G(q) if self.in_child else G_parent(q))
+
+    def integrate(self, q: Any, v: Any) -> Any:
+        """Q exp(v), or exp(v) Q: |Q| is kept to round-off."""
+        return self._composed(q, quaternion_exp(v))
+
+    def difference(self, q0: Any, q1: Any) -> Any:
+        """Rotation vector of length at most pi; Q and -Q are the same pose."""
+        back = quaternion_conjugate(q0)
+        step = quaternion_multiply(back, q1) if self.in_child else quaternion_multiply(q1, back)
+        return quaternion_log(shorter(step))
 
     def neutral(self) -> np.ndarray:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
     def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
         return random_quaternions(n, rng)
+
+
+def shorter(Q: Any) -> Any:
+    """(..., 4) Q or -Q, whichever has Q0 >= 0: the same rotation by at most pi."""
+    return np.where(Q[..., :1] < 0, -Q, Q)
+
+
+def small_turn(motion: Any) -> Any:
+    """(..., 3, 3) I + [motion x]."""
+    x, y, z = components(motion)
+    return matrix([[1.0, -z, y], [z, 1.0, -x], [-y, x, 1.0]])

@@ -1,0 +1,113 @@
+"""A body and the joint that carries it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from joints.checks import UNIT_TOLERANCE
+from joints.errors import ModelError
+from joints.shapes import Shape
+from joints.types import Joint
+from joints.vectors import full
+
+__all__ = ["Body", "Vector", "check_body", "check_physical"]
+
+Vector = tuple[float, ...]
+INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body and the joint that carries it. SI units; vectors in the frames named.
+
+    position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame.
+    center_of_mass [m] and inertia [kg m^2] (xx, yy, zz, xy, xz, yz, about the center of mass) in the body's frame,
+    whose origin is the joint. damping [N m s/rad] acts on the joint's velocities; a spring of `stiffness` [N m/rad or
+    N/m] pulls the joint to q = `spring_mount` (nq numbers, a quaternion for a spherical joint; None for neutral);
+    rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint.
+    joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as
+    names of the joint's coordinates.
+    """
+
+    name: str
+    parent: str
+    joint: Joint
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Vector = (1.0, 0.0, 0.0, 0.0)
+    mass: float = 0.0
+    center_of_mass: Vector = (0.0, 0.0, 0.0)
+    inertia: Vector = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    damping: float = 0.0
+    stiffness: float = 0.0
+    spring_mount: Vector | None = None
+    rotor_inertia: float = 0.0
+    joint_name: str = ""
+    coordinate_names: tuple[str, ...] | None = None
+    shapes: tuple[Shape, ...] = ()
+
+    @property
+    def names_of_coordinates(self) -> tuple[str, ...]:
+        """Name of each entry of the joint's q."""
+        if self.coordinate_names is not None:
+            return self.coordinate_names
+        return tuple(f"{self.name}.{suffix}" for suffix in self.joint.coordinate_suffixes)
+
+    @property
+    def names_of_velocities(self) -> tuple[str, ...]:
+        """Name of each entry of the joint's u."""
+        if self.coordinate_names is not None and self.joint.nu == self.joint.nq:
+            return tuple(f"{name}_dot" for name in self.coordinate_names)
+        return tuple(f"{self.name}.{suffix}" for suffix in self.joint.velocity_suffixes)
+
+
+def check_body(body: Body) -> None:
+    """ModelError if a number is not finite, of the wrong size or sign, or an inertia is indefinite."""
+    element = f"body {body.name!r}"
+    for key, size in (("position", 3), ("orientation", 4), ("center_of_mass", 3), ("inertia", 6)):
+        _check_vector(element, key, getattr(body, key), size)
+    for key in ("mass", "damping", "stiffness", "rotor_inertia"):
+        value = getattr(body, key)
+        if not (math.isfinite(value) and value >= 0):
+            raise ModelError(f"{key} must be finite and not negative, not {value}", element=element)
+    if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
+        raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)
+    _check_spring(body, element)
+    names = body.coordinate_names
+    if names is not None and len(names) != body.joint.nq:
+        raise ModelError(f"coordinate_names must be {body.joint.nq} names, not {names}", element=element)
+    lowest, highest = _principal(body.inertia)[[0, 2]]
+    if lowest < -INERTIA_TOLERANCE * max(highest, 0.0) or (highest <= 0.0 and lowest < 0.0):
+        raise ModelError(f"the inertia is indefinite: a principal moment is {lowest:.6g}", element=element)
+
+
+def _check_vector(element: str, key: str, values: Vector, size: int) -> None:
+    if len(values) != size or not all(math.isfinite(v) for v in values):
+        raise ModelError(f"{key} must be {size} finite numbers, not {values}", element=element)
+
+
+def _check_spring(body: Body, element: str) -> None:
+    if body.spring_mount is None:
+        return
+    _check_vector(element, "spring_mount", body.spring_mount, body.joint.nq)
+    start = body.joint.facts.quaternion
+    if start is not None and abs(math.hypot(*body.spring_mount[start : start + 4]) - 1) > UNIT_TOLERANCE:
+        raise ModelError(f"spring_mount must hold a unit quaternion, not {body.spring_mount}", element=element)
+
+
+def check_physical(body: Body) -> None:
+    """ModelError if no rigid body can have this inertia: its principal moments violate the triangle inequality, or it
+    has rotational inertia about its center of mass without mass."""
+    element = f"body {body.name!r}"
+    a, b, c = _principal(body.inertia)
+    if a + b < c * (1 - INERTIA_TOLERANCE):
+        raise ModelError(
+            f"the inertia violates the triangle inequality: principal moments {a:.6g} + {b:.6g} < {c:.6g}",
+            element=element,
+        )
+    if body.mass == 0.0 and c > 0.0:
+        raise ModelError("a body without mass has an inertia", element=element)
+
+
+def _principal(inertia: Vector) -> np.ndarray:
+    return np.linalg.eigvalsh(full(np.array(inertia)))

@@ -1,0 +1,41 @@
+"""What arrays and numbers are refused at the door of a system."""
+
+from typing import Any
+
+import numpy as np
+
+from kernels.arrays import as_array, is_symbolic
+
+__all__ = ["UNIT_TOLERANCE", "check_state", "check_unit"]
+
+UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
+
+
+def check_state(name: str, x: Any, size: int, names: tuple[str, ...]) -> np.ndarray:
+    """x as a finite float64 array (..., size), or ValueError naming the entry. Symbols pass."""
+    if is_symbolic(x):
+        return x
+    try:
+        array = as_array(x)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
+    if not is_symbolic(array) and not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}{list(where)} ({names[where[-1]]}) is {array[where]}; finite numbers are needed")
+    return array
+
+
+def check_unit(q: np.ndarray, s: slice, names: tuple[str, ...]) -> None:
+    """ValueError if a quaternion in q[..., s] is off the unit sphere by more than the tolerance."""
+    if is_symbolic(q):
+        return
+    defect = np.abs(np.sqrt(np.einsum("...i,...i", q[..., s], q[..., s])) - 1)
+    if defect.size and defect.max() > UNIT_TOLERANCE:
+        where = tuple(int(i) for i in np.argwhere(defect > UNIT_TOLERANCE)[0])
+        raise ValueError(
+            f"q{list(where) if where else ''}: the quaternion ({names[s][0]} ... {names[s][-1]}) has length "
+            f"{np.linalg.norm(q[where][s]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
+            "(joints.normalize makes it so)"
+        )

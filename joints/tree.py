@@ -1,0 +1,104 @@
+"""The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from joints.body import Body
+from joints.quaternion import rotation_matrix
+from joints.types import FixedJoint, Joint
+from joints.vectors import congruent, steiner
+
+__all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree"]
+
+WORLD = -1  # the parent of links that hang on the ground
+
+
+class Frame(NamedTuple):
+    """A body's frame on the link that carries it: rotation (3, 3) and origin (3,) [m] in the link's frame."""
+
+    link: int
+    R: np.ndarray
+    p: np.ndarray
+
+
+@dataclass(eq=False)
+class Link:
+    """A moving rigid body: one body of the system and all that are welded to it.
+
+    R, p place the joint frame in the parent link's frame (the world for WORLD). mass [kg], moment = mass times center
+    of mass (3,) [kg m] and inertia (6,) [kg m^2] about the link's origin, in its own axes, which are the body's.
+    """
+
+    body: int
+    name: str
+    parent: int
+    joint: Joint
+    R: np.ndarray
+    p: np.ndarray
+    q: slice
+    u: slice
+    mass: float
+    moment: np.ndarray
+    inertia: np.ndarray
+
+    def add(self, body: Body, R: np.ndarray, p: np.ndarray) -> None:
+        """Weld a body whose frame stands at (R, p) in the link's."""
+        center = p + R @ np.array(body.center_of_mass)
+        self.mass += body.mass
+        self.moment = self.moment + body.mass * center
+        self.inertia = self.inertia + congruent(R, np.array(body.inertia)) + steiner(center, body.mass)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links, every parent before its children, and the frame of every body (and the ground) by name."""
+
+    links: tuple[Link, ...]
+    frames: dict[str, Frame]
+
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The links that hang on each link."""
+        return tuple(
+            tuple(j for j, other in enumerate(self.links) if other.parent == i) for i in range(len(self.links))
+        )
+
+    def path(self, link: int) -> tuple[int, ...]:
+        """Links from the root to `link`, both included; empty for WORLD."""
+        chain: list[int] = []
+        while link != WORLD:
+            chain.append(link)
+            link = self.links[link].parent
+        return tuple(reversed(chain))
+
+
+def build_tree(
+    bodies: Sequence[Body],
+    order: Sequence[int],
+    ground: str,
+    q_slices: Sequence[slice],
+    u_slices: Sequence[slice],
+    merge: bool = True,
+) -> Tree:
+    """The tree of `bodies`, visited in `order` (parents first); without `merge`, fixed joints keep their own links."""
+    links: list[Link] = []
+    frames = {ground: Frame(WORLD, np.eye(3), np.zeros(3))}
+    for i in order:
+        body = bodies[i]
+        parent = frames[body.parent]
+        R = parent.R @ np.asarray(rotation_matrix(np.array(body.orientation)))
+        p = parent.p + parent.R @ np.array(body.position)
+        if merge and isinstance(body.joint, FixedJoint):
+            frames[body.name] = Frame(parent.link, R, p)
+            if parent.link != WORLD:
+                links[parent.link].add(body, R, p)
+            continue
+        link = Link(
+            i, body.name, parent.link, body.joint, R, p, q_slices[i], u_slices[i], 0.0, np.zeros(3), np.zeros(6)
+        )
+        link.add(body, np.eye(3), np.zeros(3))
+        links.append(link)
+        frames[body.name] = Frame(len(links) - 1, np.eye(3), np.zeros(3))
+    return Tree(tuple(links), frames)

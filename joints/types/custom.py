@@ -1,0 +1,138 @@
+"""The custom joint: turns and slides along given axes, each a function of one of up to six coordinates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints.functions import AxisFunction, Linear
+from joints.types.base import CoordinateJoint, JointFacts
+from joints.types.direction import unit_axis
+from joints.types.turning import child_axes, turned, turning_drift
+from joints.vectors import cross, turn_back
+
+__all__ = ["Axis", "CustomJoint"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A turn [rad] about, or a slide [m] along, `direction` by `function` of the joint's coordinate number
+    `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError."""
+
+    direction: tuple[float, float, float]
+    coordinate: int | None
+    function: AxisFunction = field(default_factory=Linear)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", unit_axis(self.direction))
+
+
+@dataclass(frozen=True)
+class CustomJoint(CoordinateJoint):
+    """q = up to six coordinates named in `coordinates`, u = qdot.
+
+    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the turns before it have reached;
+    p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of the
+    coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six coordinates,
+    three turns or three slides, or an axis of a coordinate that is not there.
+    """
+
+    kind: ClassVar[str] = "custom"
+    coordinates: tuple[str, ...]
+    rotations: tuple[Axis, ...] = ()
+    translations: tuple[Axis, ...] = ()
+    units: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.coordinates)
+        if count > 6 or len(self.rotations) > 3 or len(self.translations) > 3:
+            raise ValueError(
+                f"a custom joint has at most 6 coordinates, 3 rotations and 3 translations, not {count}, "
+                f"{len(self.rotations)} and {len(self.translations)}"
+            )
+        for axis in (*self.rotations, *self.translations):
+            if axis.coordinate is not None and not 0 <= axis.coordinate < count:
+                raise ValueError(f"an axis uses coordinate {axis.coordinate}, but there are {count}")
+        object.__setattr__(self, "units", tuple(self.units) or ("rad",) * count)
+        if len(self.units) != count or not set(self.units) <= {"rad", "m"}:
+            raise ValueError(f"units must be {count} of 'rad' and 'm', not {self.units}")
+
+    @property
+    def facts(self) -> JointFacts:
+        return JointFacts(
+            "custom",
+            self.coordinates,
+            self.units,
+            "given axes",
+            tuple(f"{name}_dot" for name in self.coordinates),
+            tuple(f"{unit}/s" for unit in self.units),
+            "given axes",
+        )
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return turned(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
+
+    def _slide(self, q: Any) -> Any:
+        return _sum(self.translations, _values(self.translations, q))
+
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        R, _ = self.transform(q)
+        turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
+        slides = [turn_back(R, np.array(axis.direction)) for axis in self.translations]
+        return self._columns(self.rotations, turns, q), self._columns(self.translations, slides, q)
+
+    def _columns(self, axes: Sequence[Axis], vectors: Sequence[Any], q: Any) -> Any:
+        """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
+        columns: list[Any] = [np.zeros((*q.shape[:-1], 3)) for _ in self.coordinates]
+        for axis, v in zip(axes, vectors, strict=True):
+            if axis.coordinate is not None:
+                i = axis.coordinate
+                columns[i] = columns[i] + v * axis.function.slope(q[..., i])[..., None]
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((3, 0))
+
+    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+        """Sdot u from the curvature of the functions, and from the turning of the axes."""
+        R, _ = self.transform(q)
+        turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
+        rates = _rates(self.rotations, q, u)
+        bends = _bends(self.rotations, q, u)
+        omega = sum((b * r[..., None] for b, r in zip(turns, rates, strict=True)), start=np.zeros(3))
+        c_omega = turning_drift(turns, rates)
+        for b, bend in zip(turns, bends, strict=True):
+            c_omega = c_omega + b * bend[..., None]
+        v = turn_back(R, _sum(self.translations, _rates(self.translations, q, u)))
+        c_v = turn_back(R, _sum(self.translations, _bends(self.translations, q, u))) + cross(v, omega)
+        return c_omega, c_v
+
+
+def _directions(axes: Sequence[Axis]) -> list[tuple[float, float, float]]:
+    return [axis.direction for axis in axes]
+
+
+def _sum(axes: Sequence[Axis], amounts: Sequence[Any]) -> Any:
+    """(..., 3) sum of directions times amounts (...)."""
+    total = np.zeros(3)
+    for axis, amount in zip(axes, amounts, strict=True):
+        total = total + np.array(axis.direction) * amount[..., None]
+    return total
+
+
+def _values(axes: Sequence[Axis], q: Any) -> list[Any]:
+    """f_k at its coordinate; a constant function is evaluated at no coordinate's place, zero."""
+    return [axis.function.value(_of(axis, q)) for axis in axes]
+
+
+def _rates(axes: Sequence[Axis], q: Any, u: Any) -> list[Any]:
+    """f_k' u."""
+    return [axis.function.slope(_of(axis, q)) * _of(axis, u) for axis in axes]
+
+
+def _bends(axes: Sequence[Axis], q: Any, u: Any) -> list[Any]:
+    """f_k'' u^2."""
+    return [axis.function.curvature(_of(axis, q)) * _of(axis, u) * _of(axis, u) for axis in axes]
+
+
+def _of(axis: Axis, x: Any) -> Any:
+    """The coordinate of an axis in x (..., n); zero (...) for one that has none."""
+    return np.zeros(x.shape[:-1]) if axis.coordinate is None else x[..., axis.coordinate]

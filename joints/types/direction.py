@@ -1,0 +1,29 @@
+"""Axes of joints, checked and brought to unit length."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["perpendiculars", "unit_axis"]
+
+
+def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:
+    """The axis at length 1, unchanged if it already is; ValueError for zero length, NaN or a wrong size."""
+    values = tuple(float(x) for x in axis)
+    if len(values) != 3 or not all(math.isfinite(x) for x in values):
+        raise ValueError(f"an axis must be three finite numbers, not {tuple(axis)}")
+    length = math.hypot(*values)
+    if length == 0.0:
+        raise ValueError("an axis must not have length zero")
+    x, y, z = values if abs(length - 1.0) < 1e-15 else (v / length for v in values)
+    return x, y, z
+
+
+def perpendiculars(axis: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """(3,), (3,) unit vectors e1, e2 that make (e1, e2, axis) right-handed; x and y for the z axis."""
+    a = np.asarray(axis, dtype=float)
+    start = (0.0, 1.0, 0.0) if abs(a[1]) < 0.9 else (0.0, 0.0, 1.0)
+    e1 = np.cross(start, a)
+    e1 = e1 / np.linalg.norm(e1)
+    return e1 + 0.0, np.cross(a, e1) + 0.0

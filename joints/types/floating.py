@@ -1,0 +1,150 @@
+"""The floating joint: a body free to move, its rotation described by a unit quaternion."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints._layout import joined, transpose
+from joints.quaternion import random_quaternions, rotation_matrix
+from joints.types.base import Joint, JointFacts
+from joints.types.spherical import SphericalJoint, small_turn
+from joints.vectors import cross, turn, turn_back
+
+__all__ = ["FloatingJoint"]
+
+FACTS = JointFacts(
+    "floating",
+    ("x", "y", "z", "Q0", "Q1", "Q2", "Q3"),
+    ("m", "m", "m", "1", "1", "1", "1"),
+    "position in the joint frame; Q child to joint",
+    ("v_x", "v_y", "v_z", "omega_x", "omega_y", "omega_z"),
+    ("m/s", "m/s", "m/s", "rad/s", "rad/s", "rad/s"),
+    "child or parent (the model's velocity frame), linear and angular",
+    quaternion=3,
+)
+
+
+@dataclass(frozen=True)
+class FloatingJoint(Joint):
+    """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]), both in `velocity_frame`: 'child', v = R^T pdot, or
+    'parent', v = pdot. The system sets it for all of its joints. `sequence` as for a spherical joint."""
+
+    kind: ClassVar[str] = "floating"
+    span: ClassVar[str] = "all"
+    sequence: str = "YZY"
+    velocity_frame: str = "child"
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    @property
+    def in_child(self) -> bool:
+        """True if u is in child-frame components."""
+        return self.velocity_frame == "child"
+
+    @property
+    def _ball(self) -> SphericalJoint:
+        return SphericalJoint(self.sequence, velocity_frame=self.velocity_frame)
+
+    def in_velocity_frame(self, frame: str) -> "FloatingJoint":
+        return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return rotation_matrix(q[..., 3:]), q[..., :3]
+
+    def displaced(self, q: Any, motion: Any) -> Any:
+        v = motion[..., :3]
+        step = turn(rotation_matrix(q[..., 3:]), v) if self.in_child else v
+        return joined([q[..., :3] + step, self._ball.displaced(q[..., 3:], motion[..., 3:])])
+
+    def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
+        R, p = self.transform(q)
+        step, v = small_turn(motion[..., 3:]), motion[..., :3]
+        if self.in_child:
+            R_world = R_frame @ R
+            return R_world @ step, turn(R_frame, p) + turn(R_world, v)
+        return (R_frame @ step) @ R, turn(R_frame, p + v)
+
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        """The identity, or R^T in both blocks for a parent-frame u."""
+        block = np.eye(3) if self.in_child else transpose(rotation_matrix(q[..., 3:]))
+        zero = np.zeros(block.shape)
+        return np.concatenate([zero, block], axis=-1), np.concatenate([block, zero], axis=-1)
+
+    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+        """Zero, or for a parent-frame u the rate of R^T pdot at constant pdot: -omega x v."""
+        if self.in_child:
+            return np.zeros(3), np.zeros(3)
+        R = rotation_matrix(q[..., 3:])
+        return np.zeros(3), turn_back(R, cross(u[..., :3], u[..., 3:]))
+
+    def rate_matrix(self, q: Any) -> Any:
+        block = rotation_matrix(q[..., 3:]) if self.in_child else np.broadcast_to(np.eye(3), (*q.shape[:-1], 3, 3))
+        return _block_diagonal(block, self._ball.rate_matrix(q[..., 3:]))
+
+    def rate_inverse(self, q: Any) -> Any:
+        R = rotation_matrix(q[..., 3:])
+        block = transpose(R) if self.in_child else np.broadcast_to(np.eye(3), R.shape)
+        return _block_diagonal(block, self._ball.rate_inverse(q[..., 3:]))
+
+    def integrate(self, q: Any, v: Any) -> Any:
+        """The screw motion of a constant child-frame twist, or straight and turning evenly for a parent-frame u."""
+        step = v[..., :3]
+        if self.in_child:
+            step = turn(rotation_matrix(q[..., 3:]), _screw(v[..., 3:], step))
+        return joined([q[..., :3] + step, self._ball.integrate(q[..., 3:], v[..., 3:])])
+
+    def difference(self, q0: Any, q1: Any) -> Any:
+        omega = self._ball.difference(q0[..., 3:], q1[..., 3:])
+        step = q1[..., :3] - q0[..., :3]
+        if self.in_child:
+            step = _unscrew(omega, turn_back(rotation_matrix(q0[..., 3:]), step))
+        return joined([step, omega])
+
+    def deviation(self, q: Any, mount: Any) -> Any:
+        """Translation and rotation apart, so that the energy is k/2 (|p - p0|^2 + angle^2)."""
+        step = q[..., :3] - mount[..., :3]
+        if self.in_child:
+            step = turn_back(rotation_matrix(q[..., 3:]), step)
+        return joined([step, self._ball.difference(mount[..., 3:], q[..., 3:])])
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Within one metre of neutral on each axis, uniform over the rotations."""
+        return joined([rng.uniform(-1.0, 1.0, (n, 3)), random_quaternions(n, rng)])
+
+
+def _block_diagonal(A: Any, B: Any) -> Any:
+    """(..., m + k, n + l) from A (..., m, n) and B (..., k, l)."""
+    upper = np.zeros((*A.shape[:-1], B.shape[-1]))
+    lower = np.zeros((*B.shape[:-1], A.shape[-1]))
+    rows = [np.concatenate([A, upper], axis=-1), np.concatenate([lower, B], axis=-1)]
+    return np.concatenate(rows, axis=-2)
+
+
+def _screw(omega: Any, v: Any) -> Any:
+    """V(omega) v, V = 1 + (1 - cos a)/a^2 [omega x] + (a - sin a)/a^3 [omega x]^2, a = |omega|: the displacement."""
+    square = np.sum(omega * omega, axis=-1)[..., None]
+    small = square < 0.01
+    a = np.sqrt(np.where(small, 1.0, square))
+    half = np.sin(a / 2) / a
+    first = np.where(small, (1 - square / 12 * (1 - square / 30 * (1 - square / 56))) / 2, 2 * half * half)
+    series = (1 - square / 20 * (1 - square / 42 * (1 - square / 72))) / 6
+    second = np.where(small, series, (1 - np.sin(a) / a) / np.where(small, 1.0, square))
+    turning = cross(omega, v)
+    return v + first * turning + second * cross(omega, turning)
+
+
+def _unscrew(omega: Any, p: Any) -> Any:
+    """V(omega)^-1 p, V^-1 = 1 - [omega x]/2 + (1 - (a/2) cot(a/2))/a^2 [omega x]^2, a = |omega| <= pi."""
+    square = np.sum(omega * omega, axis=-1)[..., None]
+    small = square < 0.01
+    a = np.sqrt(np.where(small, 1.0, square))
+    series = (1 + square / 60 * (1 + square / 42 * (1 + square / 40))) / 12
+    ratio = (1 - a / 2 * np.cos(a / 2) / np.sin(a / 2)) / np.where(small, 1.0, square)
+    turning = cross(omega, p)
+    return p - turning / 2 + np.where(small, series, ratio) * cross(omega, turning)

@@ -1,0 +1,60 @@
+"""The planar joint: sliding in a plane and turning about its normal."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints.types.base import CoordinateJoint, JointFacts
+from joints.types.direction import perpendiculars, unit_axis
+from joints.vectors import axis_turn, cross, turn_back
+
+__all__ = ["PlanarJoint"]
+
+FACTS = JointFacts(
+    "planar",
+    ("x", "y", "angle"),
+    ("m", "m", "rad"),
+    "joint",
+    ("v_x", "v_y", "speed"),
+    ("m/s", "m/s", "rad/s"),
+    "joint",
+)
+
+
+@dataclass(frozen=True)
+class PlanarJoint(CoordinateJoint):
+    """q = (x [m], y [m], angle [rad]): a slide in the plane normal to `axis`, then a turn about it; u = qdot.
+
+    x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
+    `joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.
+    """
+
+    kind: ClassVar[str] = "planar"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    def _in_plane(self, x: Any) -> Any:
+        e1, e2 = perpendiculars(self.axis)
+        return x[..., 0, None] * e1 + x[..., 1, None] * e2
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return axis_turn(self.axis, q[..., 2]), self._in_plane(q)
+
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        R = axis_turn(self.axis, q[..., 2])
+        columns = [turn_back(R, e) for e in perpendiculars(self.axis)]
+        S_v = np.stack([*columns, np.zeros(columns[0].shape)], axis=-1)
+        S_omega = np.stack([np.zeros(3), np.zeros(3), np.array(self.axis)], axis=-1)
+        return S_omega, S_v
+
+    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+        """Rate of R^T pdot at constant pdot: -omega x v."""
+        v = turn_back(axis_turn(self.axis, q[..., 2]), self._in_plane(u))
+        return np.zeros(3), cross(v, u[..., 2, None] * np.array(self.axis))

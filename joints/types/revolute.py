@@ -1,0 +1,41 @@
+"""The revolute (hinge) joint."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints.types.base import CoordinateJoint, JointFacts
+from joints.types.direction import unit_axis
+from joints.vectors import axis_turn
+
+__all__ = ["RevoluteJoint"]
+
+FACTS = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",), ("rad/s",), "joint axis")
+
+
+@dataclass(frozen=True)
+class RevoluteJoint(CoordinateJoint):
+    """q = the angle (1) [rad] about `axis` (unit vector, the same in joint and child frame), u = its rate [rad/s].
+
+    A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
+    """
+
+    kind: ClassVar[str] = "revolute"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return axis_turn(self.axis, q[..., 0]), np.zeros(3)
+
+    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
+        return axis_turn(self.axis, q[..., 0], R_frame), p_frame
+
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        return np.array(self.axis)[:, None], np.zeros((3, 1))

@@ -1,0 +1,62 @@
+"""The universal (Cardan) joint: two successive turns."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints._layout import components
+from joints.types.base import CoordinateJoint, JointFacts
+from joints.types.direction import unit_axis
+from joints.types.turning import child_axes, turned, turning_drift
+
+__all__ = ["UniversalJoint"]
+
+FACTS = JointFacts(
+    "universal",
+    ("angle1", "angle2"),
+    ("rad", "rad"),
+    "first axis in the joint frame, second after the first turn",
+    ("speed1", "speed2"),
+    ("rad/s", "rad/s"),
+    "first axis in the joint frame, second after the first turn",
+)
+
+
+@dataclass(frozen=True)
+class UniversalJoint(CoordinateJoint):
+    """q = two angles (2) [rad]: a turn about `first`, then one about `second`; u = their rates [rad/s].
+
+    Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
+    """
+
+    kind: ClassVar[str] = "universal"
+    first: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    second: tuple[float, float, float] = (0.0, 1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", unit_axis(self.first))
+        object.__setattr__(self, "second", unit_axis(self.second))
+        if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:
+            raise ValueError(f"a universal joint needs two different axes, not {self.first} twice")
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    @property
+    def _axes(self) -> tuple[Any, Any]:
+        return self.first, self.second
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return turned(self._axes, components(q)), np.zeros(3)
+
+    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
+        return turned(self._axes, components(q), R_frame), p_frame
+
+    def subspace(self, q: Any) -> tuple[Any, Any]:
+        b1, b2 = child_axes(self._axes, components(q))
+        return np.stack([b1, np.broadcast_to(b2, b1.shape)], axis=-1), np.zeros((3, 2))
+
+    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+        return turning_drift(child_axes(self._axes, components(q)), components(u)), np.zeros(3)

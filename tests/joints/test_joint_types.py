@@ -1,0 +1,225 @@
+"""Every joint type against the definition of its verbs, and floats against symbols."""
+
+import casadi
+import numpy as np
+import pytest
+
+from joints import (
+    JOINT_FACTS,
+    Axis,
+    CustomJoint,
+    EulerJoint,
+    FixedJoint,
+    FloatingJoint,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    UniversalJoint,
+    joint_table,
+)
+from joints.functions import Constant, Linear, Polynomial
+from joints.sampling import KINDS, random_joint
+from joints.vectors import axis_turn, turn
+from kernels.arrays import symbols_casadi
+from kernels.derivatives import jacobian_at
+
+COUNT = 6
+STEP = 4e-3
+STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
+
+
+def _joints():
+    rng = np.random.default_rng(3)
+    joints = [random_joint(rng, [kind]) for kind in KINDS if kind != "fixed"]
+    joints += [SphericalJoint(velocity_frame="parent"), FloatingJoint(velocity_frame="parent")]
+    joints += [RevoluteJoint(), PrismaticJoint(), PlanarJoint(), UniversalJoint(), EulerJoint("XYZ")]
+    return joints
+
+
+@pytest.fixture(params=_joints(), ids=lambda joint: f"{joint.kind}-{getattr(joint, 'velocity_frame', '')}")
+def joint(request):
+    return request.param
+
+
+@pytest.fixture
+def state(joint):
+    rng = np.random.default_rng(5)
+    return joint.random(COUNT, rng), rng.normal(size=(COUNT, joint.nu))
+
+
+def _along(function, nu):
+    """Derivative (..., m, nu) of a function of the small motion, which broadcasts."""
+    return jacobian_at(lambda m: function(m) + 0 * m[..., :1], np.zeros((COUNT, nu)))
+
+
+def _rotation_entries(joint, q):
+    return joint.transform(q)[0].reshape((*q.shape[:-1], 9)) if joint.nu else None
+
+
+def _vee(W):
+    return np.stack([W[..., 2, 1, :], W[..., 0, 2, :], W[..., 1, 0, :]], axis=-2)
+
+
+def test_facts_agree_with_table(joint):
+    facts = JOINT_FACTS[joint.kind]
+    if joint.kind != "custom":
+        assert joint.facts == facts
+    assert (joint.nq, joint.nu) == (len(joint.coordinate_suffixes), len(joint.velocity_suffixes))
+    assert len(joint.facts.coordinate_units) == joint.nq
+    assert len(joint.facts.velocity_units) == joint.nu
+
+
+def test_sizes_of_the_issue():
+    sizes = {row["joint"]: (row["|u|"], row["|q|"]) for row in joint_table()}
+    assert sizes == {
+        "fixed": (0, 0),
+        "floating": (6, 7),
+        "revolute": (1, 1),
+        "prismatic": (1, 1),
+        "spherical": (3, 4),
+        "euler": (3, 3),
+        "planar": (3, 3),
+        "universal": (2, 2),
+        "custom": (6, 6),
+    }
+
+
+def test_neutral_is_the_joint_frame(joint):
+    if joint.kind == "custom":
+        return
+    R, p = joint.transform(joint.neutral())
+    np.testing.assert_allclose(R, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(p, 0, atol=1e-15)
+
+
+def test_subspace_is_the_motion_of_the_child_frame(joint, state):
+    q, _ = state
+    R, _ = joint.transform(q)
+    R = np.broadcast_to(R, (COUNT, 3, 3))
+    dR = _along(lambda m: _rotation_entries(joint, joint.displaced(q, m)), joint.nu).reshape(COUNT, 3, 3, -1)
+    dp = _along(lambda m: joint.transform(joint.displaced(q, m))[1], joint.nu)
+    S_omega, S_v = joint.subspace(q)
+    omega = _vee(np.einsum("nki,nkjm->nijm", R, dR))
+    np.testing.assert_allclose(omega, np.broadcast_to(S_omega, omega.shape), atol=1e-13)
+    v = np.einsum("nki,nkm->nim", R, dp)
+    np.testing.assert_allclose(v, np.broadcast_to(S_v, v.shape), atol=1e-13)
+
+
+def test_drift_is_the_rate_of_the_subspace(joint, state):
+    q, u = state
+
+    def velocity(t):
+        S_omega, S_v = joint.subspace(joint.integrate(q, t * u))
+        return np.concatenate([turn(S_omega, u), turn(S_v, u)], axis=-1)
+
+    rate = sum(c * (velocity(k * STEP) - velocity(-k * STEP)) for k, c in STENCIL) / STEP
+    drift = np.concatenate([np.broadcast_to(part, (COUNT, 3)) for part in joint.drift(q, u)], axis=-1)
+    np.testing.assert_allclose(drift, rate, atol=1e-9)
+
+
+def test_rate_matrix_and_inverse(joint, state):
+    q, _ = state
+    N = np.broadcast_to(joint.rate_matrix(q), (COUNT, joint.nq, joint.nu))
+    np.testing.assert_allclose(
+        joint.rate_inverse(q) @ N, np.broadcast_to(np.eye(joint.nu), N[:, : joint.nu].shape), atol=1e-14
+    )
+    np.testing.assert_allclose(_along(lambda m: joint.displaced(q, m), joint.nu), N, atol=1e-14)
+
+
+def test_difference_undoes_integrate(joint, state):
+    q, u = state
+    np.testing.assert_allclose(joint.difference(q, joint.integrate(q, 0.3 * u)), 0.3 * u, atol=1e-14)
+    other = joint.random(COUNT, np.random.default_rng(8))
+    for a, b in zip(
+        joint.transform(other), joint.transform(joint.integrate(q, joint.difference(q, other))), strict=True
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_integrate_is_the_flow_of_constant_u(joint, state):
+    """Two half steps make one whole: the subgroup property of a constant velocity."""
+    q, u = state
+    if getattr(joint, "velocity_frame", "child") == "parent" and joint.kind == "floating":
+        u = u * np.array([1.0, 1, 1, 1, 1, 1])
+    twice = joint.integrate(joint.integrate(q, u / 2), u / 2)
+    np.testing.assert_allclose(twice, joint.integrate(q, u), atol=1e-14)
+
+
+def test_placed_and_moved_agree_with_transform(joint, state):
+    q, _ = state
+    R_frame, p_frame = axis_turn((0.6, 0.8, 0.0), 0.4), np.array([0.3, -0.2, 0.5])
+    R, p = joint.transform(q)
+    R_placed, p_placed = joint.placed(R_frame, p_frame, q)
+    np.testing.assert_allclose(R_placed, R_frame @ R, atol=1e-14)
+    np.testing.assert_allclose(p_placed, np.broadcast_to(p_frame + turn(R_frame, p), p_placed.shape), atol=1e-14)
+    moved = _along(lambda m: joint.moved(R_frame, q, m)[1], joint.nu)
+    plain = _along(lambda m: turn(R_frame, joint.transform(joint.displaced(q, m))[1]), joint.nu)
+    np.testing.assert_allclose(moved, plain, atol=1e-14)
+    moved = _along(lambda m: joint.moved(R_frame, q, m)[0].reshape(-1, 9), joint.nu)
+    plain = _along(lambda m: (R_frame @ joint.transform(joint.displaced(q, m))[0]).reshape(-1, 9), joint.nu)
+    np.testing.assert_allclose(moved, plain, atol=1e-13)
+
+
+def test_deviation_gives_the_force_of_a_spring(joint, state):
+    """d(|d|^2/2)/dt = d . u along every motion, which makes -k d the generalized force."""
+    q, u = state
+    mount = joint.integrate(q, 0.7 * np.random.default_rng(1).uniform(-1, 1, (COUNT, joint.nu)))
+
+    def energy(t):
+        d = joint.deviation(joint.integrate(q, t * u), mount)
+        return np.sum(d * d, axis=-1) / 2
+
+    rate = sum(c * (energy(k * STEP) - energy(-k * STEP)) for k, c in STENCIL) / STEP
+    np.testing.assert_allclose(np.sum(joint.deviation(q, mount) * u, axis=-1), rate, atol=1e-9)
+
+
+def test_symbols_give_the_same_as_floats(joint, state):
+    q, u = state[0][0], state[1][0]
+    x, w = symbols_casadi("q", joint.nq), symbols_casadi("u", joint.nu)
+
+    def everything(q, u):
+        pieces = [*joint.transform(q), *joint.subspace(q), *joint.drift(q, u), joint.rate_matrix(q)]
+        pieces += [
+            joint.integrate(q, u),
+            joint.difference(q, joint.integrate(q, u)),
+            joint.deviation(q, joint.neutral()),
+        ]
+        return np.concatenate([np.asarray(piece).reshape(-1) for piece in pieces])
+
+    column = casadi.vertcat(*everything(x, w))
+    function = casadi.Function("f", [casadi.vertcat(*x.flat), casadi.vertcat(*w.flat)], [column])
+    np.testing.assert_allclose(np.asarray(function(q, u))[:, 0], everything(q, u), atol=1e-13)
+
+
+def test_fixed_joint_moves_nothing():
+    joint = FixedJoint()
+    assert (joint.nq, joint.nu) == (0, 0)
+    assert joint.random(4, np.random.default_rng(0)).shape == (4, 0)
+
+
+@pytest.mark.parametrize("kind", [RevoluteJoint, PrismaticJoint, PlanarJoint])
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (1.0, float("nan"), 0.0), (1.0, 0.0)])
+def test_impossible_axes_are_refused(kind, axis):
+    with pytest.raises(ValueError, match="axis"):
+        kind(axis)
+
+
+def test_impossible_joints_are_refused():
+    with pytest.raises(ValueError, match="two different axes"):
+        UniversalJoint((1.0, 0.0, 0.0), (-2.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="at most 6 coordinates"):
+        CustomJoint(tuple("abcdefg"))
+    with pytest.raises(ValueError, match="uses coordinate 1, but there are 1"):
+        CustomJoint(("a",), rotations=(Axis((1.0, 0.0, 0.0), 1),))
+    with pytest.raises(ValueError, match="units must be"):
+        CustomJoint(("a",), units=("degree",))
+
+
+@pytest.mark.parametrize(
+    "function", [Polynomial((0.3, -1.0, 2.0, 0.5)), Linear(2.0, 0.3), Constant(0.7), Polynomial(())]
+)
+def test_functions_know_their_derivatives(function):
+    x = np.linspace(-1, 1, 7)
+    for f, df in ((function.value, function.slope), (function.slope, function.curvature)):
+        np.testing.assert_allclose(f(x + 1e-200j).imag / 1e-200, df(x), atol=1e-14)
