@@ -62,14 +62,14 @@ def _kept(Q: Any, k: Any) -> Any:
 
 
 def _completed(Q_star: Any, Q: Any, k: Any) -> Any:
-    """Q (..., 4) from Q* (..., 3) on the sphere through the given Q: Qk = s sqrt(Qk0^2 + |Q*0|^2 - |Q*|^2).
+    """Q (..., 4) from Q* (..., 3) on the sphere through the given Q: Qk = Qk0 sqrt(1 + (|Q*0|^2 - |Q*|^2) / Qk0^2).
 
-    Measured from the given Q the root keeps its digits where Qk is small; 1 - |Q*|^2 would not.
+    Measured from the given Q the root keeps its sign, and its digits where Qk is small; 1 - |Q*|^2 would not.
     """
     start = sum(np.where(k == i, Q[..., i], 0.0) for i in range(4))
     kept = _kept(Q, k)
-    square = start * start + np.sum(kept * kept, axis=-1) - np.sum(Q_star * Q_star, axis=-1)
-    root = np.where(start < 0, -np.sqrt(square), np.sqrt(square))
+    change = np.sum(kept * kept, axis=-1) - np.sum(Q_star * Q_star, axis=-1)
+    root = start * np.sqrt(1 + change / (start * start))
     last = np.where(k == 3, root, Q_star[..., 2])
     inner = [np.where(k == i, root, np.where(k > i, Q_star[..., i], Q_star[..., i - 1])) for i in (1, 2)]
     return np.stack([np.where(k == 0, root, Q_star[..., 0]), *inner, last], axis=-1)

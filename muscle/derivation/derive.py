@@ -1,0 +1,115 @@
+"""Derive l, its Jacobian, the forces and the torques of a model with SymPy, from the formulas that everything uses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from joints.maps import constrained_to_spatial, quaternion_to_spatial
+from joints.types import SphericalJoint
+from kernels.arrays import as_array
+from muscle import jacobians
+from muscle.model import Model
+from muscle.path import lengths
+
+__all__ = ["JACOBIANS", "Derivation", "derive"]
+
+JACOBIANS = ("sequence", "quaternion", "constrained")
+SYMBOLS = {"sequence": "J_phi", "quaternion": "J_Q", "constrained": "J_star"}
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What was derived: inputs and outputs by name, and the common subexpressions that the outputs share.
+
+    inputs: q (nq,), activation (m,), and max_isometric_force (m,) if the model leaves strengths open.
+    outputs: l (m,) [m], the Jacobian (m, n), F (m,) [N], tau [N m]: generalized forces on the Euler angles for
+    "sequence", else child-frame torques, three per ball joint.
+    """
+
+    model: Model
+    jacobian: str
+    eliminated: int
+    inputs: dict[str, tuple[sympy.Symbol, ...]]
+    common: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
+    outputs: dict[str, np.ndarray]
+
+
+def derive(model: Model, jacobian: str, eliminated: int = 0) -> Derivation:
+    """Derive the model's muscle functions with SymPy.
+
+    jacobian: "sequence" (J_phi), "quaternion" (J_Q) or "constrained" (J*_Q, component `eliminated` of every
+    quaternion dropped; its sign is that of the input). The model's ball joints are turned into the description
+    needed. Raises ValueError for another word or component, or a muscle without a force law.
+    """
+    if jacobian not in JACOBIANS:
+        raise ValueError(f"jacobian is one of {', '.join(JACOBIANS)}, not {jacobian!r}")
+    if eliminated not in (0, 1, 2, 3):
+        raise ValueError(f"eliminated is 0, 1, 2 or 3, not {eliminated!r}")
+    model = model.with_rotations("sequence" if jacobian == "sequence" else "quaternion")
+    inputs = _inputs(model)
+    q, activation = as_array(inputs["q"]), as_array(inputs["activation"])
+    l = lengths(model.system, model.muscles, q)
+    J = _jacobian(model, jacobian, q, eliminated)
+    F = _forces(model, l, activation, inputs.get("max_isometric_force", ()))
+    tau = -(F @ _torque_rows(model, jacobian, J, q, eliminated))
+    outputs = {"l": l, SYMBOLS[jacobian]: J, "F": F, "tau": tau}
+    flat = [sympy.sympify(e) for a in outputs.values() for e in np.asarray(a).flat]
+    common, reduced = sympy.cse(flat, symbols=sympy.numbered_symbols("t", real=True), order="none")
+    return Derivation(model, jacobian, eliminated, inputs, tuple(common), _reshaped(outputs, reduced))
+
+
+def _inputs(model: Model) -> dict[str, tuple[sympy.Symbol, ...]]:
+    m = len(model.muscles)
+    names = {"q": ("q", model.system.nq), "activation": ("a", m)}
+    if any(muscle.law is not None and muscle.law.open_parameters() for muscle in model.muscles):
+        names["max_isometric_force"] = ("Fmax", m)
+    return {key: tuple(sympy.Symbol(f"{letter}{i}", real=True) for i in range(n)) for key, (letter, n) in names.items()}
+
+
+def _jacobian(model: Model, jacobian: str, q: Any, eliminated: int) -> Any:
+    if jacobian != "constrained":
+        return jacobians.coordinates(model, q)
+    return jacobians.constrained(model, q, np.full(len(model.system.quaternion_slices()), float(eliminated)))
+
+
+def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Symbol]) -> Any:
+    columns = []
+    for i, muscle in enumerate(model.muscles):
+        law: Any = muscle.law
+        if law is None:
+            raise ValueError(f"muscle {muscle.name!r} has no force law")
+        if law.open_parameters():
+            law = replace(law, max_isometric_force=as_array(strengths[i]))
+        columns.append(law.force(l[i], 0.0, activation[i]))
+    return np.stack(columns)
+
+
+def _torque_rows(model: Model, jacobian: str, J: Any, q: Any, eliminated: int) -> Any:
+    """(m, nu) rows whose product with -F is the torque: J_phi itself, or each joint's row mapped to J."""
+    if jacobian == "sequence":
+        return J
+    blocks, column = [], 0
+    for body, s in zip(model.system.bodies, model.system.q_slices, strict=True):
+        ball = isinstance(body.joint, SphericalJoint)
+        width = body.joint.nq - (ball and jacobian == "constrained")
+        block = J[:, column : column + width]
+        if ball and jacobian == "quaternion":
+            block = quaternion_to_spatial(block, q[s])
+        elif ball:
+            block = constrained_to_spatial(block, q[s], eliminated)
+        blocks.append(block)
+        column += width
+    return np.concatenate(blocks, axis=-1)
+
+
+def _reshaped(outputs: dict[str, Any], flat: list[sympy.Expr]) -> dict[str, np.ndarray]:
+    arrays, start = {}, 0
+    for name, array in outputs.items():
+        part = np.empty(array.size, dtype=object)
+        part[:] = flat[start : start + array.size]
+        arrays[name] = part.reshape(array.shape)
+        start += array.size
+    return arrays
