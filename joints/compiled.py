@@ -3,14 +3,15 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import kernels
-from kernels import Kernel, is_symbolic
+from kernels import Kernel, formula, is_symbolic
 
-__all__ = ["BACKENDS", "evaluate", "kernel_for"]
+__all__ = ["BACKENDS", "Input", "evaluate", "kernel_for"]
 
 BACKENDS = ("kernel", "numpy")
 CAPACITY = 256  # kernels kept in memory; the oldest unused one goes first
@@ -36,39 +37,55 @@ def kernel_for(key: Hashable, build: Callable[[], Kernel]) -> Kernel:
     return kernel
 
 
+@dataclass(frozen=True)
+class Input:
+    """An argument of a formula: what the caller gave, the same as a checked array, and its shape per state."""
+
+    given: Any
+    array: Any
+    shape: tuple[int, ...]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes."""
+        return self.array.shape[: self.array.ndim - len(self.shape)]
+
+
 def evaluate(
     quantity: str,
     content: Hashable,
     function: Callable[..., Any],
-    inputs: Mapping[str, tuple[np.ndarray, Any]],
+    inputs: Mapping[str, Input],
     axes: int,
     *,
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Any:
-    """The formula `function` on checked arrays: through its kernel, in NumPy, or on the symbols that came.
+    """A formula through its kernel, in NumPy, or on the symbols that came, which then come back in the caller's kind.
 
-    inputs    name -> (array, shape per state), in the function's order; batch axes broadcast.
+    content   what, besides `quantity`, tells this formula from all others.
+    inputs    by the names of the formula's arguments; batch axes broadcast.
     axes      number of axes of the result per state.
-    content   what, besides `quantity`, tells this formula from others.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
-    arrays = [array for array, _ in inputs.values()]
-    if any(is_symbolic(array) for array in arrays):
-        return function(*arrays)
+    if any(is_symbolic(x.array) for x in inputs.values()):
+        shapes = {name: x.shape for name, x in inputs.items()}
+        return formula(**shapes)(function)(**{name: x.given for name, x in inputs.items()})
     if backend == "numpy":
-        batch = np.broadcast_shapes(*(a.shape[: a.ndim - _rank(shape)] for a, shape in inputs.values()))
-        result = np.asarray(function(*arrays))
-        result = np.broadcast_to(result, batch + result.shape[result.ndim - axes :])
-        if out is None:
-            return result.copy()
-        out[...] = result
-        return out
-    shapes = {name: shape for name, (_, shape) in inputs.items()}
-    kernel = kernel_for((quantity, content), lambda: kernels.compile(function, shapes, [quantity], name=quantity))
-    return kernel(*arrays, out=out)
+        return _in_numpy(function, inputs, axes, out)
+    sizes = {name: x.shape for name, x in inputs.items()}
+    kernel = kernel_for((quantity, content), lambda: kernels.compile(function, sizes, [quantity], name=quantity))
+    return kernel(*(x.array for x in inputs.values()), out=out)
 
 
-def _rank(shape: Any) -> int:
-    return 1 if isinstance(shape, int) else len(shape)
+def _in_numpy(
+    function: Callable[..., Any], inputs: Mapping[str, Input], axes: int, out: np.ndarray | None
+) -> np.ndarray:
+    batch = np.broadcast_shapes(*(x.batch for x in inputs.values()))
+    result = np.asarray(function(*(x.array for x in inputs.values())))
+    result = np.broadcast_to(result, batch + result.shape[result.ndim - axes :])
+    if out is None:
+        return result.copy()
+    out[...] = result
+    return out

@@ -1,7 +1,7 @@
 """The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,10 @@ class Link:
     mass: float
     moment: np.ndarray
     inertia: np.ndarray
+
+    def hung_on(self, parent: int) -> "Link":
+        """The same link with another number for its parent."""
+        return replace(self, parent=parent)
 
     def add(self, body: Body, R: np.ndarray, p: np.ndarray) -> None:
         """Weld a body whose frame stands at (R, p) in the link's."""

@@ -1,0 +1,237 @@
+"""Forward dynamics by the articulated-body algorithm.
+
+Three ways past a joint: one that leaves all turns free and nothing else (spherical, Euler) passes on the inertia of
+translation only, a single symmetric 3 x 3 block; a floating joint passes on no inertia at all; any other joint goes the
+general way through D = S^T I S. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table
+7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.blocks import inverse3, solve_small
+from dynamics.inverse import gyroscopic
+from dynamics.passive import passive_force
+from dynamics.wrenches import link_wrenches
+from joints.motion import Motion, Pair, assembled, inertia_times, kinematics, to_child, to_parent
+from joints.system import ArticulatedSystem
+from joints.tree import WORLD, Link
+from joints.vectors import (
+    congruent,
+    full,
+    product_upper,
+    row_cross,
+    skew,
+    symmetric_times,
+    turn,
+    turn_back,
+)
+
+__all__ = ["forward"]
+
+
+@dataclass(frozen=True)
+class Articulated:
+    """Articulated inertia (I (..., 6), H (..., 3, 3), M (..., 6)) and the force (n, f) at zero acceleration."""
+
+    I: Any
+    H: Any
+    M: Any
+    n: Any
+    f: Any
+
+    def plus(self, other: "Articulated") -> "Articulated":
+        """Both bodies as one."""
+        return Articulated(self.I + other.I, self.H + other.H, self.M + other.M, self.n + other.n, self.f + other.f)
+
+    def times(self, a: Pair) -> Pair:
+        """(n, f) that the acceleration a = (a_omega, a_v) asks for, beside the force at zero."""
+        a_omega, a_v = a
+        return (
+            symmetric_times(self.I, a_omega) + turn(self.H, a_v),
+            turn_back(self.H, a_omega) + symmetric_times(self.M, a_v),
+        )
+
+
+class Passage:
+    """What a joint makes of its link: what it passes to the parent, and its udot once the parent's is known."""
+
+    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any) -> None:
+        self.link, self.body, self.tau = link, body, tau
+        self.transform, self.subspace, self.drift = motion
+
+    def passed(self) -> Articulated | Pair:
+        """The articulated body that the parent feels, or a plain force (n, f); in the parent's axes."""
+        raise NotImplementedError
+
+    def solved(self, a: Pair) -> tuple[Any, Pair]:
+        """udot and the link's acceleration from a = X a_parent + c."""
+        raise NotImplementedError
+
+
+class TurnPassage(Passage):
+    """Spherical and Euler joints: omegadot = I^-1 (torque - n - H a_v)."""
+
+    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any, B: Any) -> None:
+        super().__init__(link, body, motion, tau)
+        self.B = B  # S_omega^-1
+        self.torque = turn_back(B, tau)
+        self.inverse = inverse3(body.I)
+        self.G = full(self.inverse) @ body.H
+        self.excess = self.torque - body.n
+
+    def passed(self) -> Articulated:
+        """M_a = M - H^T I^-1 H, felt at the parent's origin through the lever p: H' = p~ M_a, I' = p~ M_a p~^T."""
+        body, (R, p) = self.body, self.transform
+        M_a = body.M - product_upper(np.swapaxes(body.H, -1, -2), np.swapaxes(self.G, -1, -2))
+        f = body.f + symmetric_times(M_a, self.drift[1]) + turn_back(self.G, self.excess)
+        n, f = to_parent(self.transform, (self.torque, f))
+        M = congruent(R, M_a)
+        H = row_cross(p, full(M))
+        return Articulated(product_upper(H, skew(p)), H, M, n, f)
+
+    def solved(self, a: Pair) -> tuple[Any, Pair]:
+        a_omega, a_v = a
+        omegadot = symmetric_times(self.inverse, self.excess) - turn(self.G, a_v)
+        return turn(self.B, omegadot - a_omega), (omegadot, a_v)
+
+
+class FreePassage(Passage):
+    """Floating joints: the body accelerates by itself, and the parent feels no more than the joint's own force."""
+
+    def passed(self) -> Pair:
+        return to_parent(self.transform, self._force())
+
+    def _force(self) -> Pair:
+        """(n, f) = S^-T tau, and S S^T = 1."""
+        S_omega, S_v = self.subspace
+        return turn(S_omega, self.tau), turn(S_v, self.tau)
+
+    def solved(self, a: Pair) -> tuple[Any, Pair]:
+        """a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a lone body."""
+        body, (n, f) = self.body, self._force()
+        n, f = n - body.n, f - body.f
+        M_inverse = inverse3(body.M)
+        HM = body.H @ full(M_inverse)
+        schur = body.I - product_upper(HM, body.H)
+        a_omega = symmetric_times(inverse3(schur), n - turn(HM, f))
+        a_v = symmetric_times(M_inverse, f - turn_back(body.H, a_omega))
+        S_omega, S_v = self.subspace
+        return turn_back(S_omega, a_omega - a[0]) + turn_back(S_v, a_v - a[1]), (a_omega, a_v)
+
+
+class GeneralPassage(Passage):
+    """Any joint: U = I_A S, D = S^T U + rotor, I_a = I_A - U D^-1 U^T."""
+
+    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any, rotor: float) -> None:
+        super().__init__(link, body, motion, tau)
+        S_omega, S_v = self.subspace
+        self.U_omega = full(body.I) @ S_omega + body.H @ S_v
+        self.U_v = np.swapaxes(body.H, -1, -2) @ S_omega + full(body.M) @ S_v
+        D = np.swapaxes(S_omega, -1, -2) @ self.U_omega + np.swapaxes(S_v, -1, -2) @ self.U_v
+        if rotor:
+            D = D + rotor * np.eye(link.joint.nu)
+        excess = tau - turn_back(S_omega, body.n) - turn_back(S_v, body.f)
+        right = [excess[..., None], np.swapaxes(self.U_omega, -1, -2), np.swapaxes(self.U_v, -1, -2)]
+        found = solve_small(D, _beside(right))
+        self.rest, self.W_omega, self.W_v = found[..., 0], found[..., 1:4], found[..., 4:]  # D^-1 (excess, U^T)
+
+    def passed(self) -> Articulated:
+        body = self.body
+        I = body.I - product_upper(self.U_omega, np.swapaxes(self.W_omega, -1, -2))
+        H = body.H - self.U_omega @ self.W_v
+        M = body.M - product_upper(self.U_v, np.swapaxes(self.W_v, -1, -2))
+        passed = Articulated(I, H, M, body.n, body.f)
+        n, f = passed.times(self.drift)
+        n, f = body.n + n + turn(self.U_omega, self.rest), body.f + f + turn(self.U_v, self.rest)
+        return _moved(passed, self.transform, to_parent(self.transform, (n, f)))
+
+    def solved(self, a: Pair) -> tuple[Any, Pair]:
+        udot = self.rest - turn(self.W_omega, a[0]) - turn(self.W_v, a[1])
+        S_omega, S_v = self.subspace
+        return udot, (a[0] + turn(S_omega, udot), a[1] + turn(S_v, udot))
+
+
+def _beside(matrices: list[Any]) -> Any:
+    """Matrices (..., n, m_k) side by side."""
+    batch = np.broadcast_shapes(*(m.shape[:-2] for m in matrices))
+    return np.concatenate([np.broadcast_to(m, (*batch, *m.shape[-2:]), subok=True) for m in matrices], axis=-1)
+
+
+def _moved(body: Articulated, transform: Pair, force: Pair) -> Articulated:
+    """The articulated inertia at the parent's origin in its axes: H' = R H R^T + p~ M',
+    I' = R I R^T + p~ (R H R^T)^T - H' p~."""
+    R, p = transform
+    M = congruent(R, body.M)
+    H = R @ body.H @ np.swapaxes(R, -1, -2)
+    H_moved = H + row_cross(p, full(M))
+    lever = skew(p)
+    I = congruent(R, body.I) + product_upper(H, lever) + product_upper(lever, H_moved)
+    return Articulated(I, H_moved, M, *force)
+
+
+def forward(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+    """(..., nu) udot with M udot + b = tau + J^T f_ext."""
+    tree = system.tree
+    motion = kinematics(tree, q, u)
+    bodies = _bodies(system, motion, f_ext)
+    tau = tau - passive_force(system, q, u)
+    passages: list[Any] = [None] * len(tree.links)
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        passage = _passage(system, link, bodies[i], _motion(motion, i), q[..., link.q], tau[..., link.u])
+        passages[i] = passage
+        if link.parent != WORLD:
+            passed = passage.passed()
+            bodies[link.parent] = _joined(bodies[link.parent], passed)
+    return assembled(system, _descend(system, passages))
+
+
+def _motion(motion: Motion, i: int) -> tuple[Pair, Pair, Pair]:
+    return motion.transforms[i], motion.subspaces[i], motion.drifts[i]
+
+
+def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Any) -> list[Articulated]:
+    """Every link by itself: its inertia, and the force v x* I v less f_ext."""
+    found = []
+    for link, velocity in zip(system.tree.links, motion.velocities, strict=True):
+        n, f = gyroscopic(inertia_times(link, velocity), velocity)
+        M = link.mass * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        found.append(Articulated(link.inertia, skew(link.moment), M, n, f))
+    if f_ext is None:
+        return found
+    outside = link_wrenches(system, system.tree, motion, f_ext)
+    return [Articulated(b.I, b.H, b.M, b.n - n, b.f - f) for b, (n, f) in zip(found, outside, strict=True)]
+
+
+def _joined(body: Articulated, passed: Articulated | Pair) -> Articulated:
+    if isinstance(passed, Articulated):
+        return body.plus(passed)
+    return Articulated(body.I, body.H, body.M, body.n + passed[0], body.f + passed[1])
+
+
+def _passage(
+    system: ArticulatedSystem, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Any, tau: Any
+) -> Passage:
+    rotor = system.bodies[link.body].rotor_inertia
+    if link.joint.span == "turns" and not rotor:
+        return TurnPassage(link, body, motion, tau, link.joint.subspace_inverse(q))
+    if link.joint.span == "all" and not rotor:
+        return FreePassage(link, body, motion, tau)
+    return GeneralPassage(link, body, motion, tau, rotor)
+
+
+def _descend(system: ArticulatedSystem, passages: list[Passage]) -> list[Any]:
+    """udot of every joint, root first; gravity as an acceleration of the world."""
+    found: list[Pair] = []
+    parts = []
+    world = np.zeros(3), -np.array(system.gravity)
+    for passage in passages:
+        parent = passage.link.parent
+        a_omega, a_v = to_child(passage.transform, world if parent == WORLD else found[parent])
+        udot, a = passage.solved((a_omega + passage.drift[0], a_v + passage.drift[1]))
+        found.append(a)
+        parts.append(udot)
+    return parts

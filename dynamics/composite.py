@@ -1,0 +1,93 @@
+"""The mass matrix by the composite-rigid-body algorithm.
+
+Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 6.2, with inertias as mass, first
+moment and rotational inertia about the link's origin.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics.passive import rotor_inertia
+from joints.motion import Motion, Pair, kinematics
+from joints.system import ArticulatedSystem
+from joints.tree import WORLD, Tree
+from joints.vectors import congruent, dot, full, row_cross, turn
+
+__all__ = ["composites", "mass"]
+
+Inertia = tuple[float, Any, Any]  # mass, first moment (..., 3), rotational inertia (..., 6)
+
+
+def mass(system: ArticulatedSystem, q: Any) -> Any:
+    """(..., nu, nu) M(q), rotor inertias on its diagonal."""
+    tree = system.tree
+    motion = kinematics(tree, q)
+    inertias = composites(tree, motion)
+    blocks: dict[tuple[int, int], Any] = {}
+    for i, link in enumerate(tree.links):
+        if link.joint.nu:
+            _fill(blocks, tree, motion, i, inertias[i])
+    return _matrix(system, tree, blocks) + np.diag(rotor_inertia(system))
+
+
+def composites(tree: Tree, motion: Motion) -> list[Inertia]:
+    """Inertia of every link and all that it carries, as if welded together."""
+    total: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in tree.links]
+    for i in reversed(range(len(tree.links))):
+        parent = tree.links[i].parent
+        if parent != WORLD:
+            m, h, I = total[parent]
+            m_child, h_child, I_child = inertia_to_parent(motion.transforms[i], total[i])
+            total[parent] = m + m_child, h + h_child, I + I_child
+    return total
+
+
+def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
+    """The child's inertia about the parent's origin in its axes: with r = R h, s = r + m p,
+    I' = R I R^T + (p . s + p . r) 1 - p s^T - r p^T."""
+    R, p = transform
+    m, h, I = inertia
+    r = turn(R, h)
+    s = r + m * p
+    trace = dot(p, s + r)[..., None]
+    diagonal = trace - p * s - r * p
+    mixed = -p[..., [0, 0, 1]] * s[..., [1, 2, 2]] - r[..., [0, 0, 1]] * p[..., [1, 2, 2]]
+    return m, s, congruent(R, I) + np.concatenate(np.broadcast_arrays(diagonal, mixed, subok=True), axis=-1)
+
+
+def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int, inertia: Inertia) -> None:
+    """The blocks M_ji of link i and every link j that carries it: S_j^T of the force columns of joint i."""
+    m, h, I = inertia
+    S_omega, S_v = motion.subspaces[i]
+    n = full(I) @ S_omega + row_cross(h, S_v)
+    f = m * S_v - row_cross(h, S_omega)
+    j = i
+    while True:
+        S_omega, S_v = motion.subspaces[j]
+        blocks[j, i] = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
+        if tree.links[j].parent == WORLD:
+            return
+        R, p = motion.transforms[j]
+        f = R @ f
+        n = R @ n + row_cross(p, f)
+        j = tree.links[j].parent
+
+
+def _matrix(system: ArticulatedSystem, tree: Tree, blocks: dict[tuple[int, int], Any]) -> Any:
+    """(..., nu, nu) symmetric matrix of its blocks (carrier, carried); unrelated links have none."""
+    batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
+    moving = sorted((i for i, link in enumerate(tree.links) if link.joint.nu), key=lambda i: tree.links[i].u.start)
+    rows = []
+    for i in moving:
+        row = []
+        for j in moving:
+            if (i, j) in blocks:
+                block = blocks[i, j]
+            elif (j, i) in blocks:
+                block = np.swapaxes(blocks[j, i], -1, -2)
+            else:
+                block = np.zeros((tree.links[i].joint.nu, tree.links[j].joint.nu))
+            row.append(np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True))
+        rows.append(np.concatenate(row, axis=-1))
+    return np.concatenate(rows, axis=-2) if rows else np.zeros((system.nu, system.nu))

@@ -1,0 +1,59 @@
+"""Energies and power: formulas on a system, floats or symbols."""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics.passive import damping, rotor_inertia, spring_energy
+from joints.motion import inertia_times, kinematics, world_poses
+from joints.system import ArticulatedSystem
+from joints.vectors import cross, dot, turn, turn_back
+
+__all__ = ["kinetic", "potential", "work_rate"]
+
+
+def kinetic(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+    """(...) sum over bodies of v . I v / 2, and of the rotors [J]; equals u^T M u / 2."""
+    motion = kinematics(system.tree, q, u)
+    energy = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
+    for link, (omega, v) in zip(system.tree.links, motion.velocities, strict=True):
+        n, f = inertia_times(link, (omega, v))
+        energy = energy + (dot(omega, n) + dot(v, f)) / 2
+    return energy
+
+
+def potential(system: ArticulatedSystem, q: Any) -> Any:
+    """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
+    motion = kinematics(system.tree, q)
+    gravity = np.array(system.gravity)
+    energy = spring_energy(system, q) - _welded_moment(system) @ gravity
+    for link, (R, p) in zip(system.tree.links, world_poses(system.tree, motion), strict=True):
+        energy = energy - dot(turn(R, link.moment) + link.mass * p, gravity)
+    return energy
+
+
+def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
+    """(3,) mass times center of mass of the bodies that are welded to the ground."""
+    moment = np.zeros(3)
+    for body in system.bodies:
+        frame = system.tree.frames[body.name]
+        if frame.link < 0:
+            moment = moment + body.mass * (frame.p + frame.R @ np.array(body.center_of_mass))
+    return moment
+
+
+def work_rate(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+    """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
+    power = np.sum((tau - damping(system) * u) * u, axis=-1)
+    if f_ext is None:
+        return power
+    motion = kinematics(system.tree, q, u)
+    poses = world_poses(system.tree, motion)
+    for i, name in enumerate(system.body_names):
+        link, _, origin = system.tree.frames[name]
+        if link < 0:
+            continue
+        (R, _), (omega, v) = poses[link], motion.velocities[link]
+        f, n = turn_back(R, f_ext[..., i, :3]), turn_back(R, f_ext[..., i, 3:])
+        power = power + dot(f, v + cross(omega, origin)) + dot(n, omega)
+    return power

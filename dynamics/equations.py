@@ -1,0 +1,166 @@
+"""Equations of motion, M(q) udot + b(q, u) = tau + J^T f_ext, on batches through compiled kernels.
+
+The model is a Model or an ArticulatedSystem; q (..., nq), u, udot, tau (..., nu) have leading batch axes that
+broadcast and are checked once. f_ext (..., bodies, 6) is (force [N], torque [N m]) on every body of
+`system.bodies` at its origin, in world axes; `wrench_at` makes it for other points. `out` takes the result, a C-order
+float64 array; `backend="numpy"` evaluates the same formula in NumPy. SymPy and CasADi symbols go in and come out.
+
+All raise ValueError for arrays that do not fit; what needs a mass matrix raises ModelError where a floating body or a
+moving leaf has no mass, what inverts it wherever it is singular.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics import articulated, composite, energy, factor, inverse, reactions
+from dynamics.regularity import check_massive, check_regular
+from joints.door import Call
+from joints.frames import pose
+from joints.vectors import cross, turn
+
+__all__ = [
+    "bias_force",
+    "external_force",
+    "forward_dynamics",
+    "gravity_force",
+    "inverse_dynamics",
+    "inverse_mass_matrix",
+    "joint_reactions",
+    "kinetic_energy",
+    "mass_matrix",
+    "potential_energy",
+    "power",
+    "wrench_at",
+]
+
+METHODS = ("aba", "crba")
+
+
+def mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal."""
+    call = Call(model).q(q)
+    check_massive(call.system)
+    return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
+
+
+def inverse_mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(..., nu, nu) M^-1, from the factors M = L^T D L."""
+    call = Call(model).q(q)
+    check_regular(call.system)
+    return call.run("inverse_mass_matrix", lambda q: factor.inverse_mass(call.system, q), 2, out=out, backend=backend)
+
+
+def bias_force(model: Any, q: Any, u: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(..., nu) b: gravity, Coriolis and centrifugal forces, damping and springs."""
+    call = Call(model).q(q).u(u)
+    return call.run("bias_force", lambda q, u: inverse.bias(call.system, q, u), 1, out=out, backend=backend)
+
+
+def gravity_force(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(..., nu) the part of b that gravity makes: the gradient of its energy along u."""
+    call = Call(model).q(q)
+    return call.run("gravity_force", lambda q: inverse.gravity_load(call.system, q), 1, out=out, backend=backend)
+
+
+def inverse_dynamics(
+    model: Any, q: Any, u: Any, udot: Any, f_ext: Any = None, *, out: Any = None, backend: str = "kernel"
+) -> Any:
+    """(..., nu) tau = M udot + b - J^T f_ext, by the recursive Newton-Euler algorithm."""
+    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
+    check_massive(call.system)
+
+    def formula(q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+        return inverse.inverse(call.system, q, u, udot, f_ext)
+
+    return call.run("inverse_dynamics", formula, 1, out=out, backend=backend)
+
+
+def forward_dynamics(
+    model: Any,
+    q: Any,
+    u: Any,
+    tau: Any,
+    f_ext: Any = None,
+    *,
+    method: str = "aba",
+    out: Any = None,
+    backend: str = "kernel",
+) -> Any:
+    """(..., nu) udot with M udot + b = tau + J^T f_ext.
+
+    method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies, or "crba", M and its
+    factors M = L^T D L; they agree to round-off. Raises ValueError at the lock of an Euler joint ("aba" only).
+    """
+    if method not in METHODS:
+        raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
+    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
+    check_regular(call.system)
+    solver = articulated.forward if method == "aba" else factor.forward
+
+    def formula(q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+        return solver(call.system, q, u, tau, f_ext)
+
+    return call.run("forward_dynamics", formula, 1, variant=method, out=out, backend=backend)
+
+
+def kinetic_energy(model: Any, q: Any, u: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(...) kinetic energy [J]: the sum over bodies, and rotors; equal to u^T M u / 2."""
+    call = Call(model).q(q).u(u)
+    return call.run("kinetic_energy", lambda q, u: energy.kinetic(call.system, q, u), 0, out=out, backend=backend)
+
+
+def potential_energy(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
+    call = Call(model).q(q)
+    return call.run("potential_energy", lambda q: energy.potential(call.system, q), 0, out=out, backend=backend)
+
+
+def power(model: Any, q: Any, u: Any, tau: Any, f_ext: Any = None, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(...) rate of kinetic plus potential energy [W]: what tau and f_ext do, less what damping takes."""
+    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
+
+    def formula(q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+        return energy.work_rate(call.system, q, u, tau, f_ext)
+
+    return call.run("power", formula, 0, out=out, backend=backend)
+
+
+def joint_reactions(
+    model: Any, q: Any, u: Any, udot: Any, f_ext: Any = None, *, out: Any = None, backend: str = "kernel"
+) -> Any:
+    """(..., bodies, 6) the wrench (force [N], torque [N m]) that each body gets through its joint, at the body's
+    origin in world axes: everything that passes there, actuation, damping and springs included, welds too."""
+    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
+
+    def formula(q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+        return reactions.joint_wrenches(call.system, q, u, udot, f_ext)
+
+    return call.run("joint_reactions", formula, 2, out=out, backend=backend)
+
+
+def external_force(model: Any, q: Any, f_ext: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+    """(..., nu) J^T f_ext: external wrenches as generalized forces."""
+    call = Call(model).q(q).wrenches(f_ext)
+    return call.run(
+        "external_force", lambda q, f_ext: inverse.external(call.system, q, f_ext), 1, out=out, backend=backend
+    )
+
+
+def wrench_at(
+    model: Any, q: Any, body: str | int, force: Any, torque: Any = (0.0, 0.0, 0.0), point: Any = (0.0, 0.0, 0.0)
+) -> Any:
+    """(..., bodies, 6) f_ext of one force [N] and torque [N m], in world axes, on a point (..., 3) [m] of a body, in
+    the body's axes. Several wrenches add."""
+    call = Call(model).q(q).vector("force", force).vector("torque", torque).vector("point", point)
+    index = call.system.indices.body(body)
+    name, count = call.system.body_names[index], len(call.system.bodies)
+
+    def formula(q: Any, force: Any, torque: Any, point: Any) -> Any:
+        R, _ = pose(call.system, q, name, point)
+        moment = torque + cross(turn(R, point), force)
+        row = np.concatenate(np.broadcast_arrays(force, moment, subok=True), axis=-1)
+        rows = [row if i == index else np.zeros(row.shape) for i in range(count)]
+        return np.stack(rows, axis=-2)
+
+    return call.run("wrench_at", formula, 2, variant=int(index))

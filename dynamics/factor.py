@@ -1,0 +1,71 @@
+"""M = L^T D L for the mass matrix of a tree: a factorization that keeps the zeros between branches.
+
+L is unit lower triangular when velocities are numbered parents first; row k has entries only at velocities that carry
+k. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.5, tables 6.3 and 6.4.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics.composite import mass
+from dynamics.inverse import inverse
+from joints.system import ArticulatedSystem
+from joints.tree import WORLD
+
+__all__ = ["carriers", "factor", "forward", "inverse_mass", "solve"]
+
+
+def carriers(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
+    """Every velocity with the velocities that carry it, parents first, in an order in which carriers come first."""
+    links = system.tree.links
+    above: dict[int, list[int]] = {WORLD: []}
+    found: list[tuple[int, list[int]]] = []
+    for i, link in enumerate(links):
+        chain = list(above[link.parent])
+        for k in range(link.u.start, link.u.stop):
+            found.append((k, list(chain)))
+            chain.append(k)
+        above[i] = chain
+    return found
+
+
+def factor(order: list[tuple[int, list[int]]], M: Any) -> Any:
+    """(..., nu, nu) L below its unit diagonal and 1/D on it, of M (..., nu, nu), M = L^T D L."""
+    F = M.copy()
+    for k, above in reversed(order):
+        F[..., k, k] = 1.0 / F[..., k, k]
+        if not above:
+            continue
+        row = F[..., k, above]
+        scaled = row * F[..., k, k, None]
+        for a, i in enumerate(above):
+            F[..., i, above[: a + 1]] = F[..., i, above[: a + 1]] - scaled[..., a, None] * row[..., : a + 1]
+        F[..., k, above] = scaled
+    return F
+
+
+def solve(order: list[tuple[int, list[int]]], F: Any, B: Any) -> Any:
+    """(..., nu, n) M^-1 B from the factor F and B (..., nu, n)."""
+    X = B + 0.0 * F[..., :1, :1]  # a fresh array of the common batch, of floats or symbols
+    for k, above in reversed(order):
+        if above:
+            X[..., above, :] = X[..., above, :] - F[..., k, above, None] * X[..., k, None, :]
+    for k, above in order:
+        X[..., k, :] = X[..., k, :] * F[..., k, k, None]
+        if above:
+            X[..., k, :] = X[..., k, :] - np.sum(F[..., k, above, None] * X[..., above, :], axis=-2)
+    return X
+
+
+def inverse_mass(system: ArticulatedSystem, q: Any) -> Any:
+    """(..., nu, nu) M^-1."""
+    order = carriers(system)
+    return solve(order, factor(order, mass(system, q)), np.eye(system.nu))
+
+
+def forward(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+    """(..., nu) udot = M^-1 (tau - b + J^T f_ext)."""
+    order = carriers(system)
+    rest = tau - inverse(system, q, u, None, f_ext)
+    return solve(order, factor(order, mass(system, q)), rest[..., None])[..., 0]

@@ -1,0 +1,24 @@
+"""What passes through the joints."""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics.inverse import link_forces, transmitted
+from joints._layout import joined
+from joints.motion import kinematics, world_poses
+from joints.system import ArticulatedSystem
+from joints.vectors import turn
+
+__all__ = ["joint_wrenches"]
+
+
+def joint_wrenches(system: ArticulatedSystem, q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+    """(..., bodies, 6) (force, torque) that each body gets through its joint, at its origin in world axes."""
+    tree = system.unmerged_tree
+    motion = kinematics(tree, q, u)
+    passing = transmitted(tree, motion, link_forces(system, tree, motion, udot, f_ext))
+    rows: list[Any] = [None] * len(system.bodies)
+    for link, (R, _), (n, f) in zip(tree.links, world_poses(tree, motion), passing, strict=True):
+        rows[link.body] = joined([turn(R, f), turn(R, n)])
+    return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)

@@ -1,0 +1,75 @@
+"""Whether a system's mass matrix can be inverted, and where it fails if not."""
+
+import numpy as np
+
+from dynamics.composite import mass
+from dynamics.factor import carriers
+from joints.errors import ModelError
+from joints.system import ArticulatedSystem
+from joints.tree import Link
+
+__all__ = ["check_massive", "check_regular"]
+
+SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
+PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
+CAPACITY = 1024
+
+_singular: dict[str, int | None] = {}  # by content: the first velocity without inertia of its own
+
+
+def check_regular(system: ArticulatedSystem) -> None:
+    """ModelError, naming the velocity, if the mass matrix is singular in every pose."""
+    k = singular_velocity(system)
+    if k is not None:
+        raise _error(system, k)
+
+
+def check_massive(system: ArticulatedSystem) -> None:
+    """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass."""
+    k = singular_velocity(system)
+    if k is not None and any(_weightless_end(system, i) for i in range(len(system.tree.links))):
+        raise _error(system, k)
+
+
+def singular_velocity(system: ArticulatedSystem) -> int | None:
+    """A velocity whose pivot in M = L^T D L vanishes at random poses; None for a regular matrix."""
+    key = system.content_key
+    if key not in _singular:
+        if len(_singular) >= CAPACITY:
+            _singular.clear()
+        _singular[key] = _vanishing_pivot(system)
+    return _singular[key]
+
+
+def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
+    q = system.random(SAMPLES, np.random.default_rng(0))
+    M = np.broadcast_to(mass(system, q), (SAMPLES, system.nu, system.nu)).copy()
+    diagonal = np.einsum("...ii->...i", M).copy()
+    for k, above in reversed(carriers(system)):
+        if np.all(M[:, k, k] <= PIVOT * diagonal[:, k]):
+            return k
+        row = M[:, k, above]
+        M[:, np.ix_(above, above)[0], above] -= row[:, :, None] * row[:, None, :] / M[:, k, k, None, None]
+    return None
+
+
+def _weightless(link: Link) -> bool:
+    return link.mass == 0.0 and not link.inertia.any()
+
+
+def _weightless_end(system: ArticulatedSystem, i: int) -> bool:
+    """True for a link without mass and inertia that floats, or that moves and carries nothing."""
+    link = system.tree.links[i]
+    leaf = all(other.parent != i for other in system.tree.links)
+    return _weightless(link) and (link.joint.span == "all" or (leaf and link.joint.nu > 0))
+
+
+def _error(system: ArticulatedSystem, k: int) -> ModelError:
+    body = system.bodies[system.indices.body_of_velocity(k)]
+    massless = [link.name for link in system.tree.links if _weightless(link)]
+    hint = f"; bodies without mass and inertia: {', '.join(massless)}" if massless else ""
+    return ModelError(
+        f"the mass matrix is singular: velocity {system.velocity_names[k]!r} moves nothing that has inertia once the "
+        f"joints beyond it are free{hint}. Give the body a mass and an inertia, or the joint a rotor inertia",
+        element=f"body {body.name!r}",
+    )

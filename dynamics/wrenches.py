@@ -1,0 +1,28 @@
+"""External wrenches: from rows (force, torque) of bodies in world axes to the links' own axes."""
+
+from typing import Any
+
+import numpy as np
+
+from joints.motion import Motion, Pair, world_poses
+from joints.system import ArticulatedSystem
+from joints.tree import WORLD, Tree
+from joints.vectors import cross, turn_back
+
+__all__ = ["link_wrenches"]
+
+
+def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Any) -> list[Pair]:
+    """(n, f) on every link, at its origin in its axes, of f_ext (..., bodies, 6): (force, torque) on each body at its
+    origin in world axes. What acts on bodies welded to the ground, the ground takes."""
+    poses = world_poses(tree, motion)
+    total: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in tree.links]
+    for i, name in enumerate(system.body_names):
+        link, _, origin = tree.frames[name]
+        if link == WORLD:
+            continue
+        R, _ = poses[link]
+        f = turn_back(R, f_ext[..., i, :3])
+        n = turn_back(R, f_ext[..., i, 3:]) + cross(origin, f)
+        total[link] = total[link][0] + n, total[link][1] + f
+    return total

@@ -1,0 +1,132 @@
+"""Kinematics of the recursions: transforms, velocities and accelerations of the links, link by link.
+
+All vectors are in the link's own axes, at its own origin: a velocity is a pair (omega, v) with v the velocity of the
+origin, a force a pair (n, f) with n the moment about the origin [Featherstone, Rigid Body Dynamics Algorithms, ch. 5;
+here with rotation and translation instead of 6 x 6 matrices]. Zeros of constants vanish from traces.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from joints._layout import joined
+from joints.system import ArticulatedSystem
+from joints.tree import WORLD, Link, Tree
+from joints.vectors import cross, symmetric_times, turn, turn_back
+
+__all__ = [
+    "Motion",
+    "accelerations",
+    "assembled",
+    "gravity_accelerations",
+    "inertia_times",
+    "kinematics",
+    "to_child",
+    "to_parent",
+    "world_poses",
+]
+
+Pair = tuple[Any, Any]
+ZERO = np.zeros(3)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Of every link: the transform (R, p) to its parent, the subspace (S_omega, S_v) of its joint and, if u is given,
+    its velocity (omega, v) and the acceleration (c_omega, c_v) that it has beside X a_parent + S udot."""
+
+    transforms: list[Pair]
+    subspaces: list[Pair]
+    velocities: list[Pair]
+    drifts: list[Pair]
+
+
+def kinematics(tree: Tree, q: Any, u: Any = None) -> Motion:
+    """Transforms and subspaces at q (..., nq) and, with u (..., nu), velocities and drifts."""
+    motion = Motion([], [], [], [])
+    for link in tree.links:
+        q_joint = q[..., link.q]
+        motion.transforms.append(link.joint.placed(link.R, link.p, q_joint))
+        motion.subspaces.append(link.joint.subspace(q_joint))
+        if u is not None:
+            _add_velocity(motion, link, q_joint, u[..., link.u])
+    return motion
+
+
+def _add_velocity(motion: Motion, link: Link, q: Any, u: Any) -> None:
+    """omega = R^T omega_p + omega_J, and the drift v x v_J + Sdot u."""
+    S_omega, S_v = motion.subspaces[-1]
+    omega_joint, v_joint = turn(S_omega, u), turn(S_v, u)
+    c_omega, c_v = link.joint.drift(q, u)
+    if link.parent == WORLD:
+        motion.velocities.append((omega_joint, v_joint))
+        motion.drifts.append((c_omega, c_v))
+        return
+    omega, v = to_child(motion.transforms[-1], motion.velocities[link.parent])
+    motion.velocities.append((omega + omega_joint, v + v_joint))
+    motion.drifts.append((c_omega + cross(omega, omega_joint), c_v + cross(omega, v_joint) + cross(v, omega_joint)))
+
+
+def world_poses(tree: Tree, motion: Motion) -> list[Pair]:
+    """(R (..., 3, 3), p (..., 3)) of every link in the world."""
+    found: list[Pair] = []
+    for link, (R, p) in zip(tree.links, motion.transforms, strict=True):
+        if link.parent == WORLD:
+            found.append((R, p))
+            continue
+        R_parent, p_parent = found[link.parent]
+        found.append((R_parent @ R, p_parent + turn(R_parent, p)))
+    return found
+
+
+def to_child(transform: Pair, motion: Pair) -> Pair:
+    """A velocity or acceleration of the parent as one of the child that rides on it."""
+    R, p = transform
+    omega, v = motion
+    return turn_back(R, omega), turn_back(R, v + cross(omega, p))
+
+
+def to_parent(transform: Pair, force: Pair) -> Pair:
+    """A force on the child as one on the parent."""
+    R, p = transform
+    f = turn(R, force[1])
+    return turn(R, force[0]) + cross(p, f), f
+
+
+def gravity_accelerations(tree: Tree, motion: Motion, gravity: Any) -> list[Any]:
+    """(..., 3) of every link: -g in its axes, the acceleration that stands for gravity."""
+    upward = -np.array(gravity)
+    found: list[Any] = []
+    for link, (R, _) in zip(tree.links, motion.transforms, strict=True):
+        found.append(turn_back(R, upward if link.parent == WORLD else found[link.parent]))
+    return found
+
+
+def accelerations(tree: Tree, motion: Motion, udot: Any, gravity: Any) -> list[Pair]:
+    """(omegadot, vdot) of every link, -g included; udot (..., nu), or None for zero. Needs velocities."""
+    found: list[Pair] = []
+    root = ZERO, -np.array(gravity)
+    for i, link in enumerate(tree.links):
+        a_omega, a_v = to_child(motion.transforms[i], root if link.parent == WORLD else found[link.parent])
+        c_omega, c_v = motion.drifts[i]
+        a_omega, a_v = a_omega + c_omega, a_v + c_v
+        if udot is not None:
+            S_omega, S_v = motion.subspaces[i]
+            a_omega, a_v = a_omega + turn(S_omega, udot[..., link.u]), a_v + turn(S_v, udot[..., link.u])
+        found.append((a_omega, a_v))
+    return found
+
+
+def inertia_times(link: Link, motion: Pair) -> Pair:
+    """(n, f) = (I omega + h x v, m v + omega x h): the momentum of a velocity, the force of an acceleration."""
+    omega, v = motion
+    return symmetric_times(link.inertia, omega) + cross(link.moment, v), link.mass * v + cross(omega, link.moment)
+
+
+def assembled(system: ArticulatedSystem, parts: list[Any]) -> Any:
+    """(..., nu) from one part (..., nu of the joint) per link of a tree, in the order of u."""
+    moving = [part for part in parts if part.shape[-1]]
+    places = [link.u.start for link in system.tree.links if link.joint.nu]
+    order = np.argsort(places)
+    return joined([moving[k] for k in order]) if moving else np.zeros(0)
