@@ -1,0 +1,72 @@
+"""What all tests share: reproducible properties, and every formula on every kind of number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi
+import numpy as np
+import pytest
+import sympy
+from hypothesis import settings
+
+import kernels
+
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("ci")
+
+Evaluate = Callable[..., np.ndarray]
+
+
+def _float(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+    rows = zip(*arrays, strict=True)
+    return np.array([function(*row) for row in rows])
+
+
+def _batch(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+    shaped = [a.reshape(1, *a.shape) for a in arrays]
+    return np.asarray(function(*shaped))[0]
+
+
+def _sympy(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+    symbols = [
+        np.array([sympy.Symbol(f"x{k}_{i}", real=True) for i in range(a[0].size)], dtype=object).reshape(a[0].shape)
+        for k, a in enumerate(arrays)
+    ]
+    expression = np.asarray(function(*symbols))
+    flat = sympy.lambdify([s for x in symbols for s in x.flat], list(expression.flat), modules="math")
+    values = [flat(*(v for a in row for v in np.asarray(a).flat)) for row in zip(*arrays, strict=True)]
+    return np.array(values, dtype=float).reshape(len(values), *expression.shape)
+
+
+def _casadi(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+    inputs = [casadi.SX.sym(f"x{k}", a[0].size) for k, a in enumerate(arrays)]
+    result = function(*(casadi.array(x).reshape(a[0].shape) for x, a in zip(inputs, arrays, strict=True)))
+    assert isinstance(result, casadi.array)
+    program = casadi.Function("f", inputs, [result.reshape(-1).to_casadi()])
+    values = [np.array(program(*(np.ravel(a) for a in row))).ravel() for row in zip(*arrays, strict=True)]
+    return np.array(values).reshape(len(values), *result.shape)
+
+
+def _kernel(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+    kernel = kernels.compile(function, {f"x{k}": a.shape[1:] for k, a in enumerate(arrays)}, cache="off")
+    return kernel(*arrays)
+
+
+KINDS: dict[str, Evaluate] = {
+    "float": _float,
+    "batch": _batch,
+    "sympy": _sympy,
+    "casadi": _casadi,
+    "kernel": _kernel,
+}
+
+
+@pytest.fixture(params=list(KINDS))
+def scalar(request: pytest.FixtureRequest) -> Evaluate:
+    """evaluate(function, *arrays (n, ...)) -> (n, ...): the formula run on one kind of number."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20261120)
