@@ -13,17 +13,17 @@ __all__ = ["jacobian_at"]
 STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
 
 
-def jacobian_at(function: Callable[[Any], Any], point: Any) -> Any:
+def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) -> Any:
     """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
 
-    On CasADi and SymPy symbols by their own differentiation; `point` may hold numbers where `function` closes over
-    symbols. On floats by the complex step, exact to round-off, which needs a formula that is analytic at the point
-    (no absolute value, arctan2 or norm of a complex number).
+    On CasADi and SymPy symbols by their own differentiation; where `point` holds numbers but `function` closes over
+    symbols, `like` is an array of these. On floats by the complex step, exact to round-off, which needs a formula
+    that is analytic at the point (no absolute value, arctan2 or norm of a complex number).
     """
-    probe = function(point)
-    if not is_symbolic(probe):
+    kind = point if like is None else like
+    if not is_symbolic(kind):
         return _complex_step(function, point)
-    if any(isinstance(e, (casadi.SX, casadi.MX)) for e in np.asarray(probe).flat):
+    if any(isinstance(e, (casadi.SX, casadi.MX)) for e in np.asarray(kind).flat):
         return _casadi(function, point)
     return _sympy(function, point)
 

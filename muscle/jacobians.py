@@ -20,7 +20,7 @@ __all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
 def velocity(model: Model, q: Any) -> Any:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose."""
     system = model.system
-    return jacobian_at(lambda motion: lengths(system, model.muscles, q, motion), np.zeros(system.nu))
+    return jacobian_at(lambda motion: lengths(system, model.muscles, q, motion), np.zeros(system.nu), like=q)
 
 
 def coordinates(model: Model, q: Any) -> Any:

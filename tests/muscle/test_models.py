@@ -1,0 +1,263 @@
+"""The published models, their files, lengths, Jacobians and torques."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import joints
+import kernels
+from joints import ArticulatedSystem, Body, SphericalJoint
+from muscle import (
+    LawA,
+    LawB,
+    Model,
+    ModelError,
+    Muscle,
+    PathPoint,
+    load_model,
+    muscle_forces,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+    published_models,
+)
+
+STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())
+PUBLISHED = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
+S = np.sqrt(2) / 2
+
+# retyped from the publication's text: origin body and point, insertion body and point, l0
+MAPPING = [
+    ("Thorax", (-10, 12, 0), "Clavicle", (1, 1, -10), 20),
+    ("Thorax", (-10, 12, 0), "Scapula", (-1, 1, -10), 30),
+    ("Clavicle", (-4, 5, 0), "Scapula", (1, -6, 3), 30),
+    ("Thorax", (-6, -6, 0), "Scapula", (2, -2, 5), 30),
+    ("Thorax", (-7, 5, 0), "Scapula", (-3, -3, 0), 30),
+    ("Thorax", (8, -4, 0), "Scapula", (-4, 4, -4), 30),
+]
+TWO_LINK = [
+    ("ground", (-1, 1.2, 0), "A", (0.1 * S, 0.1 * S, -1), 12, 2, 0.1),
+    ("ground", (-1, 1.2, 0), "B", (-0.1 * S, 0.1 * S, -1), 30, 2.3, 1),
+    ("A", (-0.1 * S, 0.1 * S, -0.6), "B", (0.1, 0, -0.3), 14.4, 1.2, 0.1),
+    ("ground", (-0.6, -0.6, 0), "B", (-0.1, 0, -0.5), 9.6, 1.5, 1),
+    ("ground", (-0.7, 0.5, 0), "B", (0, -0.1, -0.3), 8.4, 2.5, 0.1),
+    ("ground", (0.8, -0.4, 0), "B", (0, 0.1, -0.4), 6, 2.1, 0.1),
+]
+
+
+def test_published_models_are_there():
+    assert published_models() == PUBLISHED
+
+
+@pytest.mark.parametrize("name", ["mapping_analysis", "mapping_analysis_euler"])
+def test_mapping_analysis_holds_the_published_numbers(name):
+    model = load_model(name)
+    assert model.system.body_names == ("Clavicle", "Scapula")
+    assert [b.position for b in model.system.bodies] == [(0, 0, 0), (0, 0, -10)]
+    for body in model.system.bodies:
+        assert (body.mass, body.center_of_mass) == (5, (0, 0, -5))
+        assert body.inertia == (8.1667, 8.1667, 1.66667, 0, 0, 0)
+        assert body.joint.sequence == "YZY"
+    assert model.system.gravity == (0, 0, -9.81)
+    for muscle, (a, p, b, r, l0) in zip(model.muscles, MAPPING, strict=True):
+        assert muscle.path == (PathPoint(a, p), PathPoint(b, r))
+        assert muscle.law == LawA(l0)
+
+
+@pytest.mark.parametrize("name", ["two_link", "two_link_euler"])
+def test_two_link_holds_the_published_numbers(name):
+    model = load_model(name)
+    l, m, r = 1.0, 5.0, 0.1
+    across, along = m * (3 * r**3 + l**2) / 12, m * r**2 / 2
+    assert [b.joint.sequence for b in model.system.bodies] == ["YZY", "YZX"]
+    assert [b.position for b in model.system.bodies] == [(0, 0, 0), (0, 0, -1)]
+    for body in model.system.bodies:
+        assert (body.mass, body.center_of_mass, body.damping) == (5, (0, 0, -0.5), 1e-8)
+        np.testing.assert_allclose(body.inertia, (across, across, along, 0, 0, 0), rtol=1e-15)
+    for muscle, (a, p, b, q, Fmax, lopt, activation) in zip(model.muscles, TWO_LINK, strict=True):
+        assert [point.body for point in muscle.path] == [a, b]
+        np.testing.assert_allclose([point.position for point in muscle.path], [p, q], rtol=1e-15)
+        assert muscle.law == LawB(lopt, Fmax)
+        assert muscle.activation == activation
+    start = joints.convert_coordinates(model.system, model.with_rotations("quaternion").system, model.start_q)
+    np.testing.assert_allclose(start[:4], joints.normalize([1, 0.1, -0.05, 0.05]), atol=1e-15)
+    np.testing.assert_allclose(start[4:], joints.normalize([1, 0.1, 0, 0.1]), atol=1e-15)
+    assert not any(model.start_u)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_save_and_load_give_the_same_model(name, tmp_path):
+    model = load_model(name)
+    model.save(tmp_path / "m.toml")
+    assert load_model(tmp_path / "m.toml") == model
+    assert list(tmp_path.iterdir()) == [tmp_path / "m.toml"]
+
+
+def test_strange_names_survive_the_file(tmp_path):
+    body = Body(
+        'a "b"\n#\\', "ground", SphericalJoint("ZXZ"), orientation=(0.6, 0, 0.8, 0), inertia=(1, 2, 3, 0.1, 0.2, 0.3)
+    )
+    muscle = Muscle("µ = [1]", (PathPoint("ground", (1e-300, 0.1, -1 / 3)), PathPoint(body.name, (0, 0, 1e300))))
+    model = Model(ArticulatedSystem((body,)), (muscle,), name="'", start_q=(1.0, 0.0, 0.0, 0.0))
+    model.save(tmp_path / "m.toml")
+    assert load_model(tmp_path / "m.toml") == model
+
+
+def test_lengths_are_plain_geometry(rng):
+    model = load_model("two_link")
+    q = model.system.random(20, rng)
+    RA = Rotation.from_quat(np.roll(q[:, :4], -1, -1))
+    RB = RA * Rotation.from_quat(np.roll(q[:, 4:], -1, -1))
+    pose = {
+        "ground": lambda p: np.tile(p, (20, 1)),
+        "A": lambda p: RA.apply(p),
+        "B": lambda p: RA.apply([0, 0, -1]) + RB.apply(p),
+    }
+    expected = [np.linalg.norm(pose[a](p) - pose[b](r), axis=-1) for a, p, b, r, *_ in TWO_LINK]
+    np.testing.assert_allclose(path_lengths(model, q), np.transpose(expected), rtol=1e-14)
+
+
+def test_via_points_add_their_segments():
+    points = tuple(PathPoint("ground", p) for p in ((0.0, 0.0, 0.0), (3.0, 4.0, 0.0), (3.0, 4.0, 2.0)))
+    body = Body("a", "ground", SphericalJoint())
+    model = Model(ArticulatedSystem((body,)), (Muscle("m", points),))
+    assert path_lengths(model, [1, 0, 0, 0]) == [7.0]
+    np.testing.assert_array_equal(path_jacobian(model, [1, 0, 0, 0]), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("kind", ["velocity", "coordinates", "quaternion", "constrained"])
+def test_jacobians_in_kernels_and_numpy_agree(name, kind, rng):
+    model = load_model(name)
+    q = model.system.random(100, rng)
+    extra = {"eliminated": "largest"} if kind == "constrained" else {}
+    kernel = path_jacobian(model, q, kind, **extra)
+    reference = path_jacobian(model, q, kind, backend="numpy", **extra)
+    np.testing.assert_allclose(kernel, reference, atol=4e-14 * np.abs(reference).max())
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_velocity_jacobian_is_the_slope_along_a_motion(name, rng):
+    model = load_model(name)
+    q, u = model.system.random(20, rng), rng.standard_normal((20, model.system.nu))
+    h = 1e-6
+    ahead, back = (path_lengths(model, joints_after(model, q, s * h * u)) for s in (1, -1))
+    J = path_jacobian(model, q)
+    np.testing.assert_allclose((J @ u[..., None])[..., 0], (ahead - back) / (2 * h), atol=1e-7)
+
+
+def joints_after(model, q, motion):
+    """The pose after a finite motion, through the exponential."""
+    if not model.system.quaternion_slices():
+        return q + motion
+    Q = q.reshape(*q.shape[:-1], -1, 4)
+    turned = joints.quaternion_multiply(Q, joints.quaternion_exp(motion.reshape(*q.shape[:-1], -1, 3)))
+    return turned.reshape(q.shape)
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_torques_are_those_of_the_independent_derivation(backend):
+    quaternion, euler = load_model("two_link"), load_model("two_link_euler")
+    zero, activation = np.zeros(6), STATES["act"]
+    F = muscle_forces(quaternion, STATES["q"], zero, activation, backend=backend)
+    J_Q = path_jacobian(quaternion, STATES["q"], "quaternion", backend=backend)
+    J_star = path_jacobian(quaternion, STATES["q"], "constrained", backend=backend)
+    Q = np.array(STATES["q"]).reshape(8, 2, 1, 4)
+    from_Q = joints.quaternion_to_spatial(J_Q.reshape(8, 6, 2, 4).swapaxes(1, 2), Q)
+    from_star = joints.constrained_to_spatial(J_star.reshape(8, 6, 2, 3).swapaxes(1, 2), Q)
+    for J, key in ((from_Q, "FM_quat"), (from_star, "FM_quat_Cnst")):
+        tau = -np.einsum("nbmi,nm->nbi", J, F).reshape(8, 6)
+        assert relative(tau, STATES[key]) < 1e-12
+    tau = muscle_torques(quaternion, STATES["q"], zero, activation, backend=backend)
+    assert relative(tau, STATES["FM_quat"]) < 1e-12
+    tau = muscle_torques(euler, STATES["phi"], zero, activation, backend=backend)
+    assert relative(tau, STATES["FM_eul"]) < 1e-12
+
+
+def relative(x, reference):
+    return np.abs(x - np.array(reference)).max() / np.abs(reference).max()
+
+
+def test_evaluation_goes_through_kernels(rng):
+    model = load_model("two_link")
+    q, u, a = model.system.random(3, rng), np.zeros(6), np.full(6, 0.5)
+    path_lengths(model, q)
+    before = kernels.calls()
+    path_lengths(model, q)
+    path_jacobian(model, q, "constrained")
+    muscle_forces(model, q, u, a)
+    muscle_torques(model, q, u, a)
+    assert kernels.calls() == before + 4
+    path_lengths(model, q, backend="numpy")
+    assert kernels.calls() == before + 4
+
+
+def test_out_and_large_batches(rng):
+    model = load_model("two_link")
+    q = model.system.random(5000, rng)
+    out = np.empty((5000, 6))
+    assert path_lengths(model, q, out=out) is out
+    np.testing.assert_array_equal(out[:7], path_lengths(model, q[:7]))
+    for place, value, message in (((4321, 2), np.nan, r"q\[.*2\] \(A.Q2\) is nan"), ((4999, 5), 0.9, "has length")):
+        wrong = q.copy()
+        wrong[place] = value
+        with pytest.raises(ValueError, match=message):
+            path_lengths(model, wrong)
+
+
+def test_rotations_convert_models_and_states(rng):
+    model = load_model("two_link")
+    assert model.with_rotations("sequence").system == load_model("two_link_euler").system
+    other = model.with_rotations({"A": "ZXZ"})
+    q, u = model.system.random(30, rng), rng.standard_normal((30, 6))
+    phi = joints.convert_coordinates(model.system, other.system, q)
+    np.testing.assert_allclose(path_lengths(other, phi), path_lengths(model, q), rtol=1e-13)
+    rates = joints.convert_velocities(model.system, other.system, q, u)
+    speed = (path_jacobian(model, q) @ u[..., None])[..., 0]
+    np.testing.assert_allclose((path_jacobian(other, phi) @ rates[..., None])[..., 0], speed, atol=1e-11)
+    with pytest.raises(ModelError, match="no ball joint carries a body 'C'"):
+        model.with_rotations({"C": "ZXZ"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"q": np.zeros(8)}, "length 0"),
+        ({"q": np.full(8, 0.51)}, "it must be 1 to within"),
+        ({"q": np.ones(7)}, r"q has shape \(7,\); expected \(..., 8\)"),
+        ({"q": [1, 0, 0, 0, 1, 0, 0, np.nan]}, r"B.Q3\) is nan"),
+        ({"u": np.zeros(5)}, r"u has shape"),
+        ({"u": np.full(6, np.inf)}, "is inf"),
+        ({"activation": np.full(6, 1.5)}, r"\(m1\) is 1.5; it must lie in \[0, 1\]"),
+        ({"activation": np.full(5, 0.5)}, "activation has shape"),
+    ],
+)
+def test_bad_states_are_named(change, message):
+    good = {"q": np.array([1.0, 0, 0, 0, 1, 0, 0, 0]), "u": np.zeros(6), "activation": np.full(6, 0.5)}
+    with pytest.raises(ValueError, match=message):
+        muscle_torques(load_model("two_link"), **(good | change))
+
+
+def test_bad_words_are_named():
+    model = load_model("two_link")
+    q = [1.0, 0, 0, 0, 1, 0, 0, 0]
+    with pytest.raises(ValueError, match="wrt is one of"):
+        path_jacobian(model, q, "Q")
+    with pytest.raises(ValueError, match="backend is one of"):
+        path_lengths(model, q, backend="fortran")
+    with pytest.raises(ValueError, match="eliminated is"):
+        path_jacobian(model, q, "constrained", eliminated=7)
+    with pytest.raises(ValueError, match="Q1 of ball joint 0 is zero"):
+        path_jacobian(model, q, "constrained", eliminated=1)
+    with pytest.raises(ModelError, match="muscle 'm1': no max_isometric_force is given"):
+        muscle_forces(load_model("mapping_analysis"), q, np.zeros(6), np.zeros(6))
+
+
+def test_models_that_cannot_be_are_refused():
+    model = load_model("two_link")
+    with pytest.raises(ModelError, match="muscle 'm1': the name 'm1' is taken twice"):
+        replace(model, muscles=(*model.muscles, model.muscles[0]))
