@@ -1,0 +1,91 @@
+"""The command line, as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from analysis.command import COMMANDS, main
+
+
+def run(capsys, *arguments):
+    """(exit code, standard output, standard error)."""
+    try:
+        main([str(a) for a in arguments])
+        code = 0
+    except SystemExit as stop:
+        code = stop.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_mapping_prints_writes_and_draws(capsys, tmp_path):
+    outputs = ["--json", tmp_path / "m.json", "--figures", tmp_path / "figures"]
+    code, out, _ = run(capsys, "mapping", "two_link", "--samples", 50, "--seed", 2, *outputs)
+    assert code == 0
+    assert "All mappings that should hold do" in out
+    assert json.loads((tmp_path / "m.json").read_text())["n"] == 50
+    names = {p.name for p in (tmp_path / "figures").iterdir()}
+    assert names == {"moment_arms.png", "quaternion.png", "constrained.png", "singular.png"}
+    for output in (["--json", tmp_path / "m.json"], ["--figures", tmp_path / "figures"]):
+        code, _, err = run(capsys, "mapping", "two_link", "--samples", 50, *output)
+        assert code == 2
+        assert "exists; --force" in err
+        assert run(capsys, "mapping", "two_link", "--samples", 50, *output, "--force")[0] == 0
+
+
+def test_derive_writes_a_function(capsys, tmp_path):
+    arguments = ["derive", "two_link", "--jacobian", "sequence", "--language", "c", "--output", tmp_path / "f.c"]
+    assert run(capsys, *arguments)[0] == 0
+    assert "void f(const double *q" in (tmp_path / "f.c").read_text()
+    assert run(capsys, *arguments)[0] == 2
+
+
+def test_info(capsys):
+    code, out, _ = run(capsys, "info", "two_link", "--kernels")
+    assert code == 0
+    assert "lanes" in out
+    assert "6 muscles" in out
+    assert "mapping_analysis" in run(capsys, "info")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mapping", "nowhere"], "no such model file"),
+        (["mapping", "."], "this is a directory"),
+        (["mapping", "two_link", "--samples", "0"], "positive integer"),
+        (["mapping", "two_link", "--samples", "many"], "not a valid integer"),
+        (["mapping", "two_link", "--json", "/nowhere/x.json"], "is not a directory"),
+        (["mapping"], "Missing argument"),
+        (["derive", "two_link", "--jacobian", "euler", "--output", "x"], "'euler' is not one of"),
+        (
+            ["derive", "two_link", "--jacobian", "sequence", "--language", "rust", "--output", "x"],
+            "'rust' is not one of",
+        ),
+        (["fly"], "No such command"),
+    ],
+)
+def test_mistakes_end_with_one_sentence_and_code_2(capsys, arguments, message):
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_every_command_has_help(capsys):
+    for name in COMMANDS:
+        assert run(capsys, name, "--help")[0] == 0
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert all(name in out for name in COMMANDS)
+
+
+def test_mapping_imports_only_what_it_uses():
+    script = (
+        "import sys; from analysis.command import main; main(['mapping', 'two_link', '--samples', '10']); "
+        "sys.stderr.write(','.join(m for m in ('sympy', 'matplotlib', 'IPython') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

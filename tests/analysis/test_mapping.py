@@ -1,0 +1,142 @@
+"""The mapping analysis: that it finds what holds, and that it can fail."""
+
+import json
+import tracemalloc
+from dataclasses import replace
+
+import matplotlib.figure
+import numpy as np
+import pytest
+
+import analysis.mapping.formulas
+from analysis import mapping_analysis
+from analysis.mapping import figures
+from analysis.mapping.formulas import ROWS, Pair
+from joints import condition_euler, convert_coordinates
+from muscle import ModelError, load_model
+
+MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
+
+
+@pytest.fixture(scope="module")
+def report():
+    return mapping_analysis("two_link", 5000, seed=3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everything_that_should_hold_does(name):
+    report = mapping_analysis(name, 3000, seed=1)
+    assert report.holds
+    assert (report.mappings["poses beyond"][report.mappings["should hold"]] == 0).all()
+    assert (report.power["per condition"] < 1e-12).all()
+    wrong = report.mappings[~report.mappings["should hold"]]
+    assert list(wrong["mapping"]) == ["J_Q back from J_phi"]
+    assert (wrong["poses beyond"] == 3000).all()
+
+
+def test_the_split_explains_the_difference(report):
+    split = report.split.set_index("extension of R(Q)")
+    assert (split["poses beyond"] == 0).all()
+    assert split.loc["normalized", "largest |J_Q Q|"] < 1e-13
+    assert split.loc["polynomial", "largest |J_Q Q|"] > 1
+    assert split.loc["homogeneous", "largest |J_Q Q|"] > 1
+    wrong = report.mappings.set_index("mapping").loc["J_Q back from J_phi", "max |error|"]
+    assert wrong <= split.loc["polynomial", "largest |J_Q Q|"]
+
+
+def test_a_wrong_map_is_found(monkeypatch):
+    right = analysis.mapping.formulas.quaternion_to_spatial
+    monkeypatch.setattr(analysis.mapping.formulas, "quaternion_to_spatial", lambda J, Q: right(J, Q) * (1 + 1e-9))
+    model = replace(load_model("two_link"), muscles=load_model("two_link").muscles[:5])  # not yet compiled
+    report = mapping_analysis(model, 100)
+    rows = report.mappings.set_index("mapping")
+    assert not report.holds
+    assert rows.loc["J from J_Q", "poses beyond"] == 100
+    assert rows.loc["J from J*_Q", "poses beyond"] == 0
+    assert "SOME MAPPINGS THAT SHOULD HOLD DO NOT" in report.to_text()
+
+
+def test_errors_grow_with_the_condition_and_not_with_the_largest_component(report):
+    table = report.singular
+    for name in ("gimbal lock", "Q0 = 0"):
+        part = table[(table["approach"] == name) & (table["condition"] < 1e12)]
+        assert (part["error"] <= 1e-13 * part["condition"]).all()
+        assert part["error"].max() > 1e-7
+        assert (table["error, largest eliminated"] < 1e-12).all()
+    lock = table[table["approach"] == "gimbal lock"]
+    assert lock["error"].isna().equals(lock["condition"] > 1e12)
+    chart = table[table["approach"] == "Q0 = 0"]
+    np.testing.assert_allclose(chart["condition"] * chart["distance"], 1, rtol=1e-9)
+
+
+def test_equal_seeds_give_equal_reports(report):
+    again = mapping_analysis("two_link", 5000, seed=3)
+    assert again.to_json() == report.to_json()
+    assert mapping_analysis("two_link", 5000, seed=4).to_json() != report.to_json()
+
+
+def test_memory_does_not_grow_with_the_poses():
+    def peak(n):
+        tracemalloc.start()
+        mapping_analysis("two_link", n)
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    mapping_analysis("two_link", 10)
+    assert peak(12_000) < 1.5 * peak(4_000)
+
+
+def test_half_of_the_poses_have_negative_Q0(rng):
+    q = load_model("two_link").system.random(20_000, rng)
+    assert abs((q[:, 0] < 0).mean() - 0.5) < 0.02
+
+
+def test_report_texts(report):
+    text = report.to_text()
+    for row in ROWS:
+        assert row.title in text
+    content = json.loads(report.to_json())
+    assert content["holds"] is True
+    assert len(content["mappings"]) == len(ROWS)
+    assert len(content["mappings"][0]["worst q"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "message"), [(0, 0, "positive integer"), (-3, 0, "positive"), (1.5, 0, "positive"), (1, -1, "seed")]
+)
+def test_bad_numbers(n, seed, message):
+    with pytest.raises(ValueError, match=message):
+        mapping_analysis("two_link", n, seed)
+
+
+def test_models_without_muscles_are_refused():
+    with pytest.raises(ModelError, match="with muscles"):
+        mapping_analysis(replace(load_model("two_link"), muscles=()))
+
+
+@pytest.mark.parametrize("name", ["two_link", "mapping_analysis"])
+def test_the_prescribed_path_comes_close_to_the_lock(name):
+    model = load_model(name)
+    time, q = figures.prescribed_path(model)
+    pair = Pair.of(model)
+    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
+    ball = pair.balls[0]
+    assert 30 < condition_euler(phi[:, ball.phi], ball.sequence).max() < 100
+    assert time[0] == 0
+    assert np.abs(np.diff(q, axis=0)).max() < 0.05
+
+
+@pytest.mark.parametrize(("draw", "width"), [("moment_arms", 3), ("quaternion", 4), ("constrained", 3)])
+def test_figures_show_both_curves(draw, width):
+    model = load_model("two_link")
+    axes = matplotlib.figure.Figure(layout="constrained").subplots(2, width)
+    getattr(figures, f"plot_{draw}")(axes, model, *figures.prescribed_path(model))
+    for axis in axes.flat:
+        direct, mapped = (line.get_ydata() for line in axis.lines)
+        if draw == "quaternion":
+            assert np.abs(direct - mapped).max() > 0.01
+        else:
+            np.testing.assert_allclose(direct, mapped, atol=1e-12)
+        assert "[m]" in axis.get_title()
+    assert {axis.get_xlabel() for axis in axes[-1]} == {"time [s]"}
