@@ -14,8 +14,17 @@ from dynamics.equations import (
     power,
     wrench_at,
 )
+from dynamics.skeleton import (
+    PlanarSkeleton,
+    skeleton_bias,
+    skeleton_end,
+    skeleton_fd,
+    skeleton_id,
+    skeleton_mass,
+)
 
 __all__ = [
+    "PlanarSkeleton",
     "bias_force",
     "external_force",
     "forward_dynamics",
@@ -27,5 +36,10 @@ __all__ = [
     "mass_matrix",
     "potential_energy",
     "power",
+    "skeleton_bias",
+    "skeleton_end",
+    "skeleton_fd",
+    "skeleton_id",
+    "skeleton_mass",
     "wrench_at",
 ]

@@ -12,7 +12,7 @@ from dynamics.passive import rotor_inertia
 from joints.motion import Motion, Pair, kinematics
 from joints.system import ArticulatedSystem
 from joints.tree import WORLD, Tree
-from joints.vectors import congruent, dot, full, row_cross, turn
+from joints.vectors import congruent, dot, full, mirrored, row_cross, turn
 
 __all__ = ["composites", "mass"]
 
@@ -65,7 +65,8 @@ def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int
     j = i
     while True:
         S_omega, S_v = motion.subspaces[j]
-        blocks[j, i] = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
+        block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
+        blocks[j, i] = mirrored(block) if i == j else block
         if tree.links[j].parent == WORLD:
             return
         R, p = motion.transforms[j]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.passive import damping, rotor_inertia, spring_energy
+from dynamics.passive import damping_force, rotor_inertia, spring_energy
 from joints.motion import inertia_times, kinematics, world_poses
 from joints.system import ArticulatedSystem
 from joints.vectors import cross, dot, turn, turn_back
@@ -44,7 +44,7 @@ def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
 
 def work_rate(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
     """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
-    power = np.sum((tau - damping(system) * u) * u, axis=-1)
+    power = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
     if f_ext is None:
         return power
     motion = kinematics(system.tree, q, u)

@@ -12,6 +12,7 @@ from dynamics.composite import mass
 from dynamics.inverse import inverse
 from joints.system import ArticulatedSystem
 from joints.tree import WORLD
+from joints.vectors import mirrored
 
 __all__ = ["carriers", "factor", "forward", "inverse_mass", "solve"]
 
@@ -61,7 +62,7 @@ def solve(order: list[tuple[int, list[int]]], F: Any, B: Any) -> Any:
 def inverse_mass(system: ArticulatedSystem, q: Any) -> Any:
     """(..., nu, nu) M^-1."""
     order = carriers(system)
-    return solve(order, factor(order, mass(system, q)), np.eye(system.nu))
+    return mirrored(solve(order, factor(order, mass(system, q)), np.eye(system.nu)))
 
 
 def forward(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:

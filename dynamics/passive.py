@@ -8,22 +8,23 @@ from joints._layout import joined
 from joints.body import Body
 from joints.system import ArticulatedSystem
 
-__all__ = ["damping", "passive_force", "rotor_inertia", "spring_energy", "spring_force"]
+__all__ = ["damping_force", "passive_force", "rotor_inertia", "spring_energy", "spring_force"]
 
 
-def damping(system: ArticulatedSystem) -> np.ndarray:
-    """(nu,) damping of each velocity."""
-    return _spread(system, "damping")
+def damping_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+    """(..., nu) c d(q, u), d the velocities that dampers of the joints act on."""
+    parts = []
+    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if body.damping:
+            parts.append(body.damping * body.joint.damped(q[..., iq], u[..., iu]))
+        else:
+            parts.append(np.zeros(body.joint.nu))
+    return joined(parts) if parts else np.zeros(0)
 
 
 def rotor_inertia(system: ArticulatedSystem) -> np.ndarray:
     """(nu,) what rotors add on the diagonal of the mass matrix."""
-    return _spread(system, "rotor_inertia")
-
-
-def _spread(system: ArticulatedSystem, field: str) -> np.ndarray:
-    """(nu,) a body's number at each velocity of its joint."""
-    return np.array([getattr(body, field) for body in system.bodies for _ in range(body.joint.nu)], dtype=float)
+    return np.array([body.rotor_inertia for body in system.bodies for _ in range(body.joint.nu)], dtype=float)
 
 
 def mount(body: Body) -> np.ndarray:
@@ -32,10 +33,8 @@ def mount(body: Body) -> np.ndarray:
 
 
 def passive_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
-    """(..., nu) damping and springs as parts of b: c u + k d(q)."""
-    c = damping(system)
-    force = c * u if c.any() else np.zeros(system.nu)
-    return force + spring_force(system, q) if _sprung(system) else force
+    """(..., nu) damping and springs as parts of b: c d(q, u) + k d(q)."""
+    return damping_force(system, q, u) + spring_force(system, q)
 
 
 def spring_force(system: ArticulatedSystem, q: Any) -> Any:
@@ -57,7 +56,3 @@ def spring_energy(system: ArticulatedSystem, q: Any) -> Any:
             d = body.joint.deviation(q[..., iq], mount(body))
             energy = energy + body.stiffness / 2 * np.sum(d * d, axis=-1)
     return energy
-
-
-def _sprung(system: ArticulatedSystem) -> bool:
-    return any(body.stiffness for body in system.bodies)

@@ -23,7 +23,8 @@ class Body:
 
     position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame.
     center_of_mass [m] and inertia [kg m^2] (xx, yy, zz, xy, xz, yz, about the center of mass) in the body's frame,
-    whose origin is the joint. damping [N m s/rad] acts on the joint's velocities; a spring of `stiffness` [N m/rad or
+    whose origin is the joint. damping [N m s/rad] acts on the joint's velocities (an Euler
+    joint's: on its angular velocity); a spring of `stiffness` [N m/rad or
     N/m] pulls the joint to q = `spring_mount` (nq numbers, a quaternion for a spherical joint; None for neutral);
     rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint.
     joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as

@@ -28,7 +28,7 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
 
     rotations: "quaternion", an Euler sequence, "sequence" (each joint's own sequence), or a mapping from body names
     to these, where bodies that it leaves out stay as they are. Raises ModelError for a body that does not exist or
-    whose joint is no ball joint, ValueError for an unknown sequence.
+    whose joint is no ball joint, or has a spring or a rotor inertia, ValueError for an unknown sequence.
     """
     if not isinstance(rotations, str):
         balls = {body.name for body in system.bodies if isinstance(body.joint, Ball)}
@@ -49,14 +49,16 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
 
 
 def _redescribed(body: Body, joint: Joint) -> Body:
-    """The body on another description of its ball joint, its spring mounted at the same pose."""
-    if joint == body.joint:
+    """The body on another description of its ball joint."""
+    if joint == body.joint or type(joint) is type(body.joint) is SphericalJoint:
         return body
-    mount = body.spring_mount
-    if mount is not None:
-        mount = tuple(map(float, _coordinates(body.joint, joint, np.array(mount))))
+    if body.stiffness or body.rotor_inertia:
+        raise ModelError(
+            "a spring or a rotor inertia acts on the joint's own velocities and has no equal in another description",
+            element=f"body {body.name!r}",
+        )
     names = body.coordinate_names if joint.nq == body.joint.nq else None
-    return replace(body, joint=joint, spring_mount=mount, coordinate_names=names)
+    return replace(body, joint=joint, spring_mount=None, coordinate_names=names)
 
 
 def _described(joint: Ball, wanted: str | None) -> Joint:

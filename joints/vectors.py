@@ -14,6 +14,7 @@ __all__ = [
     "cross",
     "dot",
     "full",
+    "mirrored",
     "product_upper",
     "row_cross",
     "skew",
@@ -68,6 +69,12 @@ def full(S: Any) -> Any:
 def upper(M: Any) -> Any:
     """(..., 6) the six entries of a symmetric M (..., 3, 3)."""
     return M[..., ROWS, COLUMNS]
+
+
+def mirrored(M: Any) -> Any:
+    """(..., n, n) M with its upper triangle below the diagonal too: symmetric to the last bit."""
+    i, j = np.indices(M.shape[-2:])
+    return M[..., np.minimum(i, j), np.maximum(i, j)]
 
 
 def symmetric_times(S: Any, v: Any) -> Any:

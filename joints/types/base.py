@@ -141,6 +141,10 @@ class Joint(ABC):
     def difference(self, q0: Any, q1: Any) -> Any:
         """(..., nu) v with integrate(q0, v) = q1, the shortest one."""
 
+    def damped(self, q: Any, u: Any) -> Any:
+        """(..., nu) d of a damper c: generalized force -c d. u itself, unless the type says otherwise."""
+        return u
+
     def deviation(self, q: Any, mount: Any) -> Any:
         """(..., nu) d of a spring mounted at q = `mount`: energy k |d|^2 / 2, generalized force -k d."""
         return self.difference(mount, q)

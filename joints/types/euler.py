@@ -10,6 +10,7 @@ from joints.euler import axes, euler_from_quaternion, euler_rate_inverse, euler_
 from joints.quaternion import random_quaternions
 from joints.types.base import CoordinateJoint, JointFacts
 from joints.types.turning import turning_drift
+from joints.vectors import turn, turn_back
 
 __all__ = ["EulerJoint"]
 
@@ -53,6 +54,11 @@ class EulerJoint(CoordinateJoint):
     def subspace_inverse(self, q: Any) -> Any:
         """B(phi)^-1; ValueError past a condition number of 1e12."""
         return euler_rate_inverse(q, self.sequence)
+
+    def damped(self, q: Any, u: Any) -> Any:
+        """B^T B phidot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
+        S_omega, _ = self.subspace(q)
+        return turn_back(S_omega, turn(S_omega, u))
 
     def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Uniform over the rotations, not over the angles."""

@@ -1,0 +1,179 @@
+"""The planar skeleton: n links in a chain in the x-y plane, in closed form.
+
+Link k turns by its own angle q_k about joint k, the first joint at the origin; theta_k = q_1 + ... + q_k is its
+absolute angle from the x axis. Joint k+1 lies at length l_k along the link, its centre of mass at lG_k. Gravity g pulls
+along -y. With joint k at (x_k, y_k) and centres of mass at (xG_k, yG_k), sums over links k that both joints carry:
+
+    H_ij = sum m_k [(xG_k - x_i)(xG_k - x_j) + (yG_k - y_i)(yG_k - y_j)] + I_k
+    b_i  = sum m_k {sum_j [(yG_k - y_i) hx_kj - (xG_k - x_i) hy_kj] thetadot_j^2 + g (xG_k - x_i)}
+    H qdd + b = tau + J_E^T f_E
+
+hx_kj = l_j cos theta_j for j < k, lG_k cos theta_k for j = k, 0 beyond, hy with sin. The force f_E = (fx, fy) [N] acts
+on the free end of the last link. Arrays have leading batch axes, floats or symbols.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.blocks import solve_small
+from joints.body import Body
+from joints.checks import check_state
+from joints.errors import ModelError
+from joints.system import ArticulatedSystem
+from joints.types import RevoluteJoint
+
+__all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
+
+
+@dataclass(frozen=True)
+class PlanarSkeleton:
+    """Per link, in SI units: length l, distance lG of the centre of mass from the joint, mass m, inertia I about the
+    centre of mass. Raises ModelError for numbers that cannot be."""
+
+    lengths: tuple[float, ...]
+    centers: tuple[float, ...]
+    masses: tuple[float, ...]
+    inertias: tuple[float, ...]
+    gravity: float = 9.81
+
+    def __post_init__(self) -> None:
+        for key in ("lengths", "centers", "masses", "inertias"):
+            values = tuple(float(x) for x in getattr(self, key))
+            object.__setattr__(self, key, values)
+            if len(values) != self.n or not values or not all(math.isfinite(x) for x in values):
+                raise ModelError(f"{key} must be {self.n} finite numbers, at least one, not {values}")
+            if key in ("masses", "inertias") and min(values) < 0:
+                raise ModelError(f"{key} must not be negative, not {values}")
+
+    @property
+    def n(self) -> int:
+        """Number of links."""
+        return len(self.lengths)
+
+    def system(self) -> ArticulatedSystem:
+        """The same chain as an articulated system of revolute joints about z, bodies 'link1', 'link2', ..."""
+        bodies = [
+            Body(
+                f"link{k + 1}",
+                "ground" if k == 0 else f"link{k}",
+                RevoluteJoint((0.0, 0.0, 1.0)),
+                position=(0.0 if k == 0 else self.lengths[k - 1], 0.0, 0.0),
+                mass=self.masses[k],
+                center_of_mass=(self.centers[k], 0.0, 0.0),
+                inertia=(0.0, self.inertias[k], self.inertias[k], 0.0, 0.0, 0.0),
+            )
+            for k in range(self.n)
+        ]
+        return ArticulatedSystem(tuple(bodies), gravity=(0.0, -self.gravity, 0.0), name="planar_skeleton")
+
+
+def skeleton_mass(skeleton: PlanarSkeleton, q: Any) -> Any:
+    """(..., n, n) H(q)."""
+    place = _Places(skeleton, _checked(skeleton, "q", q))
+    return _square(place.masses())
+
+
+def skeleton_bias(skeleton: PlanarSkeleton, q: Any, qd: Any) -> Any:
+    """(..., n) b(q, qd), gravity included."""
+    place = _Places(skeleton, _checked(skeleton, "q", q))
+    return place.bias(np.cumsum(_checked(skeleton, "qd", qd), axis=-1))
+
+
+def skeleton_end(skeleton: PlanarSkeleton, q: Any) -> tuple[Any, Any]:
+    """(..., 2) where the free end of the last link is, and J_E (..., 2, n) with J_E qd its velocity."""
+    place = _Places(skeleton, _checked(skeleton, "q", q))
+    x, y = place.x[-1], place.y[-1]
+    J = np.stack([np.stack([-(y - y_i), x - x_i], axis=-1) for x_i, y_i in place.joints()], axis=-1)
+    return np.stack([x, y], axis=-1), J
+
+
+def skeleton_id(skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None) -> Any:
+    """(..., n) tau = H qdd + b - J_E^T f_E of angles q, rates qd and accelerations qdd (..., n), f_E (..., 2).
+
+    Raises ValueError for shapes that do not fit and numbers that are not finite.
+    """
+    qdd = _checked(skeleton, "qdd", qdd)
+    tau = np.sum(skeleton_mass(skeleton, q) * qdd[..., None, :], axis=-1) + skeleton_bias(skeleton, q, qd)
+    return tau if f_end is None else tau - _end_torque(skeleton, q, f_end)
+
+
+def skeleton_fd(skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = None) -> Any:
+    """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`."""
+    rest = _checked(skeleton, "tau", tau) - skeleton_bias(skeleton, q, qd)
+    if f_end is not None:
+        rest = rest + _end_torque(skeleton, q, f_end)
+    return solve_small(skeleton_mass(skeleton, q), rest[..., None])[..., 0]
+
+
+def _end_torque(skeleton: PlanarSkeleton, q: Any, f_end: Any) -> Any:
+    _, J = skeleton_end(skeleton, q)
+    f = check_state("f_end", f_end, 2, ("fx", "fy"))
+    return np.sum(J * f[..., :, None], axis=-2)
+
+
+def _checked(skeleton: PlanarSkeleton, name: str, value: Any) -> Any:
+    return check_state(name, value, skeleton.n, tuple(f"link{k + 1}" for k in range(skeleton.n)))
+
+
+class _Places:
+    """Joints, ends and centres of mass of the chain at q: lists over links of arrays (...)."""
+
+    def __init__(self, skeleton: PlanarSkeleton, q: Any) -> None:
+        self.skeleton = skeleton
+        theta = np.cumsum(q, axis=-1)
+        cosines, sines = np.cos(theta), np.sin(theta)
+        self.c = [cosines[..., k] for k in range(skeleton.n)]
+        self.s = [sines[..., k] for k in range(skeleton.n)]
+        zero = 0.0 * self.c[0]
+        self.x, self.y = [zero], [zero]  # joints, and the free end last
+        for l, c, s in zip(skeleton.lengths, self.c, self.s, strict=True):
+            self.x.append(self.x[-1] + l * c)
+            self.y.append(self.y[-1] + l * s)
+        self.xG = [x + lG * c for x, lG, c in zip(self.x, skeleton.centers, self.c, strict=False)]
+        self.yG = [y + lG * s for y, lG, s in zip(self.y, skeleton.centers, self.s, strict=False)]
+
+    def joints(self) -> list[tuple[Any, Any]]:
+        """(x_i, y_i)."""
+        return list(zip(self.x[:-1], self.y[:-1], strict=True))
+
+    def arm(self, k: int, i: int) -> tuple[Any, Any]:
+        """(xG_k - x_i, yG_k - y_i)."""
+        return self.xG[k] - self.x[i], self.yG[k] - self.y[i]
+
+    def masses(self) -> list[list[Any]]:
+        """H_ij for j <= i."""
+        return [[self._entry(i, j) for j in range(i + 1)] for i in range(self.skeleton.n)]
+
+    def _entry(self, i: int, j: int) -> Any:
+        total: Any = 0.0
+        for k in range(i, self.skeleton.n):
+            (x_i, y_i), (x_j, y_j) = self.arm(k, i), self.arm(k, j)
+            total = total + self.skeleton.masses[k] * (x_i * x_j + y_i * y_j) + self.skeleton.inertias[k]
+        return total
+
+    def bias(self, rate: Any) -> Any:
+        """(..., n) b of absolute rates thetadot (..., n)."""
+        squares = [rate[..., j] * rate[..., j] for j in range(self.skeleton.n)]
+        return np.stack(np.broadcast_arrays(*self._bias_entries(squares), subok=True), axis=-1)
+
+    def _bias_entries(self, squares: list[Any]) -> list[Any]:
+        """b_i: the centripetal acceleration of every centre of mass is -(sum hx thetadot^2, sum hy thetadot^2)."""
+        n = self.skeleton.n
+        entries: list[Any] = [0.0] * n
+        for k in range(n):
+            arms = [*self.skeleton.lengths[:k], self.skeleton.centers[k]]
+            hx = sum(l * self.c[j] * squares[j] for j, l in enumerate(arms))
+            hy = sum(l * self.s[j] * squares[j] for j, l in enumerate(arms))
+            for i in range(k + 1):
+                x, y = self.arm(k, i)
+                entries[i] = entries[i] + self.skeleton.masses[k] * (y * hx - x * hy + self.skeleton.gravity * x)
+        return entries
+
+
+def _square(lower: list[list[Any]]) -> Any:
+    n = len(lower)
+    rows = [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

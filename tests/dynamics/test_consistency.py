@@ -1,0 +1,257 @@
+"""Theorems of mechanics on random trees of all joint types."""
+
+import numpy as np
+import pytest
+
+from dynamics import (
+    articulated,
+    bias_force,
+    composite,
+    energy,
+    external_force,
+    factor,
+    forward_dynamics,
+    gravity_force,
+    inverse,
+    inverse_dynamics,
+    inverse_mass_matrix,
+    joint_reactions,
+    kinetic_energy,
+    mass_matrix,
+    potential_energy,
+    power,
+    wrench_at,
+)
+from joints import RevoluteJoint
+from joints.kinematics import frame_acceleration, frame_jacobian, frame_pose, momentum
+from joints.sampling import random_system
+
+STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
+STEP = 2e-3
+
+
+def _case(seed, largest=12, batch=(), passive=True):
+    rng = np.random.default_rng(seed)
+    bodies = int(rng.integers(1, largest + 1))
+    system = random_system(bodies, rng, passive=passive, velocity_frame=("child", "parent")[seed % 2])
+    q = system.random(int(np.prod(batch)), rng).reshape((*batch, system.nq))
+    u, udot = rng.normal(size=(2, *batch, system.nu))
+    return system, q, u, udot, rng.normal(size=(*batch, bodies, 6))
+
+
+def _turned_half(system, q, u):
+    """True if a spring is so near to half a turn, where its energy has a kink, that the stencil may pass it."""
+    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if body.stiffness and body.joint.facts.quaternion is not None:
+            d = body.joint.deviation(q[..., iq], body.joint.neutral())[..., -3:]
+            if np.linalg.norm(d) > np.pi - 10 * STEP * np.linalg.norm(u[..., iu]):
+                return True
+    return False
+
+
+def test_forward_dynamics_inverts_inverse_dynamics_on_1000_trees():
+    """Relative error below 1e-10; a mass matrix of condition number c > 1e6 is granted 1e-16 c."""
+    ill = 0
+    for seed in range(1000):
+        system, q, u, udot, f_ext = _case(seed, largest=30)
+        if not system.nu:
+            continue
+        tau = inverse.inverse(system, q, u, udot, f_ext)
+        error = np.abs(articulated.forward(system, q, u, tau, f_ext) - udot).max() / np.abs(udot).max()
+        if error > 1e-11:
+            condition = np.linalg.cond(composite.mass(system, q))
+            assert error < 1e-10 * max(1.0, condition / 1e6), f"seed {seed}: {error:.3g}, cond {condition:.3g}"
+            ill += 1
+    assert ill <= 10
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equations_of_motion(seed):
+    """M is symmetric positive definite; M udot + b = tau + J^T f; kinetic energy = u^T M u / 2; both ways to udot."""
+    system, q, u, udot, f_ext = _case(seed)
+    if not system.nu:
+        return
+    M = composite.mass(system, q)
+    np.testing.assert_array_equal(M, M.T)
+    assert np.linalg.eigvalsh(M).min() > 0
+    tau = inverse.inverse(system, q, u, udot, f_ext)
+    b = inverse.bias(system, q, u)
+    scale = np.abs(tau).max() + np.abs(b).max()
+    np.testing.assert_allclose(M @ udot + b - inverse.external(system, q, f_ext), tau, atol=1e-13 * scale)
+    np.testing.assert_allclose(energy.kinetic(system, q, u), u @ M @ u / 2, rtol=1e-13)
+    forward = factor.forward(system, q, u, tau, f_ext)
+    np.testing.assert_allclose(forward, udot, atol=1e-15 * max(np.linalg.cond(M), 1e3) * 10)
+    np.testing.assert_allclose(factor.inverse_mass(system, q) @ M, np.eye(system.nu), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_energy_changes_by_power(seed):
+    system, q, u, udot, f_ext = _case(seed)
+    if not system.nu or _turned_half(system, q, u):
+        return
+
+    def total(t):
+        moved = system.integrate(q, t * u)
+        return energy.kinetic(system, moved, u + t * udot) + energy.potential(system, moved)
+
+    # q moves with constant u and u with udot: to first order that is the motion, and the first order is all that counts
+    rate = sum(c * (total(k * STEP) - total(-k * STEP)) for k, c in STENCIL) / STEP
+    tau = inverse.inverse(system, q, u, udot, f_ext)
+    scale = np.abs(tau * u).sum() + np.abs(f_ext).sum() + abs(total(0.0))
+    assert abs(rate - energy.work_rate(system, q, u, tau, f_ext)) < 1e-9 * scale
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_gravity_is_the_gradient_of_its_energy(seed):
+    system, q, u, _, _ = _case(seed, passive=False)
+
+    def height(t):
+        return energy.potential(system, system.integrate(q, t * u))
+
+    rate = sum(c * (height(k * STEP) - height(-k * STEP)) for k, c in STENCIL) / STEP
+    load = inverse.gravity_load(system, q)
+    np.testing.assert_allclose(load @ u, rate, atol=1e-8)
+    np.testing.assert_allclose(load, inverse.bias(system, q, np.zeros(system.nu)), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_momentum_changes_by_the_outer_forces(seed):
+    """d(momentum)/dt = weight + f_ext + what the roots' joints give."""
+    system, q, u, udot, f_ext = _case(seed + 100, largest=6, batch=(4,), passive=False)
+    wrenches = joint_reactions(system, q, u, udot, f_ext)
+    linear = sum(f_ext[:, i, :3] for i in range(len(system.bodies)))
+    angular = 0.0
+    for i, body in enumerate(system.bodies):
+        where = frame_pose(system, q, body.name)[1]
+        angular = angular + f_ext[:, i, 3:] + np.cross(where, f_ext[:, i, :3])
+        if body.parent == system.ground:
+            linear = linear + wrenches[:, i, :3]
+            angular = angular + wrenches[:, i, 3:] + np.cross(where, wrenches[:, i, :3])
+        center = where + frame_pose(system, q, body.name)[0] @ np.array(body.center_of_mass)
+        linear = linear + body.mass * np.array(system.gravity)
+        angular = angular + np.cross(center, body.mass * np.array(system.gravity))
+
+    def total(t):
+        return momentum(system, system.integrate(q, t * u), u + t * udot, np.zeros(3))
+
+    rate = sum(c * (total(k * STEP) - total(-k * STEP)) for k, c in STENCIL) / STEP
+    np.testing.assert_allclose(np.concatenate([linear, angular], axis=-1), rate, atol=1e-7)
+
+
+def test_kernels_agree_with_numpy():
+    system, q, u, udot, f_ext = _case(7, batch=(3, 2), largest=8)
+    point = np.array([0.1, -0.2, 0.3])
+    calls = [
+        (mass_matrix, (q,)),
+        (inverse_mass_matrix, (q,)),
+        (bias_force, (q, u)),
+        (gravity_force, (q,)),
+        (inverse_dynamics, (q, u, udot)),
+        (inverse_dynamics, (q, u, udot, f_ext)),
+        (forward_dynamics, (q, u, udot)),
+        (forward_dynamics, (q, u, udot, f_ext)),
+        (kinetic_energy, (q, u)),
+        (potential_energy, (q,)),
+        (power, (q, u, udot)),
+        (power, (q, u, udot, f_ext)),
+        (joint_reactions, (q, u, udot, f_ext)),
+        (external_force, (q, f_ext)),
+        (frame_jacobian, (q, system.body_names[-1], point)),
+        (frame_acceleration, (q, u, udot, system.body_names[0], point)),
+    ]
+    for function, arguments in calls:
+        expected = function(system, *arguments, backend="numpy")
+        found = function(system, *arguments)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max(), err_msg=str(function)
+        )
+
+
+def test_batches_broadcast_and_out_is_filled():
+    system, q, u, udot, _ = _case(3, batch=(4,), largest=5)
+    both = inverse_dynamics(system, q[:, None], u[None, :], udot)
+    assert both.shape == (4, 4, system.nu)
+    np.testing.assert_allclose(both[2, 1], inverse_dynamics(system, q[2], u[1], udot[1]), rtol=1e-12)
+    out = np.empty((4, system.nu))
+    assert bias_force(system, q, u, out=out) is out
+    np.testing.assert_array_equal(out, bias_force(system, q, u))
+    assert bias_force(system, q, u, out=out, backend="numpy") is out
+
+
+def test_wrench_at_a_point_is_its_jacobian_transposed():
+    system, q, _, _, _ = _case(11, batch=(3,), largest=8)
+    rng = np.random.default_rng(0)
+    point, force, torque = rng.normal(size=(3, 3, 3))
+    for name in system.body_names:
+        f_ext = wrench_at(system, q, name, force, torque, point)
+        J = frame_jacobian(system, q, name, point)
+        expected = np.einsum("nij,ni->nj", J, np.concatenate([force, torque], axis=-1))
+        np.testing.assert_allclose(external_force(system, q, f_ext), expected, atol=1e-12)
+
+
+def test_merged_bodies_move_as_locked_joints_would():
+    """A fixed joint is a revolute one that does not turn: the same M and b on the other velocities."""
+    rng = np.random.default_rng(5)
+    system = random_system(8, rng, ("fixed", "spherical", "revolute"))
+    hinged = system
+    for body in system.bodies:
+        if body.joint.kind == "fixed":
+            hinged = hinged.with_body(body.name, joint=RevoluteJoint())
+    assert len(system.tree.links) < len(system.bodies) == len(hinged.tree.links)
+    q, u = system.random(1, rng)[0], rng.normal(size=system.nu)
+    q_hinged, u_hinged, free = np.zeros(hinged.nq), np.zeros(hinged.nu), np.zeros(hinged.nu, dtype=bool)
+    for i, body in enumerate(system.bodies):
+        if body.joint.kind != "fixed":
+            q_hinged[hinged.q_slices[i]] = q[system.q_slices[i]]
+            u_hinged[hinged.u_slices[i]] = u[system.u_slices[i]]
+            free[hinged.u_slices[i]] = True
+    np.testing.assert_allclose(
+        composite.mass(hinged, q_hinged)[np.ix_(free, free)], composite.mass(system, q), atol=1e-12
+    )
+    np.testing.assert_allclose(inverse.bias(hinged, q_hinged, u_hinged)[free], inverse.bias(system, q, u), atol=1e-11)
+    for name in system.body_names:
+        for a, b in zip(frame_pose(system, q, name), frame_pose(hinged, q_hinged, name), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-14)
+
+
+def test_joint_order_permutes_and_changes_nothing_else():
+    rng = np.random.default_rng(9)
+    system = random_system(6, rng, shuffle=False)
+    order = [system.body_names[i] for i in rng.permutation(6)]
+    other = type(system)(system.bodies, joint_order=order)
+    q, u = system.random(1, rng)[0], rng.normal(size=system.nu)
+    q_other = np.concatenate([q[system.q_slices[system.indices.body(name)]] for name in order])
+    places = np.concatenate([np.arange(system.nu)[system.u_slices[system.indices.body(name)]] for name in order])
+    np.testing.assert_allclose(
+        composite.mass(other, q_other), composite.mass(system, q)[np.ix_(places, places)], atol=1e-14
+    )
+    np.testing.assert_allclose(inverse.bias(other, q_other, u[places]), inverse.bias(system, q, u)[places], atol=1e-13)
+
+
+def test_rotor_inertia_sits_on_the_diagonal():
+    rng = np.random.default_rng(2)
+    system = random_system(4, rng, ("revolute", "spherical", "floating"))
+    q = system.random(1, rng)[0]
+    name = system.body_names[1]
+    geared = system.with_body(name, rotor_inertia=0.7)
+    added = composite.mass(geared, q) - composite.mass(system, q)
+    expected = np.zeros(system.nu)
+    expected[list(system.indices.velocities_of_body(name))] = 0.7
+    np.testing.assert_allclose(added, np.diag(expected), atol=1e-14)
+
+
+def test_spring_rests_at_its_mount():
+    rng = np.random.default_rng(4)
+    system = random_system(5, rng, ("revolute", "spherical", "floating", "planar"))
+    mounts = system.random(1, rng)[0]
+    sprung = system
+    for i, body in enumerate(system.bodies):
+        sprung = sprung.with_body(body.name, stiffness=3.0, spring_mount=tuple(mounts[system.q_slices[i]]))
+    rest = np.zeros(system.nu)
+    at_mount = inverse.bias(sprung, mounts, rest) - inverse.bias(system, mounts, rest)
+    np.testing.assert_allclose(at_mount, 0, atol=1e-12)
+    step = 0.1 * rng.normal(size=system.nu)
+    away = sprung.integrate(mounts, step)
+    pull = inverse.bias(sprung, away, rest) - inverse.bias(system, away, rest)
+    assert pull @ step > 0

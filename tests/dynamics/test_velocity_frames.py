@@ -1,0 +1,74 @@
+"""Child and parent velocity frames, and angles instead of quaternions: the same motion, the same forces."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynamics import forward_dynamics, inverse_dynamics, kinetic_energy, mass_matrix
+from joints import convert_coordinates, convert_velocities, with_rotations
+from joints.kinematics import frame_acceleration, frame_velocity
+from joints.sampling import random_system
+
+COUNT = 5
+
+
+@pytest.fixture
+def pair():
+    """A system with child-frame velocities, the same with parent-frame ones, and a state of the first."""
+    rng = np.random.default_rng(1)
+    child = random_system(7, rng, ("spherical", "floating", "revolute", "custom"))
+    parent = replace(child, velocity_frame="parent")
+    return child, parent, child.random(COUNT, rng), rng.normal(size=(COUNT, child.nu)), rng
+
+
+def _matrix(source, target, q):
+    """(..., nu, nu) A with u_target = A u_source at q."""
+    return np.stack([convert_velocities(source, target, q, e) for e in np.eye(source.nu)], axis=-1)
+
+
+def _same_motion(a, b, q_a, q_b, u_a, u_b, udot_a, udot_b):
+    for name in a.body_names:
+        np.testing.assert_allclose(frame_velocity(a, q_a, u_a, name), frame_velocity(b, q_b, u_b, name), atol=1e-12)
+        x = frame_acceleration(a, q_a, u_a, udot_a, name)
+        np.testing.assert_allclose(x, frame_acceleration(b, q_b, u_b, udot_b, name), atol=1e-9 * np.abs(x).max())
+
+
+def test_forces_and_motions_agree(pair):
+    """tau transforms with A^-T, so that the power is the same; the accelerations of all bodies then agree."""
+    child, parent, q, u, rng = pair
+    A = _matrix(child, parent, q)
+    u_parent = convert_velocities(child, parent, q, u)
+    np.testing.assert_allclose(np.einsum("nij,nj->ni", A, u), u_parent, atol=1e-14)
+    np.testing.assert_allclose(kinetic_energy(child, q, u), kinetic_energy(parent, q, u_parent), rtol=1e-13)
+    M, M_parent = mass_matrix(child, q), mass_matrix(parent, q)
+    np.testing.assert_allclose(M, np.swapaxes(A, -1, -2) @ M_parent @ A, atol=1e-12)
+    tau = rng.normal(size=(COUNT, child.nu))
+    tau_parent = np.linalg.solve(np.swapaxes(A, -1, -2), tau[..., None])[..., 0]
+    udot = forward_dynamics(child, q, u, tau)
+    udot_parent = forward_dynamics(parent, q, u_parent, tau_parent)
+    _same_motion(child, parent, q, q, u, u_parent, udot, udot_parent)
+    np.testing.assert_allclose(inverse_dynamics(parent, q, u_parent, udot_parent), tau_parent, atol=1e-9)
+
+
+def test_back_and_forth(pair):
+    child, parent, q, u, _ = pair
+    np.testing.assert_allclose(
+        convert_velocities(parent, child, q, convert_velocities(child, parent, q, u)), u, atol=1e-14
+    )
+    np.testing.assert_allclose(child.rates(q, u), parent.rates(q, convert_velocities(child, parent, q, u)), atol=1e-14)
+
+
+@pytest.mark.parametrize("frame", ["child", "parent"])
+def test_euler_angles_move_alike(frame):
+    rng = np.random.default_rng(6)
+    balls = random_system(4, rng, ("spherical",), velocity_frame=frame)
+    balls = balls.with_body("b0", damping=0.3)
+    angles = with_rotations(balls, "YZX")
+    q, u = balls.random(COUNT, rng), rng.normal(size=(COUNT, balls.nu))
+    phi, phidot = convert_coordinates(balls, angles, q), convert_velocities(balls, angles, q, u)
+    A = _matrix(balls, angles, q)
+    tau = rng.normal(size=(COUNT, balls.nu))
+    tau_angles = np.linalg.solve(np.swapaxes(A, -1, -2), tau[..., None])[..., 0]
+    udot, phiddot = forward_dynamics(balls, q, u, tau), forward_dynamics(angles, phi, phidot, tau_angles)
+    _same_motion(balls, angles, q, phi, u, phidot, udot, phiddot)
