@@ -54,7 +54,8 @@ def _along(function, nu):
 
 
 def _rotation_entries(joint, q):
-    return joint.transform(q)[0].reshape((*q.shape[:-1], 9)) if joint.nu else None
+    R, _ = joint.transform(q)
+    return R.reshape((*R.shape[:-2], 9))
 
 
 def _vee(W):
@@ -121,9 +122,7 @@ def test_drift_is_the_rate_of_the_subspace(joint, state):
 def test_rate_matrix_and_inverse(joint, state):
     q, _ = state
     N = np.broadcast_to(joint.rate_matrix(q), (COUNT, joint.nq, joint.nu))
-    np.testing.assert_allclose(
-        joint.rate_inverse(q) @ N, np.broadcast_to(np.eye(joint.nu), N[:, : joint.nu].shape), atol=1e-14
-    )
+    np.testing.assert_allclose(joint.rate_inverse(q) @ N - np.eye(joint.nu), 0, atol=1e-14)
     np.testing.assert_allclose(_along(lambda m: joint.displaced(q, m), joint.nu), N, atol=1e-14)
 
 
@@ -140,8 +139,6 @@ def test_difference_undoes_integrate(joint, state):
 def test_integrate_is_the_flow_of_constant_u(joint, state):
     """Two half steps make one whole: the subgroup property of a constant velocity."""
     q, u = state
-    if getattr(joint, "velocity_frame", "child") == "parent" and joint.kind == "floating":
-        u = u * np.array([1.0, 1, 1, 1, 1, 1])
     twice = joint.integrate(joint.integrate(q, u / 2), u / 2)
     np.testing.assert_allclose(twice, joint.integrate(q, u), atol=1e-14)
 
