@@ -31,7 +31,7 @@ def command(model: str, samples: int, seed: int, json_file: Path | None, folder:
     figures = importlib.import_module("analysis.mapping.figures") if folder is not None else None
     if figures is not None and folder is not None:
         figures.check_folder(folder, force)
-    report = mapping_analysis(loaded, samples, seed)
+    report = mapping_analysis(loaded, samples, seed, progress=None)
     click.echo(report.to_text())
     if json_file is not None:
         write_text(json_file, report.to_json())

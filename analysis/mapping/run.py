@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import kernels
 from analysis.mapping.formulas import (
@@ -50,12 +51,15 @@ class Block:
     J_homogeneous: np.ndarray
 
 
-def mapping_analysis(model: Model | str, n: int = 10_000, seed: int = 0) -> MappingReport:
+def mapping_analysis(
+    model: Model | str, n: int = 10_000, seed: int = 0, progress: bool | None = False
+) -> MappingReport:
     """Compare all mappings between J, J_Q, J*_Q and J_phi of a model's muscles at n random poses.
 
     model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
     of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
-    seed, Fmax in [-250, 250] N and activation in [0, 1]. Equal arguments give equal reports. Raises ValueError for
+    seed, Fmax in [-250, 250] N and activation in [0, 1]. Equal arguments give equal reports. `progress` shows a bar
+    on standard error: True, False, or None for only on a terminal. Raises ValueError for
     n < 1, ModelError for a model without ball joints or muscles.
     """
     model = load_model(model) if not isinstance(model, Model) else model
@@ -66,11 +70,19 @@ def mapping_analysis(model: Model | str, n: int = 10_000, seed: int = 0) -> Mapp
     pair = Pair.of(model)
     pair, activation = _strengths(pair, np.random.default_rng([seed, 1]))
     blocks = partial(_blocks, pair, activation, int(n), int(seed))
-    scales = _scales(blocks())
-    report = _compare(pair, blocks(), scales)
+    with tqdm(total=2 * int(n), unit="pose", disable=None if progress is None else not progress, leave=False) as bar:
+        scales = _scales(_counted(blocks(), bar))
+        report = _compare(pair, _counted(blocks(), bar), scales)
     report.singular = approach(pair, seed)
     report.model, report.n, report.seed = model.name, int(n), int(seed)
     return report
+
+
+def _counted(blocks: Iterator[Block], bar: tqdm) -> Iterator[Block]:
+    """The same blocks; the bar moves on by each one's poses when the next is asked for."""
+    for block in blocks:
+        yield block
+        bar.update(len(block.q))
 
 
 def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, np.ndarray]:
