@@ -13,9 +13,8 @@ from joints.motion import Pair, accelerations, kinematics, world_poses
 from joints.system import ArticulatedSystem
 from joints.tree import WORLD, Frame, Tree
 from joints.vectors import cross, row_cross, turn
-from kernels.derivatives import jacobian_at
 
-__all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "pose"]
+__all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "local_rate", "pose"]
 
 
 def branch(tree: Tree, link: int) -> Tree:
@@ -64,19 +63,47 @@ def _spread(system: ArticulatedSystem, columns: dict[int, Any], batch: tuple[int
     return np.concatenate(parts, axis=-1) if parts else np.zeros((*batch, 6, 0))
 
 
-def jacobian_rate(system: ArticulatedSystem, q: Any, u: Any, frame: str, point: Any, axes: str = "world") -> Any:
-    """(..., 6, nu) dJ/dt along the motion u, in world axes or of the components in the frame's own."""
+def jacobian_rate(system: ArticulatedSystem, q: Any, u: Any, frame: str, point: Any) -> Any:
+    """(..., 6, nu) dJ/dt along the motion u: each joint's columns turn with its link, and their arms change."""
+    where = system.tree.frames[frame]
+    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], point.shape[:-1])
+    if where.link == WORLD:
+        return np.zeros((*batch, 6, system.nu))
+    tree = branch(system.tree, where.link)
+    motion = kinematics(tree, q, u)
+    poses = world_poses(tree, motion)
+    x, x_rate = _carried(poses[-1], motion.velocities[-1], where.p + turn(where.R, point))
+    columns: dict[int, Any] = {}
+    for k, link in enumerate(tree.links):
+        rates = link.joint.subspace_rate(q[..., link.q], u[..., link.u])
+        p, p_rate = _carried(poses[k], motion.velocities[k], np.zeros(3))
+        turning = _turning_columns(poses[k][0], motion.velocities[k][0], motion.subspaces[k], rates)
+        columns[link.u.start] = _column_rates(turning, poses[k][0] @ motion.subspaces[k][0], x - p, x_rate - p_rate)
+    return _spread(system, columns, batch)
 
-    def entries(t: Any) -> Any:
-        q_moved = system.displaced(q, t * u)
-        J = jacobian(system, q_moved, frame, point)
-        if axes == "local":
-            J = local(pose(system, q_moved, frame, point)[0], J)
-        return J.reshape((*J.shape[:-2], 6 * system.nu))
 
-    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
-    rate = jacobian_at(entries, np.zeros((*batch, 1)))
-    return rate.reshape((*rate.shape[:-2], 6, system.nu))
+def _carried(pose: Pair, velocity: Pair, arm: Any) -> Pair:
+    """World position of a point `arm` of a link, and its velocity."""
+    (R, p), (omega, v) = pose, velocity
+    return p + turn(R, arm), turn(R, v + cross(omega, arm))
+
+
+def _turning_columns(R: Any, omega: Any, S: Pair, S_rate: Pair) -> Pair:
+    """d(R S_omega)/dt and d(R S_v)/dt = R ([omega x] S + Sdot)."""
+    return R @ (row_cross(omega, S[0]) + S_rate[0]), R @ (row_cross(omega, S[1]) + S_rate[1])
+
+
+def _column_rates(turning: Pair, angular: Any, arm: Any, arm_rate: Any) -> Any:
+    """(..., 6, n) rate of (R S_v + R S_omega x arm, R S_omega)."""
+    angular_rate, linear_rate = turning
+    linear_rate = linear_rate - row_cross(arm, angular_rate) - row_cross(arm_rate, angular)
+    return np.concatenate(np.broadcast_arrays(linear_rate, angular_rate, subok=True), axis=-2)
+
+
+def local_rate(R: Any, omega: Any, J: Any, J_rate: Any) -> Any:
+    """(..., 6, n) rate of the components of J in axes R that turn with omega (..., 3), in world components."""
+    turned = [row_cross(omega, J[..., :3, :]), row_cross(omega, J[..., 3:, :])]
+    return local(R, J_rate - np.concatenate(turned, axis=-2))
 
 
 def acceleration(system: ArticulatedSystem, q: Any, u: Any, udot: Any, frame: str, point: Any) -> Any:

@@ -82,13 +82,16 @@ def frame_jacobian_rate(
     local axes it is the rate of the local components, which lacks omega x v."""
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
-    return call.run(
-        "frame_jacobian_rate",
-        lambda q, u, point: frames.jacobian_rate(call.system, q, u, name, point, axes),
-        2,
-        variant=(name, _checked(axes)),
-        backend=backend,
-    )
+
+    def formula(q: Any, u: Any, point: Any) -> Any:
+        rate = frames.jacobian_rate(call.system, q, u, name, point)
+        if axes == "world":
+            return rate
+        J = frames.jacobian(call.system, q, name, point)
+        omega = np.sum(J[..., 3:, :] * u[..., None, :], axis=-1)
+        return frames.local_rate(frames.pose(call.system, q, name, point)[0], omega, J, rate)
+
+    return call.run("frame_jacobian_rate", formula, 2, variant=(name, _checked(axes)), backend=backend)
 
 
 def frame_velocity(

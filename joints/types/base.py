@@ -6,6 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kernels.arrays import is_symbolic
+from kernels.derivatives import jacobian_at
+
 __all__ = ["VELOCITY_FRAMES", "CoordinateJoint", "Joint", "JointFacts"]
 
 VELOCITY_FRAMES = ("child", "parent")
@@ -118,6 +121,21 @@ class Joint(ABC):
         Zero unless the type says otherwise.
         """
         return np.zeros(3), np.zeros(3)
+
+    def subspace_rate(self, q: Any, u: Any) -> tuple[Any, Any]:
+        """(Sdot_omega, Sdot_v) (..., 3, nu) along the motion u, by differentiating `subspace`."""
+
+        def entries(t: Any) -> Any:
+            S = np.concatenate(np.broadcast_arrays(*self.subspace(self.displaced(q, t * u)), subok=True), axis=-2)
+            return S.reshape((*S.shape[:-2], 6 * self.nu))
+
+        start = np.zeros((*np.broadcast_shapes(q.shape[:-1], u.shape[:-1]), 1))
+        like = q if is_symbolic(q) else u
+        if is_symbolic(like) and all(isinstance(entry, float) for entry in np.asarray(entries(start)).flat):
+            return np.zeros((3, self.nu)), np.zeros((3, self.nu))  # a constant subspace
+        rate = jacobian_at(entries, start, like)[..., 0]
+        rate = rate.reshape((*rate.shape[:-1], 6, self.nu))
+        return rate[..., :3, :], rate[..., 3:, :]
 
     def subspace_inverse(self, q: Any) -> Any:
         """(..., 3, 3) S_omega^-1 of a type that spans the turns; others have none."""
