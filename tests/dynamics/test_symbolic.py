@@ -1,0 +1,105 @@
+"""The same formulas on SymPy and CasADi symbols."""
+
+import casadi
+import numpy as np
+import pytest
+import sympy
+from sympy.physics.mechanics import KanesMethod, Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
+
+from dynamics import bias_force, forward_dynamics, inverse_mass_matrix, kinetic_energy, mass_matrix, potential_energy
+from joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
+from joints.kinematics import frame_pose
+
+MASS, LENGTH, CENTER, INERTIA = (2, 3), 1, sympy.Rational(1, 2), (sympy.Rational(1, 4), sympy.Rational(1, 2))
+
+
+def _pendulum():
+    """Two links in the x-z plane that hang down from hinges about y."""
+    bodies = [
+        Body(
+            f"link{k}",
+            "ground" if k == 0 else "link0",
+            RevoluteJoint((0.0, 1.0, 0.0)),
+            position=(0.0, 0.0, 0.0 if k == 0 else -float(LENGTH)),
+            mass=float(MASS[k]),
+            center_of_mass=(0.0, 0.0, -float(CENTER)),
+            inertia=(0.0, float(INERTIA[k]), float(INERTIA[k]), 0.0, 0.0, 0.0),
+        )
+        for k in range(2)
+    ]
+    return ArticulatedSystem(tuple(bodies), gravity=(0.0, 0.0, -10.0))
+
+
+def _kane():
+    """Mass matrix and forcing of the same pendulum by Kane's method, in q1, q2, u1, u2."""
+    q1, q2, u1, u2 = dynamicsymbols("q1 q2 u1 u2")
+    world, frames, points, bodies = ReferenceFrame("N"), [], [], []
+    origin = Point("O")
+    origin.set_vel(world, 0)
+    above, joint = world, origin
+    for k, (angle, rate) in enumerate(((q1, u1), (q2, u2))):
+        frame = above.orientnew(f"A{k}", "Axis", (angle, world.y))
+        frame.set_ang_vel(above, rate * world.y)
+        center = joint.locatenew(f"G{k}", -CENTER * frame.z)
+        center.v2pt_theory(joint, world, frame)
+        bodies.append(RigidBody(f"B{k}", center, frame, MASS[k], (inertia(frame, 0, INERTIA[k], INERTIA[k]), center)))
+        joint_next = joint.locatenew(f"P{k}", -LENGTH * frame.z)
+        joint_next.v2pt_theory(joint, world, frame)
+        points.append(center)
+        frames.append(frame)
+        above, joint = frame, joint_next
+    t = dynamicsymbols._t
+    kane = KanesMethod(world, [q1, q2], [u1, u2], kd_eqs=[q1.diff(t) - u1, q2.diff(t) - u2])
+    loads = [(point, -10 * m * world.z) for point, m in zip(points, MASS, strict=True)]
+    kane.kanes_equations(bodies, loads)
+    plain = sympy.symbols("q1 q2 u1 u2", real=True)
+    back = dict(zip((q1, q2, u1, u2), plain, strict=True))
+    return kane.mass_matrix.subs(back), kane.forcing.subs(back), plain
+
+
+def test_two_link_pendulum_agrees_with_kane():
+    system = _pendulum()
+    M_kane, f_kane, (q1, q2, u1, u2) = _kane()
+    M = sympy.Matrix(mass_matrix(system, [q1, q2]))
+    b = sympy.Matrix(bias_force(system, [q1, q2], [u1, u2]))
+    assert sympy.simplify(M - M_kane) == sympy.zeros(2, 2)
+    assert sympy.simplify(b + f_kane) == sympy.zeros(2, 1)
+    assert "cos(q2)" in str(sympy.simplify(M))
+
+
+def test_energies_give_the_same_equations_of_motion():
+    """Lagrange's equations of the printed energies are M udot + b."""
+    system = _pendulum()
+    q, u, a = sympy.symbols("q1 q2"), sympy.symbols("u1 u2"), sympy.symbols("a1 a2")
+    L = kinetic_energy(system, q, u) - potential_energy(system, q)
+    M, b = sympy.Matrix(mass_matrix(system, q)), sympy.Matrix(bias_force(system, q, u))
+    for k in range(2):
+        momentum = sympy.diff(L, u[k])
+        rate = sum(sympy.diff(momentum, q[i]) * u[i] + sympy.diff(momentum, u[i]) * a[i] for i in range(2))
+        lagrange = rate - sympy.diff(L, q[k])
+        assert sympy.simplify(lagrange - (M[k, :] * sympy.Matrix(a))[0] - b[k]) == 0
+
+
+def test_inverse_mass_matrix_and_pose_in_symbols():
+    system = _pendulum()
+    q = sympy.symbols("q1 q2", real=True)
+    product = sympy.Matrix(inverse_mass_matrix(system, q)) * sympy.Matrix(mass_matrix(system, q))
+    assert sympy.nsimplify(sympy.simplify(product)) == sympy.eye(2)
+    R, p = frame_pose(system, q, "link1")
+    assert sympy.simplify(sympy.Matrix(p) - sympy.Matrix([-sympy.sin(q[0]), 0, -sympy.cos(q[0])])) == sympy.zeros(3, 1)
+    assert R.shape == (3, 3)
+
+
+@pytest.mark.parametrize("method", ["aba", "crba"])
+def test_casadi_function_of_the_forward_dynamics(method):
+    facts = {"mass": 1.0, "center_of_mass": (0.0, 0.1, -0.5), "inertia": (0.1, 0.1, 0.02, 0.0, 0.0, 0.0)}
+    upper = Body("A", "ground", SphericalJoint(), **facts)
+    lower = Body("B", "A", RevoluteJoint((1.0, 0.0, 0.0)), position=(0.0, 0.0, -1.0), **facts)
+    system = ArticulatedSystem((upper, lower))
+    q, u, tau = (casadi.SX.sym(name, n) for name, n in (("q", system.nq), ("u", system.nu), ("tau", system.nu)))
+    result = forward_dynamics(system, q, u, tau, method=method)
+    function = casadi.Function("f", [q, u, tau], [casadi.array.to_casadi(result)])
+    rng = np.random.default_rng(0)
+    state = system.random(1, rng)[0], rng.normal(size=system.nu), rng.normal(size=system.nu)
+    expected = forward_dynamics(system, *state, method=method)
+    np.testing.assert_allclose(np.asarray(function(*state))[:, 0], expected, rtol=1e-12)
