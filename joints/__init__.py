@@ -12,6 +12,18 @@ from joints.euler import (
     rotation_matrix_from_euler,
 )
 from joints.indices import BodyIndex, CoordinateIndex, FrameIndex, VelocityIndex
+from joints.kinematics import (
+    angular_momentum,
+    center_of_mass,
+    center_of_mass_jacobian,
+    frame_acceleration,
+    frame_jacobian,
+    frame_jacobian_rate,
+    frame_pose,
+    frame_velocity,
+    momentum,
+    point_position,
+)
 from joints.maps import (
     constrained_to_spatial,
     constrained_torque,
@@ -39,6 +51,7 @@ from joints.quaternion import (
     rotation_matrix,
 )
 from joints.rates import E, E_inverse, G, G_parent, T, condition_constrained
+from joints.sampling import random_system
 from joints.shapes import Shape
 from joints.system import ArticulatedSystem, Body
 from joints.types import (
@@ -56,6 +69,7 @@ from joints.types import (
     UniversalJoint,
     joint_table,
 )
+from joints.urdf import load_urdf, write_urdf
 
 __all__ = [
     "JOINT_FACTS",
@@ -84,6 +98,9 @@ __all__ = [
     "T",
     "UniversalJoint",
     "VelocityIndex",
+    "angular_momentum",
+    "center_of_mass",
+    "center_of_mass_jacobian",
     "condition_constrained",
     "condition_euler",
     "constrained_to_spatial",
@@ -94,8 +111,16 @@ __all__ = [
     "euler_rate_inverse",
     "euler_rate_matrix",
     "euler_to_spatial",
+    "frame_acceleration",
+    "frame_jacobian",
+    "frame_jacobian_rate",
+    "frame_pose",
+    "frame_velocity",
     "joint_table",
+    "load_urdf",
+    "momentum",
     "normalize",
+    "point_position",
     "quaternion_conjugate",
     "quaternion_exp",
     "quaternion_from_euler",
@@ -109,6 +134,7 @@ __all__ = [
     "quaternion_to_spatial",
     "quaternion_torque",
     "random_quaternions",
+    "random_system",
     "rotation_from_quaternion",
     "rotation_matrix",
     "rotation_matrix_from_euler",
@@ -117,4 +143,5 @@ __all__ = [
     "spatial_to_quaternion",
     "spatial_torque",
     "with_rotations",
+    "write_urdf",
 ]

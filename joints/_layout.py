@@ -11,6 +11,13 @@ VECTOR3 = Argument((3,))
 MATRIX3 = Argument((3, 3))
 
 
+def scaled(array: Any) -> Any:
+    """Float vectors (..., n) times a power of two, exactly, so that no square overflows or vanishes; symbols as is."""
+    if array.dtype != np.float64:
+        return array
+    return array / np.exp2(np.floor(np.log2(np.abs(array).max(axis=-1, keepdims=True))))
+
+
 def components(array: Any) -> tuple[Any, ...]:
     """The components along the last axis, each with the batch shape."""
     return tuple(np.moveaxis(array, -1, 0))

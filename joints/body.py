@@ -97,8 +97,7 @@ def _check_spring(body: Body, element: str) -> None:
 
 
 def check_physical(body: Body) -> None:
-    """ModelError if no rigid body can have this inertia: its principal moments violate the triangle inequality, or it
-    has rotational inertia about its center of mass without mass."""
+    """ModelError if no rigid body can have this inertia: its principal moments violate the triangle inequality."""
     element = f"body {body.name!r}"
     a, b, c = _principal(body.inertia)
     if a + b < c * (1 - INERTIA_TOLERANCE):
@@ -106,8 +105,6 @@ def check_physical(body: Body) -> None:
             f"the inertia violates the triangle inequality: principal moments {a:.6g} + {b:.6g} < {c:.6g}",
             element=element,
         )
-    if body.mass == 0.0 and c > 0.0:
-        raise ModelError("a body without mass has an inertia", element=element)
 
 
 def _principal(inertia: Vector) -> np.ndarray:

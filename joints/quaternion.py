@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, vector
+from joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, scaled, vector
 from kernels.arrays import formula, is_symbolic
 
 __all__ = [
@@ -112,8 +112,7 @@ def quaternion_conjugate(Q: Any) -> Any:
 @formula(Q=QUATERNION)
 def normalize(Q: Any) -> Any:
     """(..., 4) Q / |Q|."""
-    if Q.dtype == np.float64:  # a power of two, exactly: |Q|^2 neither overflows nor vanishes
-        Q = Q / np.exp2(np.floor(np.log2(np.abs(Q).max(axis=-1, keepdims=True))))
+    Q = scaled(Q)
     return Q / _norm(Q)[..., None]
 
 
@@ -146,7 +145,7 @@ def quaternion_log(Q: Any) -> Any:
     Lengths above pi belong to Q0 < 0, where -Q gives the shorter way round. At Q = (-1, 0, 0, 0) every axis serves;
     (2 pi, 0, 0) is returned.
     """
-    w, x, y, z = components(Q)
+    w, x, y, z = components(scaled(Q))
     square = x * x + y * y + z * z
     turned = np.logical_and(square <= 0, w < 0)
     length = np.sqrt(np.where(square <= 0, 1.0, square))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import QUATERNION, components, matrix, transpose
+from joints._layout import QUATERNION, components, matrix, scaled, transpose
 from kernels.arrays import as_array, formula, is_symbolic
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
@@ -79,7 +79,8 @@ def E_inverse(Q: Any, eliminated: Any = 0) -> Any:
 @formula(Q=QUATERNION)
 def condition_constrained(Q: Any, eliminated: Any = 0) -> Any:
     """(...) condition number |Q| / |Qk| of E: 1 at Qk = +-1, infinite where the chart breaks (Qk = 0)."""
-    component = np.abs(_component(Q, _index(Q, eliminated)))
+    k, Q = _index(Q, eliminated), scaled(Q)
+    component = np.abs(_component(Q, k))
     norm = np.sqrt(np.sum(Q * Q, axis=-1))
     if is_symbolic(Q):
         return norm / component
