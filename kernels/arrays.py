@@ -64,12 +64,20 @@ def _exact(x: Any, other: Any) -> Any:
     return x
 
 
+def _term(x: Any, other: Any) -> Any:
+    """x for arithmetic: as `_exact`, and a SymPy condition as 1 or 0, as NumPy and CasADi count it."""
+    sympy = _sympy()
+    if sympy is not None and isinstance(x, (sympy.logic.boolalg.BooleanFunction, sympy.core.relational.Relational)):
+        return sympy.Piecewise((1, x), (0, True))
+    return _exact(x, other)
+
+
 def _add(a: Any, b: Any) -> Any:
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
         return a
-    return _exact(a, b) + _exact(b, a)
+    return _term(a, b) + _term(b, a)
 
 
 def _subtract(a: Any, b: Any) -> Any:
@@ -77,7 +85,7 @@ def _subtract(a: Any, b: Any) -> Any:
         return a
     if isinstance(a, float) and a == 0.0:
         return -b
-    return _exact(a, b) - _exact(b, a)
+    return _term(a, b) - _term(b, a)
 
 
 def _multiply(a: Any, b: Any) -> Any:
@@ -89,7 +97,7 @@ def _multiply(a: Any, b: Any) -> Any:
                 return y
             if x == -1.0:
                 return -y
-    return _exact(a, b) * _exact(b, a)
+    return _term(a, b) * _term(b, a)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -97,13 +105,13 @@ def _divide(a: Any, b: Any) -> Any:
         return 0.0
     if isinstance(b, float) and b == 1.0:
         return a
-    return _exact(a, b) / _exact(b, a)
+    return _term(a, b) / _term(b, a)
 
 
 def _power(a: Any, b: Any) -> Any:
     if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
         return functools.reduce(operator.mul, [a] * int(b))
-    return _exact(a, b) ** _exact(b, a)
+    return _term(a, b) ** _term(b, a)
 
 
 def _elementary(numpy_name: str, casadi_name: str, sympy_name: str) -> Callable[..., Any]:
@@ -145,6 +153,14 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
 _sqrt = _elementary("sqrt", "sqrt", "sqrt")
 
 
+def _fmod(a: Any, b: Any) -> Any:
+    """The remainder with the sign of a; SymPy's own Mod takes the sign of b."""
+    if _is_sympy(a) or _is_sympy(b):
+        a, b = _exact(a, b), _exact(b, a)
+        return _sympy().sign(a) * _sympy().Mod(_sympy().Abs(a), _sympy().Abs(b))
+    return casadi.fmod(a, b) if _is_casadi(a) or _is_casadi(b) else math.fmod(a, b)
+
+
 def _expm1(a: Any) -> Any:
     return _sympy().exp(a) - 1 if _is_sympy(a) else casadi.expm1(a)
 
@@ -173,7 +189,7 @@ _SCALAR: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
     np.sign: (_elementary("sign", "sign", "sign"), 1),
     np.floor: (_elementary("floor", "floor", "floor"), 1),
     np.ceil: (_elementary("ceil", "ceil", "ceiling"), 1),
-    np.fmod: (_elementary("fmod", "fmod", "Mod"), 2),
+    np.fmod: (_fmod, 2),
     np.maximum: (_elementary("maximum", "fmax", "Max"), 2),
     np.minimum: (_elementary("minimum", "fmin", "Min"), 2),
     np.fmax: (_elementary("fmax", "fmax", "Max"), 2),
@@ -219,6 +235,9 @@ _where = np.frompyfunc(_select, 3, 1)
 # ---- the array ---------------------------------------------------------------------------------------------
 
 
+_STORAGE = ("dtype", "subok", "casting")  # what a ufunc may be told that means nothing on objects
+
+
 class SymbolArray(np.ndarray):
     """Object array of scalar expressions (SymPy, CasADi SX or MX, or floats) with NumPy's semantics.
 
@@ -230,7 +249,7 @@ class SymbolArray(np.ndarray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
-        kwargs = {k: v for k, v in kwargs.items() if v is not None and k not in ("dtype", "subok", "casting")}
+        kwargs = {k: v for k, v in kwargs.items() if k == "axis" or (v is not None and k not in _STORAGE)}
         if kwargs.get("where") is True:
             del kwargs["where"]
         plain = [_plain(x) for x in inputs]
@@ -245,6 +264,8 @@ class SymbolArray(np.ndarray):
             )
         if out is None or out[0] is None:
             return _wrap(result)
+        if out[0].dtype != object:  # a float(SX) is a silent NaN
+            raise TypeError(f"np.{ufunc.__name__}: an array of {out[0].dtype} cannot take symbols; write x = x + y")
         np.asarray(out[0])[...] = result
         return out[0]
 
@@ -253,7 +274,18 @@ class SymbolArray(np.ndarray):
             return _wrap(_where(*(_plain(x) for x in args)))
         if func is np.einsum:
             return _wrap(np.einsum(args[0], *(_plain(x) for x in args[1:])))
-        return super().__array_function__(func, types, args, kwargs)
+        if func is np.clip:
+            return _clip(*args, **kwargs)
+        if func is np.linalg.norm:
+            raise TypeError("np.linalg.norm has no meaning on symbols; write np.sqrt(np.sum(x * x, axis=-1))")
+        try:
+            result = super().__array_function__(func, types, args, kwargs)
+        except (TypeError, RuntimeError) as error:
+            raise TypeError(f"{func.__module__}.{func.__name__} on symbols: {error}") from error
+        return _wrapped_results(result)
+
+    def clip(self, *args: Any, **kwargs: Any) -> "SymbolArray":  # type: ignore[override]
+        return _clip(self, *args, **kwargs)
 
     def __getitem__(self, index: Any) -> "SymbolArray":
         return _wrap(super().__getitem__(index))
@@ -277,7 +309,8 @@ class SymbolArray(np.ndarray):
     @staticmethod
     def from_casadi(x: Any) -> "SymbolArray":
         """The elements of a casadi SX, MX or DM matrix (m, n); constants become floats."""
-        return _from_casadi(x, keep_column=True)
+        array = _from_casadi(x, keep_column=True)
+        return array if isinstance(array, SymbolArray) else _wrap(array.astype(object))
 
 
 def _plain(x: Any) -> np.ndarray:
@@ -306,6 +339,20 @@ def _wrap(result: Any) -> SymbolArray:
     return result.view(SymbolArray)
 
 
+def _wrapped_results(result: Any) -> Any:
+    """What a NumPy function gave, symbols as SymbolArrays: some of its functions forget the subclass."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_wrapped_results, result))
+    symbolic = result.dtype == object if isinstance(result, np.ndarray) else _is_casadi(result) or _is_sympy(result)
+    return _wrap(result) if symbolic else result
+
+
+def _clip(x: Any, lowest: Any = None, highest: Any = None) -> SymbolArray:
+    """np.clip, either bound None for open."""
+    x = x if lowest is None else np.maximum(x, lowest)
+    return x if highest is None else np.minimum(x, highest)
+
+
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
     """NumPy's matmul on objects, skipping structural zeros."""
     if a.ndim == 1:
@@ -327,7 +374,7 @@ def is_symbolic(x: Any) -> bool:
 def as_array(x: Any) -> np.ndarray:
     """x as a float64 array, or as a SymbolArray if it holds SymPy or CasADi symbols.
 
-    A column of SX, MX or a SymPy Matrix (n x 1) counts as a vector (n,); `casadi.array` keeps its own shape.
+    A column of SX, MX, DM or a SymPy Matrix (n x 1) counts as a vector (n,); `casadi.array` keeps its own shape.
     Raises ValueError for what is neither (text, complex numbers, ragged lists).
     """
     if isinstance(x, SymbolArray):
@@ -339,14 +386,14 @@ def as_array(x: Any) -> np.ndarray:
     if _is_sympy(x):
         array = np.asarray(x, dtype=object) if isinstance(x, _sympy().MatrixBase) else _zero_axes(x)
         return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
-    if isinstance(x, (list, tuple)) and any(isinstance(v, (casadi.array, SymbolArray)) or _is_casadi(v) for v in x):
-        return _wrap(np.stack([np.asarray(as_array(v)) for v in x]))
+    if isinstance(x, (list, tuple)) and _mentions_symbols(x):
+        return _stacked([_entry(v) for v in x])
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"not an array: {error}") from None
     if array.dtype == object:
-        return _checked_objects(array)
+        return _from_objects(array)
     if array.dtype.kind == "c" and differentiating.get():
         return array
     if array.dtype.kind not in "fiub":
@@ -354,19 +401,50 @@ def as_array(x: Any) -> np.ndarray:
     return array.astype(np.float64, copy=False)
 
 
-def _checked_objects(array: np.ndarray) -> SymbolArray:
-    for element in array.flat:
+def _mentions_symbols(x: Any) -> bool:
+    """True for a SymbolArray or a CasADi value, and for lists that hold one: NumPy cannot take these apart."""
+    if isinstance(x, (list, tuple)):
+        return any(map(_mentions_symbols, x))
+    return isinstance(x, (casadi.array, SymbolArray)) or _is_casadi(x)
+
+
+def _entry(x: Any) -> np.ndarray:
+    """An entry of a list as an array: a 1 x 1 CasADi value is a scalar there."""
+    array = as_array(x)
+    return array.reshape(()) if _is_casadi(x) and array.size == 1 else array
+
+
+def _stacked(entries: list[np.ndarray]) -> np.ndarray:
+    try:
+        stacked = np.stack([np.asarray(entry) for entry in entries])
+    except ValueError as error:
+        raise ValueError(f"not an array: {error}") from None
+    return _wrap(stacked) if stacked.dtype == object else stacked
+
+
+def _from_objects(array: np.ndarray) -> np.ndarray:
+    """An object array as a SymbolArray, or as floats if there are only numbers in it."""
+    elements = list(array.flat)
+    for element in elements:
         if not (_is_sympy(element) or _is_casadi(element) or _number(element)):
             raise ValueError(f"an array of real numbers or symbols is needed; it holds {element!r}")
-    return array.view(SymbolArray)
+    if any(not _number(element) for element in elements):
+        return array.view(SymbolArray)
+    try:
+        return array.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
 
 
-def _from_casadi(x: Any, keep_column: bool = False) -> SymbolArray:
+def _from_casadi(x: Any, keep_column: bool = False) -> np.ndarray:
+    if isinstance(x, casadi.DM):
+        numbers = x.full()
+        return numbers[:, 0] if x.shape[1] == 1 and not keep_column else numbers
     rows, columns = x.shape
     array = np.empty((rows, columns), dtype=object)
     for i in range(rows):
         for j in range(columns):
-            array[i, j] = float(x[i, j]) if isinstance(x, casadi.DM) else _folded(x[i, j])
+            array[i, j] = _folded(x[i, j])
     return (array[:, 0] if columns == 1 and not keep_column else array).view(SymbolArray)
 
 
@@ -375,10 +453,9 @@ def _folded(x: Any) -> Any:
     return float(x) if isinstance(x, casadi.SX) and x.is_constant() else x
 
 
-def _from_casadi_array(x: Any) -> SymbolArray:
-    shape = x.shape
-    column = casadi.array.to_casadi(x.reshape(-1))
-    return np.asarray(_from_casadi(column)).reshape(shape).view(SymbolArray)
+def _from_casadi_array(x: Any) -> np.ndarray:
+    array = _from_casadi(casadi.array.to_casadi(x.reshape(-1)))
+    return array.reshape(x.shape)
 
 
 def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
@@ -482,10 +559,13 @@ def _named(convert: Callable[[Any], Any], function: str, name: str, given: Any) 
 
 def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
     """How a result returns to the caller's kind; None where it already is of that kind."""
-    if not is_symbolic(array) or isinstance(given, SymbolArray):
+    if isinstance(given, SymbolArray):
         return None
-    has_casadi = any(_is_casadi(e) for e in array.flat) or isinstance(given, casadi.array) or _is_casadi(given)
-    return _to_casadi_array if has_casadi else _to_plain
+    if isinstance(given, casadi.array) or _is_casadi(given):
+        return _to_casadi_array
+    if not is_symbolic(array):
+        return None
+    return _to_casadi_array if any(_is_casadi(e) for e in array.flat) else _to_plain
 
 
 def _to_plain(x: Any) -> Any:

@@ -18,7 +18,8 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
 
     On CasADi and SymPy symbols by their own differentiation; where `point` holds numbers but `function` closes over
     symbols, `like` is an array of these. On floats by the complex step, exact to round-off, which needs a formula
-    that is analytic at the point (no absolute value, arctan2 or norm of a complex number).
+    that is analytic at the point (no absolute value, arctan2 or norm of a complex number). Derivatives nest on
+    symbols; on floats, where the steps would mix, that raises TypeError.
     """
     kind = point if like is None else like
     if not is_symbolic(kind):
@@ -29,6 +30,8 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
 
 
 def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarray:
+    if differentiating.get():
+        raise TypeError("jacobian_at inside jacobian_at works on symbols only: compile the formula")
     columns = []
     token = differentiating.set(True)
     try:

@@ -1,0 +1,85 @@
+"""The derivative inside a formula: complex step, CasADi and SymPy against each other and against known derivatives."""
+
+import numpy as np
+import pytest
+
+import joints
+from kernels.arrays import formula
+from kernels.derivatives import jacobian_at
+
+N = 5
+
+
+def curve(x):
+    """(..., 3) of x (..., 2): products, roots, powers and elementary functions."""
+    a, b = x[..., 0], x[..., 1]
+    return np.stack([np.sin(a) * b, np.sqrt(a * a + b**4), np.exp(-a / b)], axis=-1)
+
+
+def curve_derivative(x):
+    a, b = x[..., 0], x[..., 1]
+    root, fall = np.sqrt(a * a + b**4), np.exp(-a / b)
+    rows = [[np.cos(a) * b, np.sin(a)], [a / root, 2 * b**3 / root], [-fall / b, a / b**2 * fall]]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+@formula(x=(2,))
+def jacobian(x, function=curve):
+    return jacobian_at(function, x)
+
+
+@pytest.fixture
+def points(rng):
+    return rng.uniform(0.5, 2, (N, 2))
+
+
+def test_every_kind_gives_the_derivative(scalar, points):
+    result = scalar(jacobian, points)
+    np.testing.assert_allclose(result, curve_derivative(points), rtol=2e-15, atol=1e-15)
+
+
+def test_batches_of_any_shape(points):
+    whole = jacobian_at(curve, points.reshape(1, N, 1, 2))
+    np.testing.assert_array_equal(whole[0, :, 0], jacobian_at(curve, points))
+
+
+def test_a_number_may_be_the_point_of_a_function_of_symbols(scalar, points):
+    """dl/dt along a motion from rest: the point is zero, the pose is the symbol."""
+
+    @formula(x=(2,))
+    def along(x):
+        return jacobian_at(lambda motion: curve(x + motion), np.zeros(2), like=x)
+
+    np.testing.assert_allclose(scalar(along, points), curve_derivative(points), rtol=2e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("scalar", ["sympy", "casadi", "kernel"], indirect=True)
+def test_derivatives_nest_on_symbols(scalar, points):
+    """The Hessian of a b^2 exp(a)."""
+
+    def gradient(x):
+        return jacobian_at(lambda y: (y[..., 0] * y[..., 1] ** 2 * np.exp(y[..., 0]))[..., None], x)[..., 0, :]
+
+    a, b = points.T
+    e = np.exp(a)
+    hessian = np.array([[(2 + a) * b**2 * e, 2 * (1 + a) * b * e], [2 * (1 + a) * b * e, 2 * a * e]])
+    value = scalar(lambda x: jacobian(x, gradient), points)
+    np.testing.assert_allclose(value, np.moveaxis(hessian, -1, 0), rtol=1e-14)
+    with pytest.raises(TypeError, match="works on symbols only"):
+        jacobian(points, gradient)
+
+
+def test_the_step_leaves_no_error_beside_cancellation():
+    """d/dx (x^2 - 1) at 1 + 1e-12: a difference quotient loses all digits, the complex step none."""
+    x = np.array([1 + 1e-12])
+    np.testing.assert_allclose(jacobian_at(lambda x: x * x - 1, x), [[2 * x[0]]], rtol=1e-16)
+
+
+def test_an_error_inside_leaves_no_complex_numbers_allowed():
+    def broken(x):
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        jacobian_at(broken, np.zeros(2))
+    with pytest.raises(ValueError, match="complex128"):
+        joints.rotation_matrix([1j, 0, 0, 0])
