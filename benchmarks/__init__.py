@@ -1,1 +1,16 @@
-"""Speed beside the peers, as ratios on the same work in one process: `python -m benchmarks`."""
+"""Speed beside the peers, as ratios on the same work in one run: `python -m benchmarks [NAMES]`.
+
+To add a comparison, write one file `benchmarks/NAME.py` with a function `run()`, and put NAME into `benchmarks.names`.
+`run()` takes no arguments that it needs, first checks that all routes compute the same numbers, then times them in
+turn with `benchmarks.measure.alternate`, and returns its rows, one dict per route. `measure.rows` makes them from
+the times: the keys are
+
+    work       what is computed, the same for all routes of a comparison
+    route      who computes it and how
+    against    the route that ratios refer to; its own ratio is 1
+    ratio      how many times as fast as that route, by the medians
+    median, low, high, unit    time per item: the median of the repeats, and their quartiles
+
+and a comparison may add its own. Rows without `ratio` are printed, but not drawn. Peers are imported inside the file
+of the comparison, which only the request for NAME imports; a peer that is not installed is an ImportError there.
+"""

@@ -1,41 +1,46 @@
-"""`python -m benchmarks [NAMES] [--json FILE]`: run the comparisons and print their tables, ratios first."""
+"""`python -m benchmarks [NAMES]`: run the comparisons and print their tables, ratios first."""
 
 import importlib
 import json
-import platform
-from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
 
-import kernels
-
-NAMES = ("paths", "elementary")
+from benchmarks import figure, machine
+from benchmarks.names import NAMES
 
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(NAMES))
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write rows, machine and versions to this file.")
-def main(names: tuple[str, ...], file: Path | None) -> None:
+@click.option(
+    "--figure", "drawing", type=click.Path(path_type=Path), help="Draw the ratios into this file (.png, .pdf, .svg)."
+)
+def main(names: tuple[str, ...], file: Path | None, drawing: Path | None) -> None:
     """Compare with the peers; all comparisons without NAMES."""
-    rows = {}
+    record = machine.describe()
+    rows: dict[str, list[dict[str, Any]]] = {}
     for name in names or NAMES:
         rows[name] = importlib.import_module(f"benchmarks.{name}").run()
-        click.echo(f"\n{name}\n{pd.DataFrame(rows[name]).to_string(index=False, float_format='%.3g'.__mod__)}")
-    peers = {p: metadata.version(p) for p in ("mujoco", "pin", "opensim", "jax") if _installed(p)}
-    record = {"machine": platform.processor() or platform.machine(), "kernels": kernels.info(), "peers": peers}
-    click.echo(f"\n{record['machine']}, {kernels.info()['cpu']}, {kernels.info()['lanes']} lanes; peers: {peers}")
+        click.echo(f"\n{name}\n{_table(rows[name])}")
+    click.echo(f"\n{machine.summary(record)}")
     if file is not None:
         file.write_text(json.dumps({**record, "rows": rows}, indent=1, default=str))
+    if drawing is not None:
+        figure.draw(rows, drawing, machine.summary(record).splitlines()[0])
 
 
-def _installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+def _table(rows: list[dict[str, Any]]) -> str:
+    """Rows as text, a block for each kind of work, with what is the same in all of its rows above it."""
+    blocks = []
+    for work, group in pd.DataFrame(rows).groupby("work", sort=False, dropna=False):
+        columns = group.drop(columns=["work", "against", "unit"], errors="ignore").dropna(axis="columns", how="all")
+        first = group.iloc[0]
+        title = f"{work}" + (f", {first['unit']}, ratios to {first['against']}" if "against" in first else "")
+        blocks.append(f"{title}\n{columns.to_string(index=False, float_format='%.3g'.__mod__)}")
+    return "\n\n".join(blocks)
 
 
 if __name__ == "__main__":

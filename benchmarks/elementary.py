@@ -79,8 +79,13 @@ def run(arguments: int = 1_000_000, names: list[str] | None = None, seed: int = 
         case = FUNCTIONS[name]
         kernel = _kernel(name, 8)
         error, where = largest_error(kernel, case, arguments, np.random.default_rng(seed))
-        rows.append({"function": name, "arguments": arguments, "ulp": error, "at": where, "ns": _time(kernel, case)})
+        row = {"function": name, "arguments": arguments, "ulp": error, "ns": _time(kernel, case)}
+        rows.append({"work": "one function, largest error and ns per element", **row, "at": _shown(where)})
     return rows
+
+
+def _shown(arguments: tuple[float, ...]) -> str:
+    return ", ".join(f"{x:.17g}" for x in arguments)
 
 
 def _kernel(name: str, length: int) -> kernels.Kernel:

@@ -1,7 +1,5 @@
 """Path lengths and velocity Jacobians of `two_link`: compiled kernels beside MuJoCo's C loop and NumPy."""
 
-import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import kernels
+from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco_paths import PathLoop
 from muscle import jacobians, load_model
 from muscle.path import lengths
@@ -16,11 +15,10 @@ from muscle.path import lengths
 __all__ = ["run"]
 
 BLOCK = 4096  # poses whose results stay in the second-level cache
-REPEATS = 7
 
 
 def run(poses: int = 1_000_000) -> list[dict[str, Any]]:
-    """Rows with ns per pose on one thread (median of 7, least, greatest) and the ratio to MuJoCo."""
+    """Rows with ns per pose on one thread and the ratio to MuJoCo."""
     model = load_model("two_link")
     q = model.system.random(poses, np.random.default_rng(0))
 
@@ -37,35 +35,15 @@ def run(poses: int = 1_000_000) -> list[dict[str, Any]]:
         return lambda: [evaluate(part) for part in parts]
 
     few = 8 * BLOCK
-    work = {
-        "MuJoCo, C loop": (blocks(lambda part: mujoco(part, l, J), 16 * few), 16 * few // BLOCK * BLOCK),
-        "kernel, out= in blocks": (
-            blocks(lambda part: kernel(part, out=(l, J), threads=1), poses),
-            poses // BLOCK * BLOCK,
+    routes = {
+        "MuJoCo, C loop": Route(blocks(lambda part: mujoco(part, l, J), 16 * few), 16 * few),
+        "kernel, out= in blocks": Route(
+            blocks(lambda part: kernel(part, out=(l, J), threads=1), poses), poses // BLOCK * BLOCK
         ),
-        "kernel, fresh memory": (partial(kernel, q, threads=1), poses),
-        "NumPy lengths only": (blocks(lambda part: lengths(model.system, model.muscles, part), few), few),
+        "kernel, fresh memory": Route(partial(kernel, q, threads=1), poses),
+        "NumPy lengths only": Route(blocks(lambda part: lengths(model.system, model.muscles, part), few), few),
     }
-    times: dict[str, list[float]] = {name: [] for name in work}
-    for _ in range(REPEATS):
-        for name, (function, count) in work.items():
-            start = time.perf_counter()
-            function()
-            times[name].append((time.perf_counter() - start) / count * 1e9)
-    reference = statistics.median(times["MuJoCo, C loop"])
-    return [_row(name, values, reference) for name, values in times.items()]
-
-
-def _row(name: str, values: list[float], reference: float) -> dict[str, Any]:
-    median = statistics.median(values)
-    return {
-        "work": "two_link: 6 lengths and 6 x 6 Jacobian",
-        "route": name,
-        "faster than MuJoCo": reference / median,
-        "ns per pose": median,
-        "least": min(values),
-        "greatest": max(values),
-    }
+    return rows("two_link: 6 lengths and 6 x 6 Jacobian, per pose", alternate(routes), "MuJoCo, C loop")
 
 
 def _agree(kernel: Any, mujoco: PathLoop, q: np.ndarray, l: np.ndarray, J: np.ndarray) -> None:

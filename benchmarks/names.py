@@ -1,0 +1,8 @@
+"""The comparisons, in the order in which they run: each is a file of this folder with a function `run()`."""
+
+__all__ = ["NAMES"]
+
+NAMES = (
+    "paths",  # lengths and Jacobians of a muscle model
+    "elementary",  # sin, exp, ...: errors and nanoseconds
+)
