@@ -28,6 +28,7 @@ from joints.vectors import (
     turn,
     turn_back,
 )
+from kernels.arrays import as_array, may_be_nonzero
 
 __all__ = ["forward"]
 
@@ -131,7 +132,7 @@ class GeneralPassage(Passage):
         self.U_omega = full(body.I) @ S_omega + body.H @ S_v
         self.U_v = np.swapaxes(body.H, -1, -2) @ S_omega + full(body.M) @ S_v
         D = np.swapaxes(S_omega, -1, -2) @ self.U_omega + np.swapaxes(S_v, -1, -2) @ self.U_v
-        if rotor:
+        if may_be_nonzero(rotor):
             D = D + rotor * np.eye(link.joint.nu)
         excess = tau - turn_back(S_omega, body.n) - turn_back(S_v, body.f)
         right = [excess[..., None], np.swapaxes(self.U_omega, -1, -2), np.swapaxes(self.U_v, -1, -2)]
@@ -216,9 +217,10 @@ def _passage(
     system: ArticulatedSystem, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Any, tau: Any
 ) -> Passage:
     rotor = system.bodies[link.body].rotor_inertia
-    if link.joint.span == "turns" and not rotor:
+    bare = not may_be_nonzero(rotor)
+    if link.joint.span == "turns" and bare:
         return TurnPassage(link, body, motion, tau, link.joint.subspace_inverse(q))
-    if link.joint.span == "all" and not rotor:
+    if link.joint.span == "all" and bare:
         return FreePassage(link, body, motion, tau)
     return GeneralPassage(link, body, motion, tau, rotor)
 
@@ -227,7 +229,7 @@ def _descend(system: ArticulatedSystem, passages: list[Passage]) -> list[Any]:
     """udot of every joint, root first; gravity as an acceleration of the world."""
     found: list[Pair] = []
     parts = []
-    world = np.zeros(3), -np.array(system.gravity)
+    world = np.zeros(3), -as_array(system.gravity)
     for passage in passages:
         parent = passage.link.parent
         a_omega, a_v = to_child(passage.transform, world if parent == WORLD else found[parent])

@@ -8,6 +8,7 @@ from dynamics.passive import damping_force, rotor_inertia, spring_energy
 from joints.motion import inertia_times, kinematics, world_poses
 from joints.system import ArticulatedSystem
 from joints.vectors import cross, dot, turn, turn_back
+from kernels.arrays import as_array
 
 __all__ = ["kinetic", "potential", "work_rate"]
 
@@ -25,7 +26,7 @@ def kinetic(system: ArticulatedSystem, q: Any, u: Any) -> Any:
 def potential(system: ArticulatedSystem, q: Any) -> Any:
     """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
     motion = kinematics(system.tree, q)
-    gravity = np.array(system.gravity)
+    gravity = as_array(system.gravity)
     energy = spring_energy(system, q) - _welded_moment(system) @ gravity
     for link, (R, p) in zip(system.tree.links, world_poses(system.tree, motion), strict=True):
         energy = energy - dot(turn(R, link.moment) + link.mass * p, gravity)
@@ -38,7 +39,7 @@ def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
     for body in system.bodies:
         frame = system.tree.frames[body.name]
         if frame.link < 0:
-            moment = moment + body.mass * (frame.p + frame.R @ np.array(body.center_of_mass))
+            moment = moment + body.mass * (frame.p + frame.R @ as_array(body.center_of_mass))
     return moment
 
 

@@ -23,6 +23,7 @@ from joints.motion import (
 from joints.system import ArticulatedSystem
 from joints.tree import WORLD, Tree
 from joints.vectors import cross, turn_back
+from kernels.arrays import may_be_nonzero
 
 __all__ = ["bias", "external", "generalized", "gravity_load", "inverse", "link_forces", "transmitted"]
 
@@ -34,7 +35,7 @@ def inverse(system: ArticulatedSystem, q: Any, u: Any, udot: Any, f_ext: Any = N
     forces = link_forces(system, tree, motion, udot, f_ext)
     tau = generalized(system, motion, transmitted(tree, motion, forces)) + passive_force(system, q, u)
     rotors = rotor_inertia(system)
-    return tau + rotors * udot if udot is not None and rotors.any() else tau
+    return tau + rotors * udot if udot is not None and may_be_nonzero(rotors) else tau
 
 
 def bias(system: ArticulatedSystem, q: Any, u: Any) -> Any:

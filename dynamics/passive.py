@@ -7,6 +7,7 @@ import numpy as np
 from joints._layout import joined
 from joints.body import Body
 from joints.system import ArticulatedSystem
+from kernels.arrays import as_array, may_be_nonzero
 
 __all__ = ["damping_force", "passive_force", "rotor_inertia", "spring_energy", "spring_force"]
 
@@ -15,7 +16,7 @@ def damping_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
     """(..., nu) c d(q, u), d the velocities that dampers of the joints act on."""
     parts = []
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if body.damping:
+        if may_be_nonzero(body.damping):
             parts.append(body.damping * body.joint.damped(q[..., iq], u[..., iu]))
         else:
             parts.append(np.zeros(body.joint.nu))
@@ -24,12 +25,12 @@ def damping_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
 
 def rotor_inertia(system: ArticulatedSystem) -> np.ndarray:
     """(nu,) what rotors add on the diagonal of the mass matrix."""
-    return np.array([body.rotor_inertia for body in system.bodies for _ in range(body.joint.nu)], dtype=float)
+    return as_array([body.rotor_inertia for body in system.bodies for _ in range(body.joint.nu)])
 
 
 def mount(body: Body) -> np.ndarray:
     """(nq,) where the spring of a body's joint is mounted."""
-    return body.joint.neutral() if body.spring_mount is None else np.array(body.spring_mount)
+    return body.joint.neutral() if body.spring_mount is None else as_array(body.spring_mount)
 
 
 def passive_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
@@ -41,7 +42,7 @@ def spring_force(system: ArticulatedSystem, q: Any) -> Any:
     """(..., nu) k d(q), d the deviation from the mount: for a spherical joint the rotation vector from mount to q."""
     parts = []
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
-        if body.stiffness:
+        if may_be_nonzero(body.stiffness):
             parts.append(body.stiffness * body.joint.deviation(q[..., iq], mount(body)))
         else:
             parts.append(np.zeros(body.joint.nu))
@@ -52,7 +53,7 @@ def spring_energy(system: ArticulatedSystem, q: Any) -> Any:
     """(...) sum of k |d|^2 / 2 [J]."""
     energy: Any = np.zeros(())
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
-        if body.stiffness:
+        if may_be_nonzero(body.stiffness):
             d = body.joint.deviation(q[..., iq], mount(body))
             energy = energy + body.stiffness / 2 * np.sum(d * d, axis=-1)
     return energy

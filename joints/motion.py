@@ -14,6 +14,7 @@ from joints._layout import joined
 from joints.system import ArticulatedSystem
 from joints.tree import WORLD, Link, Tree
 from joints.vectors import cross, symmetric_times, turn, turn_back
+from kernels.arrays import as_array
 
 __all__ = [
     "Motion",
@@ -96,7 +97,7 @@ def to_parent(transform: Pair, force: Pair) -> Pair:
 
 def gravity_accelerations(tree: Tree, motion: Motion, gravity: Any) -> list[Any]:
     """(..., 3) of every link: -g in its axes, the acceleration that stands for gravity."""
-    upward = -np.array(gravity)
+    upward = -as_array(gravity)
     found: list[Any] = []
     for link, (R, _) in zip(tree.links, motion.transforms, strict=True):
         found.append(turn_back(R, upward if link.parent == WORLD else found[link.parent]))
@@ -106,7 +107,7 @@ def gravity_accelerations(tree: Tree, motion: Motion, gravity: Any) -> list[Any]
 def accelerations(tree: Tree, motion: Motion, udot: Any, gravity: Any) -> list[Pair]:
     """(omegadot, vdot) of every link, -g included; udot (..., nu), or None for zero. Needs velocities."""
     found: list[Pair] = []
-    root = ZERO, -np.array(gravity)
+    root = ZERO, -as_array(gravity)
     for i, link in enumerate(tree.links):
         a_omega, a_v = to_child(motion.transforms[i], root if link.parent == WORLD else found[link.parent])
         c_omega, c_v = motion.drifts[i]

@@ -18,6 +18,7 @@ from joints.indices import Indices
 from joints.quaternion import rotation_matrix
 from joints.tree import Tree, build_tree
 from joints.types.base import VELOCITY_FRAMES
+from kernels.arrays import as_array
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 
@@ -145,8 +146,8 @@ class ArticulatedSystem:
         for i in self.topological_order:
             body = self.bodies[i]
             R_parent, p_parent = pose[body.parent]
-            R_frame = R_parent @ rotation_matrix(body.orientation)
-            p_frame = p_parent + R_parent @ np.array(body.position)
+            R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
+            p_frame = p_parent + R_parent @ as_array(body.position)
             q_joint = q[..., self.q_slices[i]]
             if motion is None:
                 R_joint, p_joint = body.joint.transform(q_joint)

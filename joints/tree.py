@@ -10,6 +10,7 @@ from joints.body import Body
 from joints.quaternion import rotation_matrix
 from joints.types import FixedJoint, Joint
 from joints.vectors import congruent, steiner
+from kernels.arrays import as_array
 
 __all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree"]
 
@@ -50,10 +51,10 @@ class Link:
 
     def add(self, body: Body, R: np.ndarray, p: np.ndarray) -> None:
         """Weld a body whose frame stands at (R, p) in the link's."""
-        center = p + R @ np.array(body.center_of_mass)
+        center = p + R @ as_array(body.center_of_mass)
         self.mass += body.mass
         self.moment = self.moment + body.mass * center
-        self.inertia = self.inertia + congruent(R, np.array(body.inertia)) + steiner(center, body.mass)
+        self.inertia = self.inertia + congruent(R, as_array(body.inertia)) + steiner(center, body.mass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,8 @@ def build_tree(
     for i in order:
         body = bodies[i]
         parent = frames[body.parent]
-        R = parent.R @ np.asarray(rotation_matrix(np.array(body.orientation)))
-        p = parent.p + parent.R @ np.array(body.position)
+        R = parent.R @ rotation_matrix(as_array(body.orientation))
+        p = parent.p + parent.R @ as_array(body.position)
         if merge and isinstance(body.joint, FixedJoint):
             frames[body.name] = Frame(parent.link, R, p)
             if parent.link != WORLD:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kernels.arrays import as_array
+
 __all__ = [
     "axis_turn",
     "congruent",
@@ -97,7 +99,7 @@ def steiner(c: Any, m: Any) -> Any:
     squares = c * c
     diagonal = squares[..., _NEXT] + squares[..., _LAST]
     mixed = -c[..., [0, 0, 1]] * c[..., [1, 2, 2]]
-    return np.concatenate([diagonal, mixed], axis=-1) * np.asarray(m)[..., None]
+    return np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
 
 
 def axis_turn(axis: Any, angle: Any, frame: Any = None) -> Any:

@@ -26,6 +26,7 @@ __all__ = [
     "as_casadi_vector",
     "formula",
     "is_symbolic",
+    "may_be_nonzero",
     "symbols_casadi",
     "symbols_sympy",
 ]
@@ -369,6 +370,11 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
 def is_symbolic(x: Any) -> bool:
     """True for a SymbolArray: what a formula holds while it runs on symbols."""
     return isinstance(x, SymbolArray)
+
+
+def may_be_nonzero(x: Any) -> bool:
+    """False only for a number, or an array of numbers, that is zero: what a symbol will be nobody knows."""
+    return any(not _number(entry) or entry != 0 for entry in np.asarray(as_array(x)).flat)
 
 
 def as_array(x: Any) -> np.ndarray:

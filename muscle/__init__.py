@@ -5,6 +5,7 @@ from muscle.evaluate import muscle_forces, muscle_torques, path_jacobian, path_l
 from muscle.laws import LAWS, ForceLaw, LawA, LawB
 from muscle.library import load_model, published_models
 from muscle.model import Model
+from muscle.parameters import Parameters, parameter_names
 from muscle.path import Muscle, PathPoint
 
 __all__ = [
@@ -15,10 +16,12 @@ __all__ = [
     "Model",
     "ModelError",
     "Muscle",
+    "Parameters",
     "PathPoint",
     "load_model",
     "muscle_forces",
     "muscle_torques",
+    "parameter_names",
     "path_jacobian",
     "path_lengths",
     "published_models",

@@ -9,6 +9,7 @@ import numpy as np
 
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
+from kernels.arrays import as_array
 from muscle.laws import ForceLaw
 
 __all__ = ["Muscle", "PathPoint", "lengths"]
@@ -68,7 +69,7 @@ def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, moti
 
 def _world(poses: dict[str, tuple[Any, Any]], point: PathPoint) -> Any:
     R, p = poses[point.body]
-    return p + R @ np.array(point.position)
+    return p + R @ as_array(point.position)
 
 
 def _length(points: list[Any]) -> Any:

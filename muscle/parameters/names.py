@@ -1,0 +1,149 @@
+"""Names of the numbers in a model, found by walking its dataclasses.
+
+    gravity.z
+    bodies.A.mass                      also damping, stiffness, rotor_inertia, position.x, orientation.Q0,
+    bodies.A.center_of_mass.z          inertia.xx ..., spring_mount.0, joint.rotations.0.function.coefficients.1
+    muscles.m2.max_isometric_force     every number of its force law
+    muscles.m2.path.0.position.z       also muscles.m2.origin.position.z and muscles.m2.insertion.position.z
+    muscles.m2.activation
+    start_q.A.Q0, start_u.A.omega_x    by the names of coordinates and velocities
+
+Components may also be counted: position.2 is position.z. Axes of joints have no numbers of their own to vary.
+"""
+
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from math import nan
+from typing import Any
+
+from joints.body import Body
+from joints.system import ArticulatedSystem
+from muscle.model import Model
+from muscle.path import Muscle
+
+__all__ = ["Place", "Places", "parameter_names", "places_of"]
+
+COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
+SPATIAL = {"position", "center_of_mass", "gravity"}
+SKIPPED = {"axis", "first", "second", "direction", "shapes", "start_q", "start_u"}
+ELIDED = {(Model, "system"), (Muscle, "law")}  # levels that a name leaves out
+START = ("start_q", "start_u")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a number stands: field names and indices from the model down, and the number itself (NaN: left open)."""
+
+    steps: tuple[str | int, ...]
+    value: float
+
+
+@dataclass(frozen=True)
+class Places:
+    """All places by name, and other names for some of them."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def find(self, pattern: str) -> list[str]:
+        """The names that a name or a pattern with `*` and `?` stands for; `*` runs across dots.
+
+        Raises ValueError, with the nearest names, if there is none.
+        """
+        if pattern in self.places or pattern in self.aliases:
+            return [self.aliases.get(pattern, pattern)]
+        known = [*self.places, *self.aliases]
+        found = [self.aliases.get(name, name) for name in known if fnmatchcase(name, pattern)]
+        if found:
+            return list(dict.fromkeys(found))
+        nearest = get_close_matches(pattern, known, 3, 0.0)
+        hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
+        raise ValueError(f"the model has no parameter {pattern!r}{hint}")
+
+
+def parameter_names(model: Any) -> tuple[str, ...]:
+    """Names of all numbers of a Model or an ArticulatedSystem that can be varied."""
+    return tuple(places_of(model).places)
+
+
+def places_of(model: Any) -> Places:
+    """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
+    if not isinstance(model, (Model, ArticulatedSystem)):
+        raise TypeError(f"a Model or an ArticulatedSystem is wanted, not {type(model).__name__}")
+    found = Places()
+    for name, alias, place in _walk(model, (), (), ()):
+        found.places[name] = place
+        if alias != name:
+            found.aliases[alias] = name
+    if isinstance(model, Model):
+        found.places.update(_start(model))
+        _add_ends(model, found)
+    return found
+
+
+def _start(model: Model) -> Iterator[tuple[str, Place]]:
+    system = model.system
+    q = system.neutral() if model.start_q is None else model.start_q
+    u = (0.0,) * system.nu if model.start_u is None else model.start_u
+    for key, names, values in zip(START, (system.coordinate_names, system.velocity_names), (q, u), strict=True):
+        for i, (name, value) in enumerate(zip(names, values, strict=True)):
+            yield f"{key}.{name}", Place((key, i), float(value))
+
+
+def _add_ends(model: Model, found: Places) -> None:
+    """`origin` and `insertion` for the first and the last point of a path."""
+    for muscle in model.muscles:
+        for end, number in (("origin", 0), ("insertion", len(muscle.path) - 1)):
+            head = f"muscles.{muscle.name}.path.{number}."
+            for name in [name for name in found.places if name.startswith(head)]:
+                found.aliases[f"muscles.{muscle.name}.{end}.{name[len(head) :]}"] = name
+
+
+Step = tuple[str | int, ...]
+Found = tuple[str, str, Place]
+
+
+def _walk(node: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
+    """(name, name with components counted, place) of every number at and below `node`."""
+    for f in fields(node):
+        if f.name in SKIPPED:
+            continue
+        value = getattr(node, f.name)
+        word = () if (type(node), f.name) in ELIDED else (f.name,)
+        if _holds_floats(f.type):
+            yield from _numbers(f.name, value, (*steps, f.name), (*words, *word), (*counted, *word))
+        else:
+            yield from _inside(value, (*steps, f.name), (*words, *word), (*counted, *word))
+
+
+def _inside(value: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
+    if is_dataclass(value):
+        yield from _walk(value, steps, words, counted)
+    elif isinstance(value, tuple):
+        for i, item in enumerate(value):
+            if not is_dataclass(item):
+                continue
+            word = item.name if isinstance(item, (Body, Muscle)) else str(getattr(item, "name", "") or i)
+            yield from _walk(item, (*steps, i), (*words, word), (*counted, word))
+
+
+def _numbers(key: str, value: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
+    if isinstance(value, tuple):
+        labels = COMPONENTS.get(key) or (("x", "y", "z") if key in SPATIAL else tuple(map(str, range(len(value)))))
+        for i, (label, x) in enumerate(zip(labels, value, strict=True)):
+            if isinstance(x, numbers.Real):
+                yield _found((*words, label), (*counted, str(i)), Place((*steps, i), float(x)))
+    elif isinstance(value, numbers.Real) or (value is None and key != "spring_mount"):
+        yield _found(words, counted, Place(steps, nan if value is None else float(value)))
+
+
+def _found(words: tuple[str, ...], counted: tuple[str, ...], place: Place) -> Found:
+    return ".".join(words), ".".join(counted), place
+
+
+def _holds_floats(kind: Any) -> bool:
+    """Whether a field is declared to hold floats: `float`, `tuple[float, ...]`, `float | None`."""
+    return "float" in str(kind)

@@ -1,0 +1,104 @@
+"""Parameters: some numbers of a model by name, to be given other values, or symbols that a kernel takes as inputs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from joints.system import ArticulatedSystem
+from kernels.arrays import as_array, is_symbolic
+from muscle.model import Model
+from muscle.parameters.bind import with_values
+from muscle.parameters.check import check_rows
+from muscle.parameters.names import START, Place, places_of
+from muscle.parameters.units import unit_of
+
+__all__ = ["Parameters"]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Numbers of a model: `names` in order, where they stand, and the values that the model has for them.
+
+    `Parameters.of` makes it. What is not among the names stays a constant of the model, and of every kernel.
+    """
+
+    model: Any
+    names: tuple[str, ...]
+    places: tuple[Place, ...]
+
+    @classmethod
+    def of(cls, model: Any, names: str | Iterable[str]) -> "Parameters":
+        """The parameters of a Model or an ArticulatedSystem with these names, or patterns as "muscles.*.activation".
+
+        The names that there are: `parameter_names(model)`. Raises ValueError for one that the model does not have, with
+        the nearest ones, and for one that is named twice.
+        """
+        found = places_of(model)
+        chosen: dict[str, str] = {}
+        for pattern in [names] if isinstance(names, str) else names:
+            for name in found.find(pattern):
+                if name in chosen:
+                    raise ValueError(f"parameter {name!r} is named twice: by {chosen[name]!r} and by {pattern!r}")
+                chosen[name] = pattern
+        return cls(model, tuple(chosen), tuple(found.places[name] for name in chosen))
+
+    @cached_property
+    def defaults(self) -> np.ndarray:
+        """(n,) the model's own values; NaN for one that the model leaves open."""
+        return np.array([place.value for place in self.places], dtype=float)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each parameter in SI, "1" for a pure number and "" where the name does not tell."""
+        return tuple(unit_of(self.system, name, place) for name, place in zip(self.names, self.places, strict=True))
+
+    @property
+    def system(self) -> ArticulatedSystem:
+        """The articulated system of the model."""
+        return self.model if isinstance(self.model, ArticulatedSystem) else self.model.system
+
+    def bind(self, p: Any) -> Any:
+        """The model with its numbers replaced by p (n,), floats or symbols: every formula runs on it.
+
+        Floats pass the model's own checks, which raise ModelError or ValueError; symbols pass unchecked, and numbers
+        that are not replaced stay constants. SymPy and CasADi symbols, and SymbolArrays, are taken.
+        """
+        p = self._vector(p)
+        values = {place.steps: p[i] if is_symbolic(p) else float(p[i]) for i, place in enumerate(self.places)}
+        model = self._with_start(values)
+        return with_values(model, values) if values else model
+
+    def check(self, values: Any) -> np.ndarray:
+        """values (..., n) as a float64 array, or an error that names the sample and what the model refuses."""
+        values = as_array(values)
+        if is_symbolic(values):
+            return values
+        if values.ndim == 0 or values.shape[-1] != len(self.names):
+            raise ValueError(f"the parameters have shape {values.shape}; expected (..., {self._listed})")
+        check_rows(self, values)
+        return values
+
+    def _vector(self, p: Any) -> Any:
+        p = as_array(p)
+        if p.shape != (len(self.names),):
+            raise ValueError(f"p has shape {p.shape}; expected ({self._listed})")
+        return p
+
+    @property
+    def _listed(self) -> str:
+        return f"{len(self.names)}: {', '.join(self.names[:6])}{' ...' if len(self.names) > 6 else ''}"
+
+    def _with_start(self, values: Any) -> Any:
+        """The model with its start written out, if some of it is to be replaced."""
+        keys = {steps[0] for steps in values} & set(START)
+        if not keys or not isinstance(self.model, Model):
+            return self.model
+        start: dict[str, Any] = {
+            "start_q": tuple(map(float, self.system.neutral())),
+            "start_u": (0.0,) * self.system.nu,
+        }
+        open_keys = [key for key in START if key in keys and getattr(self.model, key) is None]
+        return replace(self.model, **{key: start[key] for key in open_keys})

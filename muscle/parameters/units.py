@@ -1,0 +1,36 @@
+"""Units of a model's numbers, told from the names of the fields that hold them."""
+
+from joints.system import ArticulatedSystem
+from muscle.parameters.names import START, Place
+
+__all__ = ["unit_of"]
+
+_FIELDS = {
+    "gravity": "m/s^2",
+    "mass": "kg",
+    "position": "m",
+    "orientation": "1",
+    "center_of_mass": "m",
+    "inertia": "kg m^2",
+    "activation": "1",
+    "rotor_inertia": "kg m^2",
+    "damping": "N m s/rad",
+    "stiffness": "N m/rad",
+}
+_ENDINGS = {"_length": "m", "_force": "N", "_angle": "rad", "_velocity": "1/s", "_time": "s"}
+
+
+def unit_of(system: ArticulatedSystem, name: str, place: Place) -> str:
+    """The unit of a number at a place; "" where its name does not tell."""
+    key = next(str(step) for step in reversed(place.steps) if isinstance(step, str))
+    if key in START:
+        return _start_unit(system, key, int(place.steps[-1]))
+    if key in _FIELDS:
+        return _FIELDS[key]
+    return next((unit for ending, unit in _ENDINGS.items() if key.endswith(ending)), "")
+
+
+def _start_unit(system: ArticulatedSystem, key: str, number: int) -> str:
+    facts = [body.joint.facts for body in system.bodies]
+    units = [u for f in facts for u in (f.coordinate_units if key == "start_q" else f.velocity_units)]
+    return units[number]

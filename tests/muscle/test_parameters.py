@@ -1,0 +1,213 @@
+"""Parameters by name: every number of a model, bound as floats and as symbols."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kernels
+from dynamics import energy, inverse
+from dynamics.articulated import forward
+from joints.sampling import random_system
+from muscle import LawB, Model, Muscle, PathPoint, load_model
+from muscle.evaluate import torques
+from muscle.parameters import Parameters, parameter_names
+from muscle.path import lengths
+
+TWO_LINK = load_model("two_link")
+
+
+def random_model(rng, bodies, kinds):
+    """A random tree with springs, dampers and rotors, and a muscle from the ground to each of its bodies."""
+    system = random_system(bodies, rng, kinds, passive=True)
+    muscles = tuple(
+        Muscle(
+            f"m{i}",
+            (PathPoint("ground", tuple(rng.normal(size=3))), PathPoint(name, tuple(rng.normal(size=3)))),
+            LawB(optimal_length=float(rng.uniform(1, 2)), max_isometric_force=float(rng.uniform(1, 9))),
+            activation=0.5,
+        )
+        for i, name in enumerate(system.body_names)
+    )
+    return Model(system, muscles)
+
+
+def motion(model, q, u, activation):
+    """All of mechanics in one row: udot, muscle torques, energies."""
+    tau = torques(model, q, u, activation)
+    udot = forward(model.system, q, u, tau)
+    kinetic = energy.kinetic(model.system, q, u) + energy.potential(model.system, q)
+    return np.concatenate([udot, tau, inverse.bias(model.system, q, u), kinetic[..., None]], axis=-1)
+
+
+def test_names_of_the_published_model():
+    names = parameter_names(TWO_LINK)
+    for name in (
+        "muscles.m2.max_isometric_force",
+        "muscles.m6.optimal_length",
+        "muscles.m1.activation",
+        "muscles.m1.path.0.position.z",
+        "bodies.A.mass",
+        "bodies.B.inertia.xy",
+        "bodies.A.damping",
+        "gravity.z",
+        "start_q.A.Q0",
+        "start_u.B.omega_x",
+    ):
+        assert name in names
+
+
+def test_wildcards_aliases_and_counted_components():
+    every = Parameters.of(TWO_LINK, ["muscles.*.optimal_length", "bodies.?.mass"])
+    assert every.names == (*(f"muscles.m{i}.optimal_length" for i in range(1, 7)), "bodies.A.mass", "bodies.B.mass")
+    assert every.defaults.tolist() == [2.0, 2.3, 1.2, 1.5, 2.5, 2.1, 5.0, 5.0]
+    assert every.units == ("m",) * 6 + ("kg",) * 2
+    same = ("muscles.m1.path.0.position.y", "muscles.m1.path.0.position.1", "muscles.m1.origin.position.y")
+    assert {Parameters.of(TWO_LINK, name).names for name in same} == {same[:1]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("muscles.m2.max_isometric_forse", "muscles.m2.max_isometric_force"),
+        ("bodies.A.mas", "bodies.A.mass"),
+        ("muscles.*.optimal_fibre", "optimal_length"),
+    ],
+)
+def test_an_unknown_name_brings_the_nearest(wrong, hint):
+    with pytest.raises(ValueError, match=f"no parameter '{re.escape(wrong)}'; the nearest are .*{hint}"):
+        Parameters.of(TWO_LINK, wrong)
+
+
+def test_a_name_given_twice_is_refused():
+    with pytest.raises(ValueError, match=r"'bodies.A.mass' is named twice: by 'bodies.A.mass' and by 'bodies.\*.mass'"):
+        Parameters.of(TWO_LINK, ["bodies.A.mass", "bodies.*.mass"])
+
+
+def test_binding_the_defaults_gives_the_model():
+    parameters = Parameters.of(TWO_LINK, parameter_names(TWO_LINK))
+    assert parameters.bind(parameters.defaults) == TWO_LINK
+    assert parameters.bind(parameters.defaults).content_key == TWO_LINK.content_key
+
+
+def test_floats_bind_to_the_model_written_with_them():
+    parameters = Parameters.of(TWO_LINK, ["bodies.A.mass", "muscles.m1.insertion.position.z", "muscles.m1.activation"])
+    bound = parameters.bind([2.0, -0.9, 0.3])
+    muscle = TWO_LINK.muscles[0]
+    end = replace(muscle.path[1], position=(*muscle.path[1].position[:2], -0.9))
+    wanted = replace(muscle, path=(muscle.path[0], end), activation=0.3)
+    assert bound.muscles == (wanted, *TWO_LINK.muscles[1:])
+    assert bound.system == TWO_LINK.system.with_body("A", mass=2.0)
+
+
+KINDS = (["spherical", "custom"], ["floating", "euler", "fixed"], ["spherical", "universal", "revolute"])
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
+def test_every_number_as_an_input_of_a_kernel(kinds, rng):
+    """All of mechanics with every number of the model as a symbol, against a model written with other numbers."""
+    model = random_model(rng, 3, kinds)
+    parameters = without_start(model)
+    p = varied(parameters, rng)
+    q, u = model.system.random(5, rng), rng.normal(size=(5, model.system.nu))
+    a = rng.uniform(size=(5, len(model.muscles)))
+    shapes = {"p": p.shape, "q": q.shape[1:], "u": u.shape[1:], "a": a.shape[1:]}
+    kernel = kernels.compile(lambda p, q, u, a: motion(parameters.bind(p), q, u, a), shapes, cache="off")
+    wanted = motion(parameters.bind(p), q, u, a)
+    np.testing.assert_allclose(kernel(p, q, u, a), wanted, rtol=1e-9, atol=1e-10 * np.abs(wanted).max())
+
+
+def test_bound_formulas_run_on_every_kind_of_number(scalar, rng):
+    model = random_model(rng, 1, ["spherical"])
+    parameters = without_start(model)
+    p = np.tile(varied(parameters, rng), (2, 1))
+    q, a = model.system.random(2, rng), rng.uniform(size=(2, len(model.muscles)))
+
+    @kernels.formula(p=p.shape[1:], q=q.shape[1:], a=a.shape[1:])
+    def formula(p, q, a):
+        bound = parameters.bind(p.reshape(-1, len(parameters.names))[0])
+        l = lengths(bound.system, bound.muscles, q)
+        forces = [muscle.law.force(l[..., i], 0.0, a[..., i]) for i, muscle in enumerate(bound.muscles)]
+        energy_of = energy.potential(bound.system, q)
+        return np.stack([*forces, energy_of], axis=-1)
+
+    wanted = np.stack([formula(*row) for row in zip(p, q, a, strict=True)])
+    np.testing.assert_allclose(scalar(formula, p, q, a), wanted, rtol=1e-9)
+
+
+def without_start(model):
+    return Parameters.of(model, [name for name in parameter_names(model) if not name.startswith("start")])
+
+
+def varied(parameters, rng):
+    """Every number moved by a few percent; orientations stay of length one, inertias are scaled as wholes."""
+    p = parameters.defaults * rng.uniform(0.97, 1.03, len(parameters.names)) + 0.01
+    quaternions = [i for i, name in enumerate(parameters.names) if ".orientation." in name]
+    for at in np.array(quaternions, dtype=int).reshape(-1, 4):
+        p[at] /= np.linalg.norm(p[at])
+    inertias = [i for i, name in enumerate(parameters.names) if ".inertia." in name]
+    p[inertias] = parameters.defaults[inertias] * 1.05
+    return p
+
+
+def test_what_is_not_varied_stays_folded():
+    """A kernel of one strength costs hardly more than one of none, and far less than one of every number."""
+    shapes = {"q": (8,), "u": (6,), "a": (6,)}
+
+    def operations(names):
+        parameters = Parameters.of(TWO_LINK, names)
+        kernel = kernels.compile(
+            lambda q, u, a, p: motion(parameters.bind(p), q, u, a),
+            {**shapes, "p": (len(parameters.names),)},
+            cache="off",
+        )
+        return kernel.instructions
+
+    none = kernels.compile(lambda q, u, a: motion(TWO_LINK, q, u, a), shapes, cache="off").instructions
+    one = operations("muscles.m1.max_isometric_force")
+    assert none <= one < none + 20
+    assert one + 300 < operations(without_start(TWO_LINK).names)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("bodies.A.mass", -1.0, "body 'A': mass must be finite and not negative"),
+        ("bodies.A.inertia.xy", 3.0, "body 'A': the inertia is indefinite"),
+        ("bodies.B.orientation.Q1", 0.5, "body 'B': orientation must be a unit quaternion"),
+        ("muscles.m3.optimal_length", 0.0, "muscle 'm3': optimal_length must be positive"),
+        ("muscles.m3.activation", 1.5, r"muscle 'm3': activation must lie in \[0, 1\]"),
+        ("start_q.A.Q0", 0.2, "must be 1 to within"),
+        ("gravity.z", np.inf, "parameter 'gravity.z' is inf"),
+    ],
+)
+def test_one_bad_sample_among_many_is_named(name, value, message):
+    parameters = Parameters.of(TWO_LINK, [name, "bodies.B.mass"])
+    values = np.tile(parameters.defaults, (500, 1))
+    assert parameters.check(values) is not None
+    values[321, 0] = value
+    with pytest.raises(ValueError, match=f"sample 321: .*{message}"):
+        parameters.check(values)
+
+
+def test_a_number_that_the_model_leaves_open_can_be_given():
+    model = load_model("mapping_analysis")
+    parameters = Parameters.of(model, "muscles.*.max_isometric_force")
+    assert np.isnan(parameters.defaults).all()
+    assert parameters.bind(np.full(6, 3.0)).muscles[0].law.max_isometric_force == 3.0
+
+
+def test_a_system_without_muscles_has_parameters_too(rng):
+    system = random_system(3, rng)
+    bound = Parameters.of(system, "bodies.b1.mass").bind([7.0])
+    assert bound == system.with_body("b1", mass=7.0)
+    with pytest.raises(TypeError, match="a Model or an ArticulatedSystem"):
+        Parameters.of("two_link", "x")
+
+
+def test_wrong_shapes():
+    parameters = Parameters.of(TWO_LINK, "bodies.*.mass")
+    for call in (parameters.bind, parameters.check):
+        with pytest.raises(ValueError, match=r"shape .*expected .*bodies.A.mass, bodies.B.mass"):
+            call([1.0, 2.0, 3.0])
