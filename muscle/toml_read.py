@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from joints.errors import ModelError
+from joints.files import read_text
 from joints.system import ArticulatedSystem, Body
 from joints.types import EulerJoint, FixedJoint, Joint, SphericalJoint
 from muscle.laws import LAWS, ForceLaw
@@ -49,8 +50,6 @@ from muscle.path import Muscle, PathPoint
 from muscle.toml_write import FORMAT, VERSION
 
 __all__ = ["read_model"]
-
-MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 
 _TOP = {"format", "version", "name", "description", "ground", "gravity", "start", "bodies", "muscles"}
 _START = {"q", "u"}
@@ -64,28 +63,13 @@ _JOINT_TYPES: dict[str, type[Joint]] = {j.kind: j for j in (SphericalJoint, Eule
 def read_model(path: str | Path) -> Model:
     """The model in a TOML file. Raises ModelError with file, element and line, or OSError if it cannot be read."""
     path = Path(path)
-    text = _text(path)
+    text = read_text(path)
     try:
         return _model(_parsed(text), path)
     except ModelError as error:
         raise error.located(path, error.line or _line(text, error.element)) from None
     except ValueError as error:
         raise ModelError(str(error), file=path) from None
-
-
-def _text(path: Path) -> str:
-    if path.is_dir():
-        raise ModelError("this is a directory, not a model file", file=path)
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise ModelError(f"the file holds {size / 2**20:.0f} MiB; a model file has at most 16", file=path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ModelError(f"this is not a text file: {error.reason} at byte {error.start}", file=path) from None
-    if not text.strip():
-        raise ModelError("the file is empty", file=path)
-    return text
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import tomlkit
 from tomlkit.items import Array, Table
 
+from joints.files import write_text
 from joints.system import Body
 from joints.types import EulerJoint, SphericalJoint
-from muscle.files import write_text
 from muscle.path import Muscle
 
 if TYPE_CHECKING:

@@ -1,5 +1,9 @@
 """What all tests share: reproducible properties, and every formula on every kind of number."""
 
+import importlib.util
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -70,3 +74,23 @@ def scalar(request: pytest.FixtureRequest) -> Evaluate:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
+
+
+@pytest.fixture
+def in_opensim() -> Callable[..., Any]:
+    """run(script, *arguments): what a script puts into `answer`, run in a process of its own.
+
+    The script finds `opensim`, `numpy` as np and the strings `arguments`. OpenSim brings a CasADi of its own, which
+    cannot live beside ours in one process. Skips where OpenSim is not installed.
+    """
+    if importlib.util.find_spec("opensim") is None:
+        pytest.skip("opensim is not installed")
+
+    def run(script: str, *arguments: str) -> Any:
+        program = "import json, sys, numpy as np, opensim\nopensim.Logger.setLevelString('off')\n"
+        program += f"arguments = sys.argv[1:]\n{script}\nsys.stderr.write('answer' + json.dumps(answer))\n"
+        done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stderr.partition("answer")[2])
+
+    return run

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from analysis.mapping import mapping_analysis
+from joints.files import check_output, write_text
 from muscle import load_model
-from muscle.files import check_output, write_text
 
 __all__ = ["command"]
 

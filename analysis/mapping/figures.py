@@ -20,8 +20,8 @@ from joints import (
     spatial_to_euler,
     spatial_to_quaternion,
 )
+from joints.files import check_output, write_bytes
 from muscle import Model, path_jacobian
-from muscle.files import check_output, write_bytes
 
 __all__ = [
     "check_folder",

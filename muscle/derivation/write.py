@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from joints.files import check_output, write_text
 from muscle.derivation import c99, latex, matlab, python
 from muscle.derivation.derive import Derivation, derive
-from muscle.files import check_output, write_text
 from muscle.model import Model
 
 __all__ = ["LANGUAGES", "source", "write_derivation"]

@@ -1,0 +1,7 @@
+"""Recorded motions: OpenSim's tables (.mot, .sto) and marker files (.trc), read and written as DataFrames."""
+
+from muscle.motions.coordinates import motion_from_states, states_from_motion
+from muscle.motions.storage import read_motion, write_motion
+from muscle.motions.trc import read_markers, write_markers
+
+__all__ = ["motion_from_states", "read_markers", "read_motion", "states_from_motion", "write_markers", "write_motion"]
