@@ -14,6 +14,7 @@ from dynamics.equations import (
     power,
     wrench_at,
 )
+from dynamics.simulation import Run, SimulationWarning, Simulator, Trajectory, simulate
 from dynamics.skeleton import (
     PlanarSkeleton,
     skeleton_bias,
@@ -25,6 +26,10 @@ from dynamics.skeleton import (
 
 __all__ = [
     "PlanarSkeleton",
+    "Run",
+    "SimulationWarning",
+    "Simulator",
+    "Trajectory",
     "bias_force",
     "external_force",
     "forward_dynamics",
@@ -36,6 +41,7 @@ __all__ = [
     "mass_matrix",
     "potential_energy",
     "power",
+    "simulate",
     "skeleton_bias",
     "skeleton_end",
     "skeleton_fd",

@@ -4,24 +4,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 import kernels
-from kernels import Kernel, formula, is_symbolic
+from kernels import formula, is_symbolic
 
 __all__ = ["BACKENDS", "Input", "evaluate", "kernel_for"]
 
 BACKENDS = ("kernel", "numpy")
 CAPACITY = 256  # kernels kept in memory; the oldest unused one goes first
 
-_kernels: OrderedDict[Hashable, Kernel] = OrderedDict()
+Compiled = TypeVar("Compiled")
+
+_kernels: OrderedDict[Hashable, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-def kernel_for(key: Hashable, build: Callable[[], Kernel]) -> Kernel:
-    """The kernel kept under `key`, built at its first use.
+def kernel_for(key: Hashable, build: Callable[[], Compiled]) -> Compiled:
+    """The kernel (or step loop) kept under `key`, built at its first use.
 
     `key` must say everything that the kernel depends on: the content of the model and the name of the quantity.
     """

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kernels import METHODS, Held, Program, Steps, Tableau, Tabulated, step_loop
+from kernels import METHODS, Held, Program, Stages, Steps, Tableau, Tabulated, step_loop
 
 
 def oscillator(t, x, u, w):
@@ -123,6 +123,31 @@ def test_projection_and_whole_steps(start):
     np.testing.assert_allclose(final, [0.5 * (math.cos(1.0) + math.cos(1.5) + math.cos(2.0)), 1.5], rtol=1e-15)
 
 
+def test_stages_on_a_group(start):
+    """z' = i w(t) z by Heun's method on the circle: |z| stays, and the angle is exact for linear w."""
+
+    def turned(angle):
+        return lambda x, h, *slopes: _turn(x, angle(h, *slopes))
+
+    def _turn(x, a):
+        return np.stack([np.cos(a[0]) * x[0] - np.sin(a[0]) * x[1], np.sin(a[0]) * x[0] + np.cos(a[0]) * x[1]])
+
+    updates = (turned(lambda h, k: h * k), turned(lambda h, k, m: h / 2 * (k + m)))
+    circle = Stages(c=(0.0, 1.0), taken=((0,), (0, 1)), updates=updates)
+    rate = lambda t, x, w: np.stack([w, 0.0 * w])  # noqa: E731
+    run = step_loop(2, rhs=rate, inputs={"w": ()}, method=circle)(
+        [1.0, 0.0], h=0.25, steps=8, w=Tabulated([0.0, 2.0], [0.0, 3.0])
+    )
+    angle = 0.75 * run.times**2
+    np.testing.assert_allclose(run.states, np.stack([np.cos(angle), np.sin(angle)], axis=-1), atol=1e-14)
+
+
+def test_whole_steps_take_inputs_at_their_node():
+    held = step_loop(1, step=lambda t, h, x, w: x + h * w, inputs={"w": ()}, node=0.5)
+    final = held([0.0], h=0.25, steps=8, w=Tabulated([0.0, 2.0], [0.0, 3.0])).final
+    np.testing.assert_allclose(final, [3.0], rtol=1e-15)  # the midpoint rule is exact for a linear input
+
+
 def test_a_program_as_right_hand_side(start):
     made = Program("springs", {"x": 2, "k": 3})
     made.formula(lambda x: np.stack([x[1], x[0] * 0.0]), ["x"], {"xdot": 2})
@@ -155,6 +180,8 @@ def test_mistakes_are_named(start):
         step_loop(2, rhs=oscillator, inputs={"t": ()})
     with pytest.raises(ValueError, match="sums to"):
         Tableau(((), (0.5,)), (0.5, 0.5), (0.0, 1.0))
+    with pytest.raises(ValueError, match="as many updates"):
+        Stages(c=(0.0,), taken=((1,),), updates=(lambda x, h, k: x,))
     loop = loop_of()
     with pytest.raises(ValueError, match="every=0"):
         loop(start, h=0.1, steps=3, every=0, u=0.0, w=1.0)

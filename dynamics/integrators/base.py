@@ -1,0 +1,32 @@
+"""What every fixed-step method can do."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from dynamics.integrators.equations import StateEquations
+from kernels import StepLoop
+
+__all__ = ["FixedStep"]
+
+
+class FixedStep(ABC):
+    """A method of fixed step: how it builds its compiled loop, and how its state follows from (q, u) and back."""
+
+    name: ClassVar[str]  # as `simulate` knows it
+    order: ClassVar[int]  # of the global error in the step
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "baumgarte", "none")
+
+    @abstractmethod
+    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+        """The compiled loop over the method's state."""
+
+    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """(..., n) the method's state from q (..., nq) and u (..., nu)."""
+        batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
+        return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, u)], axis=-1)
+
+    def end(self, equations: StateEquations, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, u) from the method's states (..., n)."""
+        return equations.split(x)

@@ -1,0 +1,33 @@
+"""The classical Runge-Kutta method of order 4, on the coordinates as they are."""
+
+from typing import ClassVar
+
+from dynamics.integrators.base import FixedStep
+from dynamics.integrators.equations import StateEquations
+from kernels import StepLoop, step_loop
+
+__all__ = ["RungeKutta4"]
+
+
+class RungeKutta4(FixedStep):
+    """x + h (k1 + 2 k2 + 2 k3 + k4) / 6, then |Q| = 1 by division ("projection"), by a force that pulls it back
+    ("baumgarte"), or not at all: |Q| then drifts by O(h^5) a step ("none").
+
+    Dividing by |Q| does not lower the order: |Q| - 1 is of the order of the local error.
+    """
+
+    name: ClassVar[str] = "rk4"
+    order: ClassVar[int] = 4
+
+    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+        return step_loop(
+            equations.size,
+            rhs=equations.rate,
+            inputs=equations.inputs,
+            parameters=equations.parameters,
+            method="rk4",
+            project=equations.project if stabilization == "projection" else None,
+            bound=equations.beyond,
+            name="simulate_rk4",
+            lanes=lanes,
+        )

@@ -1,0 +1,49 @@
+"""Which steps a simulation takes: whole steps that fill the output step, or the duration."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Schedule"]
+
+SLACK = 1e-9  # relative: 4 / 1e-3 is 4000 steps however it rounds
+DEFAULT_STEP = 1e-3
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`steps` steps of h [s]; every `every`-th one is kept."""
+
+    h: float
+    steps: int
+    every: int
+
+    @classmethod
+    def of(cls, duration: float, step: float | None, output_step: float | None) -> "Schedule":
+        """Steps of at most `step` (1e-3 s if None) that fill `output_step`, or `duration` if every step is kept.
+
+        The last row is the last multiple of output_step within the duration. Raises ValueError for a time that is
+        not positive and finite, or an output_step longer than the duration.
+        """
+        step = DEFAULT_STEP if step is None else step
+        for name, value in (("duration", duration), ("step", step), ("output_step", output_step)):
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be positive and finite [s], not {value!r}")
+        if output_step is None:
+            steps = _whole(duration, step)
+            return cls(duration / steps, steps, 1)
+        rows = math.floor(duration / output_step * (1 + SLACK))
+        if rows < 1:
+            raise ValueError(f"output_step {output_step} is longer than the duration {duration}")
+        every = _whole(output_step, step)
+        return cls(output_step / every, rows * every, every)
+
+    @property
+    def times(self) -> np.ndarray:
+        """(rows,) times of the rows."""
+        return np.arange(self.steps // self.every + 1) * (self.h * self.every)
+
+
+def _whole(span: float, step: float) -> int:
+    return max(1, math.ceil(span / step * (1 - SLACK)))

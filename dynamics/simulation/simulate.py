@@ -1,0 +1,130 @@
+"""simulate: from a model and its state at the start to a trajectory."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from dynamics.equations import forward_dynamics
+from dynamics.simulation.simulator import Run, Simulator
+from dynamics.simulation.trajectory import REASONS, Trajectory
+from joints.checks import check_state
+from joints.door import system_of
+from joints.quaternion import normalize
+from muscle.evaluate import muscle_torques
+from muscle.model import Model
+
+__all__ = ["SimulationWarning", "simulate"]
+
+LONG = 1_000_000  # steps times states from which a progress bar is shown on a terminal
+
+
+class SimulationWarning(UserWarning):
+    """A simulation stopped before its end; the trajectory holds what was computed."""
+
+
+def simulate(
+    model: Any,
+    q0: Any = None,
+    u0: Any = None,
+    duration: float = 1.0,
+    step: float | None = None,
+    rtol: float | None = None,
+    activation: Any = None,
+    torque: Any = None,
+    constraints: tuple[Any, ...] = (),
+    method: str = "rk4",
+    stabilization: str = "projection",
+    output_step: float | None = None,
+    *,
+    project_start: bool = False,
+    progress: bool | None = None,
+) -> Trajectory:
+    """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
+
+    q0, u0         the start, by default the model's own (neutral and at rest if it names none); leading axes
+                   broadcast with those of activation and torque and run side by side.
+    step           [s] of a fixed-step method, 1e-3 by default; shortened so that whole steps fill duration and
+                   output_step.
+    activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
+                   linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
+    output_step    [s] between rows of the trajectory; every step by default.
+    project_start  True divides quaternions of q0 by their lengths first; otherwise one off the unit sphere by more
+                   than 1e-6 is refused.
+    progress       True, False, or None for a bar on long runs in a terminal.
+
+    A state that blows up (not finite, or |u| beyond 1e6) stops alone: a SimulationWarning gives time, state and norm
+    of the acceleration, `Trajectory.stopped` and `.reason` keep it, later rows are NaN. Raises ValueError for an
+    unknown method or stabilization, times that are not positive, and values that do not fit, ModelError for a
+    singular mass matrix.
+    """
+    system = system_of(model)
+    q, u = _start(model, q0, u0, project_start)
+    simulator = Simulator(model, method=method, stabilization=stabilization, outside=torque is not None)
+    controls = simulator.controls(activation, torque)
+    states = math.prod(np.broadcast_shapes(q.shape[:-1], u.shape[:-1]))
+    total = round(duration / (step or 1e-3)) if duration > 0 and math.isfinite(duration) else 0
+    hidden = (None if states * total >= LONG else True) if progress is None else not progress
+    with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:
+        run = simulator(
+            q, u, duration, step=step, activation=activation, torque=torque, output_step=output_step, tick=bar.update
+        )
+    given = {name: control.at(run.time) for name, control in controls.items()}
+    description = f"{method}, {stabilization}"
+    trajectory = Trajectory(
+        model, run.time, run.q, run.u, given.get("activation"), given.get("torque"), description, run.stopped,
+        run.reason,
+    )  # fmt: skip
+    if run.reason.any():
+        warnings.warn(_stop_message(model, system, run, controls), SimulationWarning, stacklevel=2)
+    return trajectory
+
+
+def _start(model: Any, q0: Any, u0: Any, project: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The checked start; the model's own where nothing is given."""
+    system = system_of(model)
+    own_q, own_u = getattr(model, "start_q", None), getattr(model, "start_u", None)
+    q = q0 if q0 is not None else system.neutral() if own_q is None else own_q
+    u = u0 if u0 is not None else np.zeros(system.nu) if own_u is None else own_u
+    if project:
+        q = np.array(check_state("q0", q, system.nq, system.coordinate_names))
+        for s in system.quaternion_slices():
+            q[..., s] = normalize(q[..., s])
+    try:
+        return system.check_q(q), system.check_u(u)
+    except ValueError as error:
+        hint = "; project_start=True divides by the length" if "must be 1 to within" in str(error) else ""
+        raise ValueError(f"{error}{hint}") from None
+
+
+def _stop_message(model: Any, system: Any, run: Run, controls: dict[str, Any]) -> str:
+    """Time, state and |udot| of the first state that stopped."""
+    where = tuple(int(i) for i in np.argwhere(run.reason)[0]) if run.reason.ndim else ()
+    time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
+    tau = np.zeros(system.nu)
+    values = {name: _picked(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
+    with np.errstate(all="ignore"):
+        try:
+            if "activation" in values and isinstance(model, Model):
+                tau = tau + muscle_torques(model, q, u, values["activation"])
+            norm = float(np.linalg.norm(forward_dynamics(model, q, u, tau + values.get("torque", 0.0))))
+        except ValueError:
+            norm = math.nan  # off the unit sphere or at a lock: there is no acceleration
+    which = f"state {list(where)} of {np.count_nonzero(run.reason)} that stopped" if where else "the simulation stopped"
+    return (
+        f"{which} at t = {time:.6g} s: {REASONS[int(run.reason[where])]}; last good state q = {_shown(q)}, "
+        f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; a smaller step may help"
+    )
+
+
+def _picked(values: np.ndarray, where: tuple[int, ...]) -> np.ndarray:
+    """The values of one batch element."""
+    axes = values.ndim - 1
+    index = where[len(where) - axes :] if axes else ()
+    return values[tuple(i if n > 1 else 0 for i, n in zip(index, values.shape, strict=False))]
+
+
+def _shown(array: np.ndarray) -> str:
+    return np.array2string(array, precision=4, threshold=20, max_line_width=10**6)

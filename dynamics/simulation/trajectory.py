@@ -1,0 +1,168 @@
+"""Trajectories: what a simulation returns, and everything that follows from it on demand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
+from joints.door import system_of
+from joints.system import ArticulatedSystem
+from kernels import Steps
+from muscle.evaluate import muscle_forces, muscle_torques, path_lengths
+from muscle.model import Model
+
+__all__ = ["REASONS", "Trajectory"]
+
+REASONS = {
+    Steps.RAN: "ran to the end",
+    Steps.NOT_FINITE: "the next state is not finite",
+    Steps.BOUND: "the speed |u| is beyond 1e6",
+}
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A motion of a model, for a batch (...) of simulations.
+
+    time (t,) [s], the start first; q (..., t, nq), u (..., t, nu), NaN after a simulation stopped; activation
+    (..., t, m) and torque (..., t, nu) at those times, None without; method: how it was computed; stopped (...,): time
+    of the step that failed, NaN if none did; code (...,): the reason's number, `reason` in words.
+
+    What is computed on demand is kept; rows of NaN give NaN.
+    """
+
+    model: Any
+    time: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    activation: np.ndarray | None
+    torque: np.ndarray | None
+    method: str
+    stopped: np.ndarray
+    code: np.ndarray
+
+    @property
+    def system(self) -> ArticulatedSystem:
+        """The articulated system that moves."""
+        return system_of(self.model)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the leading axes."""
+        return self.q.shape[:-2]
+
+    @property
+    def reason(self) -> Any:
+        """Why each simulation ended: a sentence, or an array (...,) of them."""
+        return np.vectorize(lambda code: REASONS[int(code)], otypes=[object])(self.code)[()]
+
+    @property
+    def complete(self) -> bool:
+        """True if every simulation ran to its end."""
+        return not np.any(self.code)
+
+    # ---- on demand -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(..., t, m) muscle path lengths [m]."""
+        return self._along(lambda q: path_lengths(self._muscled, q), self.q)
+
+    @cached_property
+    def forces(self) -> np.ndarray:
+        """(..., t, m) muscle tensions [N]."""
+        return self._along(
+            lambda q, u, a: muscle_forces(self._muscled, q, u, a), self.q, self.u, self._muscled_activation
+        )
+
+    @cached_property
+    def torques(self) -> np.ndarray:
+        """(..., t, nu) generalized forces of muscles and outside torques on u [N m, N]."""
+        tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
+        if self.activation is None:
+            return tau
+        return tau + self._along(
+            lambda q, u, a: muscle_torques(self._muscled, q, u, a), self.q, self.u, self._muscled_activation
+        )
+
+    @cached_property
+    def acceleration(self) -> np.ndarray:
+        """(..., t, nu) udot."""
+        return self._along(lambda q, u, tau: forward_dynamics(self.model, q, u, tau), self.q, self.u, self.torques)
+
+    @cached_property
+    def kinetic_energy(self) -> np.ndarray:
+        """(..., t) [J]."""
+        return self._along(lambda q, u: kinetic_energy(self.model, q, u), self.q, self.u)
+
+    @cached_property
+    def potential_energy(self) -> np.ndarray:
+        """(..., t) of gravity and springs [J]; muscles not included."""
+        return self._along(lambda q: potential_energy(self.model, q), self.q)
+
+    @property
+    def energy(self) -> np.ndarray:
+        """(..., t) kinetic and potential [J]."""
+        return self.kinetic_energy + self.potential_energy
+
+    @cached_property
+    def reactions(self) -> np.ndarray:
+        """(..., t, bodies, 6) wrench (force [N], torque [N m]) on each body through its joint, world axes."""
+        return self._along(
+            lambda q, u, udot: joint_reactions(self.model, q, u, udot), self.q, self.u, self.acceleration
+        )
+
+    @cached_property
+    def norm_drift(self) -> np.ndarray:
+        """(..., t, balls) |Q| - 1 of every quaternion."""
+        slices = self.system.quaternion_slices()
+        norms = [np.linalg.norm(self.q[..., s], axis=-1) - 1 for s in slices]
+        return np.stack(norms, axis=-1) if norms else np.zeros((*self.q.shape[:-1], 0))
+
+    @property
+    def _muscled(self) -> Model:
+        if not isinstance(self.model, Model):
+            raise ValueError("this system has no muscles")
+        return self.model
+
+    @property
+    def _muscled_activation(self) -> np.ndarray:
+        if self.activation is None:
+            raise ValueError("this model has no muscles")
+        return self.activation
+
+    def _along(self, function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+        """function of the rows that are finite; NaN in the others."""
+        rows = self.q.shape[:-1]
+        flat = [np.broadcast_to(a, (*rows, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+        good = np.all([np.isfinite(a).all(axis=-1) for a in flat], axis=0)
+        values = function(*(a[good] for a in flat))
+        result = np.full((len(good), *values.shape[1:]), np.nan)
+        result[good] = values
+        return result.reshape((*rows, *values.shape[1:]))
+
+    # ---- as a table ------------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns: 'time' [s], coordinates and velocities by name, and of every muscle '<muscle>.activation', '.length'
+        and '.force'. A batch has its indices as index levels 'run_0', ... before 'row'."""
+        columns = {"time": np.broadcast_to(self.time, self.q.shape[:-1])}
+        columns |= self._named(self.system.coordinate_names, self.q)
+        columns |= self._named(self.system.velocity_names, self.u)
+        if self.activation is not None:
+            parts = {"activation": self.activation, "length": self.lengths, "force": self.forces}
+            for part, values in parts.items():
+                columns |= self._named([f"{name}.{part}" for name in self._muscled.muscle_names], values)
+        table = pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
+        if self.batch:
+            names = [*(f"run_{k}" for k in range(len(self.batch))), "row"]
+            table.index = pd.MultiIndex.from_product([range(n) for n in self.q.shape[:-1]], names=names)
+        return table
+
+    def _named(self, names: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        values = np.broadcast_to(values, (*self.q.shape[:-1], len(names)))
+        return {name: values[..., k] for k, name in enumerate(names)}

@@ -1,0 +1,169 @@
+"""simulate against the independent trajectory of `two_link`, its inputs in every form, and its refusals."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics import SimulationWarning, Simulator, simulate
+from joints import ArticulatedSystem, ModelError
+from joints.system import Body
+from joints.types import RevoluteJoint
+from muscle import load_model
+
+ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("two_link")
+
+
+@pytest.fixture(scope="module")
+def activation(model):
+    return np.array([muscle.activation for muscle in model.muscles])
+
+
+def states(trajectory):
+    return np.concatenate([trajectory.q, trajectory.u], axis=-1)
+
+
+def pendulum(damping=0.0):
+    body = Body("rod", "ground", RevoluteJoint((0.0, 1.0, 0.0)), mass=2.0, center_of_mass=(0.0, 0.0, -0.5),
+                inertia=(0.1, 0.1, 0.01, 0.0, 0.0, 0.0), damping=damping)  # fmt: skip
+    return ArticulatedSystem((body,))
+
+
+def test_two_link_reproduces_the_independent_trajectory(model):
+    trajectory = simulate(model, duration=4.0, step=1e-3, output_step=0.5)
+    np.testing.assert_array_equal(trajectory.time, ORACLE["t"])
+    assert np.abs(states(trajectory) - ORACLE["x"]).max() < 5e-8
+    assert np.abs(trajectory.norm_drift).max() <= 5e-16
+    assert trajectory.complete
+    assert trajectory.reason == "ran to the end"
+
+
+def test_batches_run_side_by_side(model, activation):
+    rng = np.random.default_rng(3)
+    q, u = model.system.random(5, rng), rng.normal(size=(5, 6))
+    strengths = np.stack([activation, activation[::-1]])[:, None]
+    many = simulate(model, q, u, 0.05, activation=strengths)
+    assert many.q.shape == (2, 5, 51, 8)
+    one = simulate(model, q[3], u[3], 0.05, activation=strengths[1, 0])
+    assert np.array_equal(many.q[1, 3], one.q)
+    assert np.array_equal(many.u[1, 3], one.u)
+    table = many.to_dataframe()
+    assert list(table.loc[(1, 3)]["A.Q0"]) == list(one.q[:, 0])
+
+
+def test_inputs_in_every_form_agree(model, activation):
+    times = np.array([0.0, 0.02, 0.05])
+    values = np.stack([activation, 0.5 * activation, activation])
+    tau = np.arange(6.0)
+    table = simulate(model, duration=0.05, activation=(times, values), torque=tau)
+
+    def of_time(t):
+        return np.array([np.interp(t, times, column) for column in values.T])
+
+    function = simulate(model, duration=0.05, activation=of_time, torque=lambda t: tau)
+    np.testing.assert_allclose(states(function), states(table), atol=1e-13)
+    np.testing.assert_allclose(function.activation, table.activation, atol=1e-15)
+    constant = simulate(model, duration=0.05, activation=activation)
+    same = simulate(model, duration=0.05, activation=lambda t: activation, torque=np.zeros(6))
+    np.testing.assert_allclose(states(same), states(constant), atol=1e-14)
+    assert np.abs(states(table) - states(constant)).max() > 1e-4
+
+
+def test_chunks_do_not_show(model, monkeypatch):
+    whole = simulate(model, duration=0.1, output_step=0.005)
+    monkeypatch.setattr("dynamics.simulation.simulator.CHUNK", 7)
+    seen = []
+    parts = Simulator(model)(model.start_q, model.start_u, 0.1, output_step=0.005, tick=seen.append)
+    assert np.array_equal(parts.q, whole.q)
+    assert seen == [5] * 20
+
+
+@pytest.mark.parametrize(
+    ("duration", "step", "output_step", "rows", "last"),
+    [(1.0, 0.3, None, 5, 1.0), (1.0, 0.3, 0.4, 3, 0.8), (0.3, 0.1, 0.1, 4, 0.3), (0.01, 1.0, None, 2, 0.01)],
+)
+def test_steps_fill_duration_and_output_step(duration, step, output_step, rows, last):
+    trajectory = simulate(pendulum(), [0.1], [0.0], duration, step=step, output_step=output_step)
+    assert trajectory.q.shape == (rows, 1)
+    assert trajectory.time[-1] == pytest.approx(last, rel=1e-14)
+
+
+def test_small_swings_of_a_pendulum():
+    """A system without muscles, against the linear solution; O(angle^3) apart."""
+    inertia, moment = 0.1 + 2.0 * 0.25, 2.0 * 9.81 * 0.5
+    trajectory = simulate(pendulum(), [1e-4], [0.0], 2.0, step=0.01)
+    wanted = 1e-4 * np.cos(np.sqrt(moment / inertia) * trajectory.time)
+    np.testing.assert_allclose(trajectory.q[:, 0], wanted, atol=1e-10)
+    np.testing.assert_allclose(trajectory.energy, trajectory.energy[0], rtol=1e-12)
+
+
+def test_what_follows_from_a_trajectory(model):
+    trajectory = simulate(model, duration=0.02)
+    power = np.einsum("ti,ti->t", trajectory.torques, trajectory.u)
+    rate = np.gradient(trajectory.energy, trajectory.time, edge_order=2)
+    np.testing.assert_allclose(rate[1:-1], power[1:-1], atol=1e-3 * np.abs(power).max())
+    speed = np.gradient(trajectory.u, trajectory.time, axis=0, edge_order=2)
+    np.testing.assert_allclose(speed[1:-1], trajectory.acceleration[1:-1], rtol=1e-3, atol=1e-3)
+    assert trajectory.reactions.shape == (21, 2, 6)
+    table = trajectory.to_dataframe()
+    assert list(table.columns[:2]) == ["time", "A.Q0"]
+    assert np.array_equal(table["m2.force"], trajectory.forces[:, 1])
+
+
+def test_a_state_that_blows_up_stops_alone_and_says_so(model):
+    u = np.array([[0.0] * 6, [3e4] * 6])
+    with pytest.warns(SimulationWarning, match=r"state \[1\] of 1 that stopped at t = 0\.0\d+ s.*\|udot\| = "):
+        trajectory = simulate(model, u0=u, duration=0.1)
+    assert not trajectory.complete
+    assert np.isnan(trajectory.stopped[0])
+    row = round(trajectory.stopped[1] / 1e-3)
+    assert np.isfinite(trajectory.q[1, :row]).all()
+    assert np.isnan(trajectory.q[1, row + 1 :]).all()
+    assert np.isnan(trajectory.forces[1, row + 1 :]).all()
+    assert np.isfinite(trajectory.forces[0]).all()
+
+
+def test_a_start_off_the_sphere_is_refused_or_projected(model):
+    q = np.array(model.start_q) * np.where(np.arange(8) < 4, 1.01, 1.0)
+    with pytest.raises(ValueError, match=r"length 1\.01; it must be 1.*project_start=True"):
+        simulate(model, q)
+    trajectory = simulate(model, q, duration=0.01, project_start=True)
+    np.testing.assert_allclose(trajectory.q, simulate(model, duration=0.01).q, atol=1e-15)
+
+
+def test_refusals(model, activation):
+    with pytest.raises(ValueError, match=r"activation\[1\] \(m2\) is nan"):
+        simulate(model, activation=np.where(np.arange(6) == 1, np.nan, activation))
+    with pytest.raises(ValueError, match=r"activation\[1, 0\] \(m1\) is 1\.5; it must lie in \[0, 1\]"):
+        simulate(model, activation=([0.0, 1.0], np.full((2, 6), [[1.0], [1.5]])))
+    with pytest.raises(ValueError, match="must lie in"):
+        simulate(model, activation=lambda t: activation - 1)
+    with pytest.raises(ValueError, match="increasing times"):
+        simulate(model, activation=([1.0, 0.0], np.zeros((2, 6))))
+    with pytest.raises(ValueError, match="torque"):
+        simulate(model, torque=np.zeros(5))
+    for duration in (0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="duration must be positive"):
+            simulate(model, duration=duration)
+    with pytest.raises(ValueError, match="step must be positive"):
+        simulate(model, step=0.0)
+    with pytest.raises(ValueError, match="longer than the duration"):
+        simulate(model, duration=1.0, output_step=2.0)
+    with pytest.raises(ValueError, match=r"method 'rk5' is unknown; there are: .*rk4"):
+        simulate(model, method="rk5")
+    with pytest.raises(ValueError, match=r"stabilization 'glue' is unknown.*projection"):
+        simulate(model, stabilization="glue")
+    with pytest.raises(ModelError, match="no max_isometric_force is given"):
+        simulate(load_model("mapping_analysis"))
+    quiet = replace(model, muscles=(replace(model.muscles[0], activation=None),))
+    with pytest.raises(ValueError, match="names none for muscle 'm1'"):
+        simulate(quiet)
+    with pytest.raises(ValueError, match="no muscles"):
+        simulate(model.system, activation=activation)
