@@ -8,7 +8,7 @@ from kernels.kernel import Kernel, compile
 from kernels.program import Program
 from kernels.schedules import Held, Tabulated
 from kernels.steps import StepLoop, Steps, step_loop
-from kernels.tableaus import METHODS, Tableau
+from kernels.tableaus import METHODS, Stages, Tableau
 
 __all__ = [
     "METHODS",
@@ -18,6 +18,7 @@ __all__ = [
     "Held",
     "Kernel",
     "Program",
+    "Stages",
     "StepLoop",
     "Steps",
     "SymbolArray",

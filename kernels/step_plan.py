@@ -2,61 +2,47 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kernels.body import Body, Ports, Straight, take_ports
 from kernels.cache import digest
 from kernels.driver import Port
 from kernels.lower import Frame
-from kernels.tableaus import Tableau
 
-__all__ = ["HEADER", "Places", "StepPlan", "combination"]
+__all__ = ["HEADER", "Places", "StepPlan"]
 
 HEADER = ("steps", "every", "start", "step", "index", "weight")  # 8 bytes each at the head of the table of a call
-
-
-def combination(tableau: Tableau, stage: int) -> tuple[list[int], Any]:
-    """(stages whose slopes it takes, formula(x, h, *slopes)) of the state of `stage`; of the whole step at the end."""
-    last = stage == len(tableau.b)
-    weights = tableau.b if last else tableau.a[stage]
-    taken = [j for j, w in enumerate(weights) if w != 0.0]
-
-    def formula(x: Any, h: Any, *slopes: Any) -> Any:
-        total: Any = 0.0
-        for j, slope in zip(taken, slopes, strict=True):
-            total = total + weights[j] * slope
-        return x + h * total
-
-    return taken, formula
 
 
 @dataclass(frozen=True)
 class StepPlan:
     """The bodies of a step loop; `inputs` and `parameters` give numbers per state.
 
-    `slope` (t, x, inputs, parameters) -> xdot with `updates`, one body (x, h, slopes...) -> x per stage from the second
-    on and one for the whole step; or `step` (t, h, x, inputs, parameters) -> x. `bound` (t, x, inputs, parameters) -> a
-    number that stops a lane when it is positive.
+    `slope` (t, x, inputs, parameters) -> xdot at the nodes `c`, with `updates`, one body (x, h, slopes...) -> x per
+    stage from the second on and one for the whole step, which take the slopes of the stages `taken`; or `step`
+    (t, h, x, inputs, parameters) -> x, inputs at `node`. `bound` (t, x, inputs, parameters) -> a number that stops a
+    lane when it is positive.
     """
 
     size: int
     inputs: Mapping[str, int]
     parameters: Mapping[str, int]
     slope: Body | None = None
-    tableau: Tableau | None = None
+    c: tuple[float, ...] = ()
+    taken: tuple[tuple[int, ...], ...] = ()
     updates: tuple[Straight, ...] = ()
     step: Body | None = None
+    node: float = 0.0
     bound: Straight | None = None
 
     @property
     def nodes(self) -> tuple[float, ...]:
         """Where in a step the inputs are needed, as shares of it."""
-        return (0.0,) if self.tableau is None else tuple(sorted(set(self.tableau.c)))
+        return tuple(sorted(set(self.c))) or (self.node,)
 
     def identity(self) -> str:
         """Text that two plans share only if they evaluate the same."""
         bodies = [self.slope, *self.updates, self.step, self.bound]
-        shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.tableau))
+        shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.c, self.taken, self.node))
         return digest("steps", shapes, *("" if body is None else body.identity() for body in bodies))
 
 
@@ -65,7 +51,7 @@ class Places:
 
     def __init__(self, plan: StepPlan) -> None:
         self.frame = Frame()
-        n, stages = plan.size, len(plan.tableau.b) if plan.tableau else 0
+        n, stages = plan.size, len(plan.c)
         self.state = self._take(n)
         self.stage = self._take(n)  # where the right-hand side looks
         self.following = self._take(n)  # the state after the step, before it is accepted

@@ -15,7 +15,7 @@ from kernels.driver import ENTRY, Port
 from kernels.ir import Builder, Module, double
 from kernels.rows import read_rows, write_rows
 from kernels.sampling import read_sample
-from kernels.step_plan import HEADER, Places, StepPlan, combination
+from kernels.step_plan import HEADER, Places, StepPlan
 
 __all__ = ["BOUND", "NOT_FINITE", "PROTOTYPE", "RAN", "StepRecipe"]
 
@@ -76,9 +76,7 @@ class _Writer:
     def _updates(self) -> None:
         """update_k: the state of stage k (of the step, at the end) from the slopes before it."""
         at = self.at
-        assert self.plan.tableau is not None
-        for stage, body in enumerate(self.plan.updates, start=1):
-            taken, _ = combination(self.plan.tableau, stage)
+        for stage, (body, taken) in enumerate(zip(self.plan.updates, self.plan.taken, strict=True), start=1):
             ports = [at.state, at.h, *(at.slope_of(j) for j in taken)]
             given = dict(zip(body.signature.inputs, ports, strict=True))
             self._body(f"update_{stage}", body, given, at.following if stage > len(at.slopes) else at.stage)
@@ -124,12 +122,12 @@ class _Writer:
     def _advance(self) -> None:
         """advance(frame, table, s, first, last): one step, from s to s + 1, of the lanes that run."""
         b, at, plan = self.module.builder(), self.at, self.plan
-        if plan.tableau is None:
+        if not plan.c:
             self._time(b, 0.0)
             self._load_inputs(b, 0)
             b.line("call void @step(ptr %frame)")
         else:
-            for stage, node in enumerate(plan.tableau.c):
+            for stage, node in enumerate(plan.c):
                 self._time(b, node)
                 self._load_inputs(b, plan.nodes.index(node))
                 b.line("call void @slope(ptr %frame)")

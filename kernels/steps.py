@@ -26,9 +26,9 @@ from kernels.program import Program
 from kernels.run import FramePool, split_and_run
 from kernels.schedules import Sample, sample
 from kernels.settings import cache_folder, lane_count, target, thread_count
-from kernels.step_plan import StepPlan, combination
+from kernels.step_plan import StepPlan
 from kernels.stepping import BOUND, NOT_FINITE, PROTOTYPE, RAN, StepRecipe
-from kernels.tableaus import METHODS, Tableau
+from kernels.tableaus import METHODS, Stages, Tableau
 from kernels.trace import Formula, Shape, Signature, shape_of, trace
 
 __all__ = ["StepLoop", "Steps", "step_loop"]
@@ -62,7 +62,8 @@ def step_loop(
     step: Formula | tuple[Program, str] | None = None,
     inputs: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
-    method: str | Tableau = "rk4",
+    method: str | Tableau | Stages = "rk4",
+    node: float = 0.0,
     project: Formula | None = None,
     bound: Formula | None = None,
     name: str = "steps",
@@ -72,8 +73,9 @@ def step_loop(
 ) -> "StepLoop":
     """Compile a loop over steps of a state x (n,), n = `state`.
 
-    rhs         (t, x, *inputs, *parameters) -> xdot, stepped by `method`: a name in `METHODS` or a Tableau; or
-    step        (t, h, x, *inputs, *parameters) -> x after the step.
+    rhs         (t, x, *inputs, *parameters) -> xdot, stepped by `method`: a name in `METHODS`, a Tableau, or
+                Stages where a step is more than a sum; or
+    step        (t, h, x, *inputs, *parameters) -> x after the step, with the inputs at t + node h.
     project     x -> x, after each step of a method (e.g. normalization).
     bound       (t, x, *inputs, *parameters) -> number; a state for which it is positive (or true) stops; looked at
                 after every step, with the inputs of that step.
@@ -92,26 +94,28 @@ def step_loop(
     if (rhs is None) == (step is None) or (project is not None and rhs is None):
         raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
     arguments: dict[str, Shape] = {"t": (), "x": (state,), **shapes["inputs"], **shapes["parameters"]}
-    tableau = _tableau(name, method) if rhs is not None else None
+    stages = _stages(name, method) if rhs is not None else None
     plan = StepPlan(
         state,
         {key: math.prod(shape) for key, shape in shapes["inputs"].items()},
         {key: math.prod(shape) for key, shape in shapes["parameters"].items()},
         slope=None if rhs is None else _body(f"{name}_rhs", rhs, arguments, (state,)),
-        tableau=tableau,
-        updates=() if tableau is None else _updates(name, state, tableau, project),
+        c=() if stages is None else stages.c,
+        taken=() if stages is None else stages.taken,
+        updates=() if stages is None else _updates(name, state, stages, project),
         step=None if step is None else _body(f"{name}_step", step, {"t": (), "h": (), **arguments}, (state,)),
+        node=node,
         bound=None if bound is None else _traced(f"{name}_bound", bound, arguments, ()),
     )
     return StepLoop(name, plan, shapes["inputs"], shapes["parameters"], lanes=lanes, threads=threads, cache=cache)
 
 
-def _tableau(name: str, method: str | Tableau) -> Tableau:
-    if isinstance(method, Tableau):
-        return method
-    if method not in METHODS:
-        raise ValueError(f"step loop '{name}': method {method!r} is unknown; there are: {', '.join(METHODS)}")
-    return METHODS[method]
+def _stages(name: str, method: str | Tableau | Stages) -> Stages:
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"step loop '{name}': method {method!r} is unknown; there are: {', '.join(METHODS)}")
+        method = METHODS[method]
+    return method if isinstance(method, Stages) else Stages.of(method)
 
 
 def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) -> Body:
@@ -132,15 +136,13 @@ def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted:
     return Straight(function, signature)
 
 
-def _updates(name: str, state: int, tableau: Tableau, project: Formula | None) -> tuple[Straight, ...]:
+def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> tuple[Straight, ...]:
     """One body per stage from the second on, and one for the whole step, with the projection."""
     bodies = []
-    for stage in range(1, len(tableau.b) + 1):
-        taken, combined = combination(tableau, stage)
+    for stage, (formula, taken) in enumerate(zip(stages.updates, stages.taken, strict=True), start=1):
         arguments: dict[str, Shape] = {"x": (state,), "h": (), **{f"slope{j}": (state,) for j in taken}}
-        formula: Formula = combined
-        if project is not None and stage == len(tableau.b):
-            formula = _then(combined, project)
+        if project is not None and stage == len(stages.c):
+            formula = _then(formula, project)
         bodies.append(_traced(f"{name}_update{stage}", formula, arguments, (state,)))
     return tuple(bodies)
 

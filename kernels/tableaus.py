@@ -1,8 +1,10 @@
-"""Explicit Runge-Kutta methods by their coefficients."""
+"""Explicit one-step methods: Runge-Kutta by their coefficients, others by the formulas of their stages."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["METHODS", "Tableau"]
+__all__ = ["METHODS", "Stages", "Tableau"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,43 @@ class Tableau:
                 raise ValueError(f"row {row} of a tableau sums to {sum(row)}, not to its node {node}")
         if abs(sum(self.b) - 1.0) > 1e-12:
             raise ValueError(f"the weights {self.b} of a tableau sum to {sum(self.b)}, not to 1")
+
+
+@dataclass(frozen=True)
+class Stages:
+    """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
+
+    k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes), the last one being the state after
+    the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order.
+    """
+
+    c: tuple[float, ...]
+    taken: tuple[tuple[int, ...], ...]
+    updates: tuple[Callable[..., Any], ...]
+
+    def __post_init__(self) -> None:
+        earlier = all(0 <= j <= k for k, taken in enumerate(self.taken) for j in taken)
+        if not len(self.c) == len(self.taken) == len(self.updates) > 0 or not earlier:
+            raise ValueError(f"{len(self.c)} nodes need as many updates, each of slopes before it, not {self.taken}")
+
+    @classmethod
+    def of(cls, tableau: Tableau) -> "Stages":
+        """The stages of a Runge-Kutta method."""
+        rows = (*tableau.a[1:], tableau.b)
+        taken = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
+        return cls(tableau.c, taken, tuple(_combination([w for w in row if w != 0.0]) for row in rows))
+
+
+def _combination(weights: list[float]) -> Callable[..., Any]:
+    """x + h sum_j w_j k_j."""
+
+    def formula(x: Any, h: Any, *slopes: Any) -> Any:
+        total: Any = 0.0
+        for weight, slope in zip(weights, slopes, strict=True):
+            total = total + weight * slope
+        return x + h * total
+
+    return formula
 
 
 # Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, section II.1
