@@ -71,7 +71,7 @@ def motion_from_states(model: Any, time: Any, q: Any, u: Any = None, *, in_degre
         if time.ndim != 1 or array.shape[:-1] != time.shape:
             raise ValueError(f"time has shape {time.shape} and {kind} {array.shape}; (t,) and (t, n) are needed")
     names = _names(system)
-    columns = {}
+    columns: dict[str, np.ndarray] = {}
     for kind, array in arrays.items():
         turning = np.array(_turning(system, kind))
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
