@@ -5,7 +5,7 @@ from pathlib import Path
 
 from joints.errors import ModelError
 from muscle.model import Model
-from muscle.toml_read import read_model
+from muscle.toml.read import read_model
 
 __all__ = ["load_model", "published_models"]
 

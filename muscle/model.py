@@ -12,7 +12,7 @@ from joints.convert import convert_coordinates, convert_velocities, with_rotatio
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem, check_state
 from muscle.path import Muscle
-from muscle.toml_write import write_model
+from muscle.toml.write import write_model
 
 __all__ = ["Model"]
 

@@ -1,0 +1,1 @@
+"""Model files in TOML: the schema in `muscle.toml.read`, dataclasses as tables in `muscle.toml.records`."""
