@@ -18,6 +18,7 @@ from joints.indices import Indices
 from joints.quaternion import rotation_matrix
 from joints.tree import Tree, build_tree
 from joints.types.base import VELOCITY_FRAMES
+from joints.vectors import cross, row_cross, turn
 from kernels.arrays import as_array
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
@@ -148,14 +149,45 @@ class ArticulatedSystem:
             R_parent, p_parent = pose[body.parent]
             R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
             p_frame = p_parent + R_parent @ as_array(body.position)
-            q_joint = q[..., self.q_slices[i]]
-            if motion is None:
-                R_joint, p_joint = body.joint.transform(q_joint)
-                R, p = R_frame @ R_joint, (R_frame @ p_joint[..., None])[..., 0]
-            else:
-                R, p = body.joint.moved(R_frame, q_joint, motion[..., self.u_slices[i]])
-            pose[body.name] = (R, p_frame + p)
-        return pose
+            R, p = body.joint.transform(q[..., self.q_slices[i]])
+            pose[body.name] = (R_frame @ R, p_frame + (R_frame @ p[..., None])[..., 0])
+        if motion is None:
+            return pose
+        shifts = self.shifts(q, motion, pose, self.ground)
+        return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
+
+    def shifts(self, q: Any, motion: Any, poses: dict[str, tuple[Any, Any]], base: str) -> dict[str, tuple[Any, Any]]:
+        """(turn (..., 3) [rad], step (..., 3) [m]) of every body that hangs on `base`, in world axes, by name.
+
+        What the small motion u dt = `motion` (..., nu) does to their frames if `base` is held fast, exact to first
+        order where |Q| = 1: a point x of the body moves by step + turn x (x - p). `poses` are those at q.
+        """
+        shift: dict[str, tuple[Any, Any]] = {base: (np.zeros(3), np.zeros(3))}
+        for i in self.topological_order:
+            body = self.bodies[i]
+            if body.parent not in shift:
+                continue
+            (R, p), (_, p_parent), (turned, stepped) = poses[body.name], poses[body.parent], shift[body.parent]
+            stepped = stepped + cross(turned, p - p_parent)
+            if body.joint.nu:
+                u = motion[..., self.u_slices[i]]
+                S_omega, S_v = body.joint.subspace(q[..., self.q_slices[i]])
+                turned, stepped = turned + turn(R, turn(S_omega, u)), stepped + turn(R, turn(S_v, u))
+            shift[body.name] = (turned, stepped)
+        return shift
+
+    def junction(self, names: Iterable[str]) -> str:
+        """The body farthest from the ground on which all of these hang; it may be one of them, or the ground."""
+        lines = [self._line(name) for name in names]
+        return next(name for name in lines[0] if all(name in line for line in lines))
+
+    def _line(self, name: str) -> list[str]:
+        """A body, its parent, ... up to the ground."""
+        parents = {body.name: body.parent for body in self.bodies}
+        line = [name]
+        while line[-1] != self.ground:
+            line.append(parents[line[-1]])
+        return line
 
     # ---- the state -------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
+from joints.vectors import cross
 from kernels.arrays import as_array
 from muscle.laws import ForceLaw
 
@@ -60,16 +62,31 @@ class Muscle:
 def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, motion: Any = None) -> Any:
     """(..., m) path lengths [m] at coordinates q (..., nq); the formula, on floats and symbols.
 
-    With `motion` (..., nu), the lengths after the small motion u dt, exact to first order.
+    With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1.
     """
-    poses = system.poses(q, motion)
-    columns = [_length([_world(poses, point) for point in muscle.path]) for muscle in muscles]
+    poses = system.poses(q)
+
+    @cache
+    def shifts(base: str) -> dict[str, tuple[Any, Any]]:
+        return system.shifts(q, motion, poses, base)
+
+    columns = []
+    for muscle in muscles:
+        # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
+        base = system.junction(point.body for point in muscle.path)
+        moved = {} if motion is None else shifts(base)
+        columns.append(_length([_world(poses, moved, point) for point in muscle.path]))
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
 
 
-def _world(poses: dict[str, tuple[Any, Any]], point: PathPoint) -> Any:
+def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], point: PathPoint) -> Any:
+    """A path point in the world, after the shift of its body if there is one."""
     R, p = poses[point.body]
-    return p + R @ as_array(point.position)
+    arm = R @ as_array(point.position)
+    if point.body not in moved:
+        return p + arm
+    turned, stepped = moved[point.body]
+    return p + arm + (stepped + cross(turned, arm))
 
 
 def _length(points: list[Any]) -> Any:

@@ -100,15 +100,6 @@ class Joint(ABC):
         The derivative with respect to `motion` at zero is the derivative along the velocities.
         """
 
-    def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
-        """(R_frame R, R_frame p) of `transform` after the small motion u dt = `motion` (..., nu), to first order.
-
-        Its derivative at zero motion is the derivative along the velocities. Types that can say it shorter than
-        through `displaced` do, and apply the motion last, which keeps that derivative short.
-        """
-        R, p = self.transform(self.displaced(q, motion))
-        return R_frame @ R, np.sum(R_frame * p[..., None, :], axis=-1)
-
     # ---- motion ----------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -8,7 +8,7 @@ import numpy as np
 from joints._layout import joined, transpose
 from joints.quaternion import random_quaternions, rotation_matrix
 from joints.types.base import Joint, JointFacts
-from joints.types.spherical import SphericalJoint, small_turn
+from joints.types.spherical import SphericalJoint
 from joints.vectors import cross, turn, turn_back
 
 __all__ = ["FloatingJoint"]
@@ -58,14 +58,6 @@ class FloatingJoint(Joint):
         v = motion[..., :3]
         step = turn(rotation_matrix(q[..., 3:]), v) if self.in_child else v
         return joined([q[..., :3] + step, self._ball.displaced(q[..., 3:], motion[..., 3:])])
-
-    def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
-        R, p = self.transform(q)
-        step, v = small_turn(motion[..., 3:]), motion[..., :3]
-        if self.in_child:
-            R_world = R_frame @ R
-            return R_world @ step, turn(R_frame, p) + turn(R_world, v)
-        return (R_frame @ step) @ R, turn(R_frame, p + v)
 
     def subspace(self, q: Any) -> tuple[Any, Any]:
         """The identity, or R^T in both blocks for a parent-frame u."""

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import components, matrix, transpose, vector
+from joints._layout import components, transpose, vector
 from joints.quaternion import (
     quaternion_conjugate,
     quaternion_exp,
@@ -17,7 +17,7 @@ from joints.quaternion import (
 from joints.rates import G, G_parent
 from joints.types.base import Joint, JointFacts
 
-__all__ = ["SphericalJoint", "shorter", "small_turn"]
+__all__ = ["SphericalJoint", "shorter"]
 
 FACTS = JointFacts(
     "spherical",
@@ -72,12 +72,6 @@ class SphericalJoint(Joint):
         """Q followed by a turn `step` (..., 4) about axes of the velocity frame."""
         return quaternion_multiply(Q, step) if self.in_child else quaternion_multiply(step, Q)
 
-    def moved(self, R_frame: Any, q: Any, motion: Any) -> tuple[Any, Any]:
-        """R(Q) (I + [motion x]), or (I + [motion x]) R(Q): the derivative does not pass through Q."""
-        R = rotation_matrix(q, self.extension)
-        step = small_turn(motion)
-        return (R_frame @ R) @ step if self.in_child else (R_frame @ step) @ R, np.zeros(3)
-
     def subspace(self, q: Any) -> tuple[Any, Any]:
         """S_omega = 1, or R^T for a parent-frame u; its drift is zero either way: Rdot^T u = -omega x omega."""
         return np.eye(3) if self.in_child else transpose(rotation_matrix(q, self.extension)), np.zeros((3, 3))
@@ -114,9 +108,3 @@ class SphericalJoint(Joint):
 def shorter(Q: Any) -> Any:
     """(..., 4) Q or -Q, whichever has Q0 >= 0: the same rotation by at most pi."""
     return np.where(Q[..., :1] < 0, -Q, Q)
-
-
-def small_turn(motion: Any) -> Any:
-    """(..., 3, 3) I + [motion x]."""
-    x, y, z = components(motion)
-    return matrix([[1.0, -z, y], [z, 1.0, -x], [-y, x, 1.0]])
