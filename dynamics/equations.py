@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import articulated, composite, energy, factor, inverse, reactions
-from dynamics.regularity import check_massive, check_regular
+from dynamics.regularity import check_locks, check_massive, check_regular
 from joints.door import Call
 from joints.frames import pose
 from joints.vectors import cross, turn
@@ -45,9 +45,10 @@ def mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "kernel")
 
 
 def inverse_mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
-    """(..., nu, nu) M^-1, from the factors M = L^T D L."""
+    """(..., nu, nu) M^-1, from the factors M = L^T D L. Raises ValueError at the lock of an Euler joint."""
     call = Call(model).q(q)
     check_regular(call.system)
+    check_locks(call.system, call.inputs["q"].array, "inverse_mass_matrix")
     return call.run("inverse_mass_matrix", lambda q: factor.inverse_mass(call.system, q), 2, out=out, backend=backend)
 
 
@@ -90,12 +91,13 @@ def forward_dynamics(
     """(..., nu) udot with M udot + b = tau + J^T f_ext.
 
     method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies, or "crba", M and its
-    factors M = L^T D L; they agree to round-off. Raises ValueError at the lock of an Euler joint ("aba" only).
+    factors M = L^T D L; they agree to round-off. Raises ValueError at the lock of an Euler joint.
     """
     if method not in METHODS:
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
     check_regular(call.system)
+    check_locks(call.system, call.inputs["q"].array, "forward_dynamics")
     solver = articulated.forward if method == "aba" else factor.forward
 
     def formula(q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:

@@ -1,14 +1,18 @@
 """Whether a system's mass matrix can be inverted, and where it fails if not."""
 
+from typing import Any
+
 import numpy as np
 
 from dynamics.composite import mass
 from dynamics.factor import carriers
 from joints.errors import ModelError
+from joints.euler import check_lock
 from joints.system import ArticulatedSystem
 from joints.tree import Link
+from joints.types import EulerJoint
 
-__all__ = ["check_massive", "check_regular"]
+__all__ = ["check_locks", "check_massive", "check_regular"]
 
 SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
@@ -29,6 +33,13 @@ def check_massive(system: ArticulatedSystem) -> None:
     k = singular_velocity(system)
     if k is not None and any(_weightless_end(system, i) for i in range(len(system.tree.links))):
         raise _error(system, k)
+
+
+def check_locks(system: ArticulatedSystem, q: Any, function: str) -> None:
+    """ValueError if an Euler joint of a pose q (..., nq) is locked past a condition number of 1e12."""
+    for body, iq in zip(system.bodies, system.q_slices, strict=True):
+        if isinstance(body.joint, EulerJoint):
+            check_lock(q[..., iq], body.joint.sequence, f"{function}: body {body.name!r}")
 
 
 def singular_velocity(system: ArticulatedSystem) -> int | None:

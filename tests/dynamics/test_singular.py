@@ -1,0 +1,107 @@
+"""Bodies without mass, singular mass matrices and arrays that do not fit."""
+
+import numpy as np
+import pytest
+
+from dynamics import (
+    bias_force,
+    forward_dynamics,
+    inverse_dynamics,
+    inverse_mass_matrix,
+    kinetic_energy,
+    mass_matrix,
+    wrench_at,
+)
+from joints import (
+    ArticulatedSystem,
+    Body,
+    EulerJoint,
+    FixedJoint,
+    FloatingJoint,
+    ModelError,
+    RevoluteJoint,
+    SphericalJoint,
+)
+
+SOLID = {"mass": 1.0, "center_of_mass": (0.0, 0.0, -0.5), "inertia": (0.1, 0.1, 0.02, 0.0, 0.0, 0.0)}
+DYNAMICS = {
+    "mass_matrix": lambda s: mass_matrix(s, s.neutral()),
+    "inverse_mass_matrix": lambda s: inverse_mass_matrix(s, s.neutral()),
+    "forward_dynamics": lambda s: forward_dynamics(s, s.neutral(), np.zeros(s.nu), np.zeros(s.nu)),
+    "inverse_dynamics": lambda s: inverse_dynamics(s, s.neutral(), np.zeros(s.nu), np.zeros(s.nu)),
+}
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+def test_a_moving_leaf_without_mass(function):
+    system = ArticulatedSystem((Body("arm", "ground", SphericalJoint(), **SOLID), Body("pin", "arm", RevoluteJoint())))
+    with pytest.raises(ModelError, match=r"body 'pin': the mass matrix is singular.*'pin.speed'.*without mass.*pin"):
+        DYNAMICS[function](system)
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+def test_a_floating_base_without_mass(function):
+    system = ArticulatedSystem((Body("base", "ground", FloatingJoint()), Body("arm", "base", RevoluteJoint(), **SOLID)))
+    with pytest.raises(ModelError, match=r"the mass matrix is singular.*without mass and inertia: base"):
+        DYNAMICS[function](system)
+
+
+def test_massless_bodies_are_legal_where_the_mass_matrix_is_regular():
+    """A universal joint made of two hinges; a massless base that carries enough; a massless weld."""
+    cross = Body("cross", "ground", RevoluteJoint((1.0, 0.0, 0.0)))
+    arm = Body("arm", "cross", RevoluteJoint((0.0, 1.0, 0.0)), **SOLID)
+    tip = Body("tip", "arm", FixedJoint(), position=(0.0, 0.0, -1.0))
+    _inverts(ArticulatedSystem((cross, arm, tip)))
+    base = Body("base", "ground", FloatingJoint())
+    _inverts(ArticulatedSystem((base, Body("trunk", "base", FixedJoint(), **SOLID))))
+    _inverts(ArticulatedSystem((Body("pin", "ground", RevoluteJoint(), rotor_inertia=0.1),)))
+
+
+def _inverts(system):
+    rng = np.random.default_rng(0)
+    q, u, udot = system.random(1, rng)[0], *rng.normal(size=(2, system.nu))
+    tau = inverse_dynamics(system, q, u, udot)
+    for method in ("aba", "crba"):
+        np.testing.assert_allclose(forward_dynamics(system, q, u, tau, method=method), udot, rtol=1e-9)
+
+
+def test_a_point_mass_on_a_ball_joint_has_a_singular_matrix_that_can_be_looked_at():
+    system = ArticulatedSystem((Body("bob", "ground", SphericalJoint(), mass=1.0, center_of_mass=(0.0, 0.0, -1.0)),))
+    np.testing.assert_allclose(mass_matrix(system, system.neutral()), np.diag([1.0, 1.0, 0.0]))
+    for function in ("forward_dynamics", "inverse_mass_matrix"):
+        with pytest.raises(ModelError, match=r"singular: velocity 'bob.omega_z'"):
+            DYNAMICS[function](system)
+
+
+def test_energies_ask_for_no_mass():
+    system = ArticulatedSystem((Body("pin", "ground", RevoluteJoint()),))
+    assert kinetic_energy(system, [0.3], [1.0]) == 0.0
+    np.testing.assert_array_equal(bias_force(system, [0.3], [1.0]), [0.0])
+
+
+def test_euler_joints_lock():
+    from_lock = np.array([0.1, 0.0, 0.2])
+    system = ArticulatedSystem((Body("arm", "ground", EulerJoint("YZY"), **SOLID),))
+    with pytest.raises(ValueError, match="gimbal lock"):
+        forward_dynamics(system, from_lock, np.zeros(3), np.zeros(3))
+
+
+def test_arrays_that_do_not_fit():
+    system = ArticulatedSystem((Body("arm", "ground", SphericalJoint(), **SOLID),))
+    q, u = system.neutral(), np.zeros(3)
+    with pytest.raises(ValueError, match=r"tau has shape \(2,\); expected \(\.\.\., 3\)"):
+        forward_dynamics(system, q, u, [0.0, 0.0])
+    with pytest.raises(ValueError, match=r"f_ext has shape \(6,\); expected \(\.\.\., 1, 6\).*arm"):
+        forward_dynamics(system, q, u, u, np.zeros(6))
+    with pytest.raises(ValueError, match=r"f_ext\[0, 2\] is nan"):
+        inverse_dynamics(system, q, u, u, [[0, 0, np.nan, 0, 0, 0]])
+    with pytest.raises(ValueError, match="it must be 1"):
+        mass_matrix(system, 2 * q)
+    with pytest.raises(ValueError, match="method is one of aba, crba"):
+        forward_dynamics(system, q, u, u, method="lu")
+    with pytest.raises(ValueError, match="force has shape"):
+        wrench_at(system, q, "arm", [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"shape|broadcast"):
+        inverse_dynamics(system, np.stack([q, q]), np.zeros((3, 3)), u)
+    with pytest.raises(TypeError, match="a Model or an ArticulatedSystem"):
+        mass_matrix("arm", q)
