@@ -114,7 +114,7 @@ def test_check_q_refuses_bad_states():
         arm.check_q(np.where(np.arange(13) == 11, np.nan, q))
     with pytest.raises(ValueError, match=r"upper.Q3\) has length 2"):
         arm.check_q(np.where(np.arange(13) == 7, 2.0, q))
-    with pytest.raises(ValueError, match="base.Q3"):
+    with pytest.raises(ValueError, match=r"base\.Q3"):
         arm.check_q(np.where(np.arange(13) == 3, 0.0, q))
     with pytest.raises(ValueError, match=r"u has shape \(\)"):
         arm.check_u(1.0)
