@@ -94,7 +94,7 @@ class Compiled:
 
     def _run(self, batch: _batch.Batch, outputs: list[np.ndarray], threads: int) -> None:
         states = batch.states
-        written = [(_batch.address(a), a.nbytes // states) for a in outputs]
+        written = [(a.__array_interface__["data"][0], a.nbytes // states) for a in outputs]
         table = self._table(*itertools.chain(*batch.rows, *written))
         entry, frames = self._code.entry, self._frames
         split_and_run(

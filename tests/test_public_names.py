@@ -12,7 +12,7 @@ FIXED = {
         "euler_to_spatial spatial_to_euler ArticulatedSystem"
     ),
     "muscle": "load_model Model path_lengths path_jacobian muscle_forces muscle_torques",
-    "analysis": "mapping_analysis",
+    "analysis": "mapping_analysis Study",
     "kernels": "compile Kernel",
 }
 

@@ -1,0 +1,85 @@
+"""A study as plain data: what results depend on, nothing else. Stored with them, and compared before more are added."""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from muscle import Model, ModelError, load_model
+
+if TYPE_CHECKING:
+    from analysis.studies.study import Study
+
+__all__ = ["PLAIN", "description", "differences", "key_of"]
+
+PLAIN = ("design", "samples", "seed", "duration", "step", "method", "final", "summary_step")
+
+
+def description(study: "Study") -> dict[str, Any]:
+    """The study as JSON can hold it, every number exactly."""
+    q, u = study.start
+    keep = study.keep
+    return {
+        **{key: getattr(study, key) for key in PLAIN},
+        "vary": [[name, _plain(given)] for name, given in study.vary.items()],
+        "activation": _plain(study.activations),
+        "start_q": q.tolist(),
+        "start_u": u.tolist(),
+        "limits": {name: _plain(ends) for name, ends in study.limits.items()},
+        "times": [number * study.step for number in keep.time_steps],
+        "summaries": list(keep.summaries),
+        "model": {"name": study.model.name, "content": study.model.content_key, "file": _text_of(study.model)},
+    }
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What differs between two descriptions: "samples: 1000 -> 2000"."""
+    found = []
+    for key in sorted(old.keys() | new.keys()):
+        a, b = old.get(key), new.get(key)
+        if a == b:
+            continue
+        if key == "model" and a and b:
+            found.append(f"model: {a['name']} ({a['content'][:8]}) -> {b['name']} ({b['content'][:8]})")
+        elif key == "vary" and a and b:
+            found += [f"vary.{line}" for line in differences(dict(a), dict(b))] or ["vary: the order"]
+        else:
+            found.append(f"{key}: {_short(a)} -> {_short(b)}")
+    return found
+
+
+def key_of(found: Mapping[str, Any]) -> str:
+    """SHA-256 of a description."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value)
+    return text if len(text) < 80 else f"{text[:76]} ..."
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and tuples as lists, NumPy's numbers as Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _text_of(model: Model) -> str:
+    """The model as the text of a file that gives it back, "" if there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.toml"
+        try:
+            model.save(path)
+            text = path.read_text(encoding="utf-8")
+            return text if load_model(path).content_key == model.content_key else ""
+        except (ModelError, NotImplementedError):
+            return ""

@@ -1,0 +1,69 @@
+"""Distributions of a varied number: SciPy's, by short names with the parameters that a reader expects."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+__all__ = ["DISTRIBUTIONS", "quantiles"]
+
+Numbers = Sequence[float]
+
+
+def _uniform(low: float, high: float) -> Any:
+    return stats.uniform(low, high - low)
+
+
+def _log_uniform(low: float, high: float) -> Any:
+    return stats.loguniform(low, high)
+
+
+def _normal(mean: float, sd: float) -> Any:
+    return stats.norm(mean, sd)
+
+
+def _truncated_normal(mean: float, sd: float, low: float, high: float) -> Any:
+    return stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
+
+
+def _log_normal(median: float, sigma: float) -> Any:
+    return stats.lognorm(sigma, scale=median)
+
+
+def _triangular(low: float, mode: float, high: float) -> Any:
+    return stats.triang((mode - low) / (high - low), low, high - low)
+
+
+# name -> (parameters, which of them must ascend, which must be positive, the distribution)
+DISTRIBUTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Callable[..., Any]]] = {
+    "uniform": (("low", "high"), ("low", "high"), (), _uniform),
+    "log_uniform": (("low", "high"), ("low", "high"), ("low",), _log_uniform),
+    "normal": (("mean", "sd"), (), ("sd",), _normal),
+    "truncated_normal": (("mean", "sd", "low", "high"), ("low", "high"), ("sd",), _truncated_normal),
+    "log_normal": (("median", "sigma"), (), ("median", "sigma"), _log_normal),
+    "triangular": (("low", "mode", "high"), ("low", "high"), (), _triangular),
+}
+
+
+def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[np.ndarray], np.ndarray]:
+    """The quantile function of a distribution: shares in [0, 1) to values.
+
+    Raises ValueError, naming the varied parameter, for an unknown kind, a wrong number of parameters, one that is not
+    finite, a range reversed or a width that is not positive.
+    """
+    if kind not in DISTRIBUTIONS:
+        raise ValueError(f"{name}: distribution {kind!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
+    names, ascending, positive, make = DISTRIBUTIONS[kind]
+    values = np.atleast_1d(np.asarray(numbers, dtype=float))
+    if values.shape != (len(names),) or not np.isfinite(values).all():
+        raise ValueError(f"{name}: {kind} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}")
+    given = dict(zip(names, values.tolist(), strict=True))
+    if ascending and not given[ascending[0]] < given[ascending[1]]:
+        raise ValueError(f"{name}: the range of {kind} is reversed or empty: {list(values)}")
+    for key in positive:
+        if given[key] <= 0:
+            raise ValueError(f"{name}: {key} of {kind} must be positive, not {given[key]}")
+    if kind == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
+        raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
+    return make(**given).ppf

@@ -1,0 +1,161 @@
+"""Blocks of samples through compiled kernels: what a study computes, wherever it runs.
+
+What varies is an input of the kernel: the start and the activations as such, everything else as a parameter that the
+formulas take as symbols. One step loop and one kernel of all summaries serve the whole study. Samples are lanes that
+know nothing of each other, so a block gives the same bits whatever else is in it.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import kernels
+from analysis.studies.columns import Columns
+from analysis.studies.equations import VariedEquations
+from analysis.studies.layout import FINITE_LOST, LIMIT, RAN
+from analysis.studies.summaries import SUMMARIES
+from analysis.studies.summaries.base import Moment
+from dynamics.integrators import FIXED_STEP
+from dynamics.regularity import check_regular
+from joints.errors import ModelError
+
+if TYPE_CHECKING:
+    from analysis.studies.study import Study
+
+__all__ = ["Engine", "engine_for"]
+
+Arrays = dict[str, np.ndarray]
+CAPACITY = 8  # engines kept by a process that serves several studies
+
+_engines: OrderedDict[str, "Engine"] = OrderedDict()
+_lock = threading.Lock()
+
+
+def engine_for(key: str, study: Callable[[], "Study"]) -> "Engine":
+    """The engine of the study with this key, made at its first use in a process."""
+    with _lock:
+        if key not in _engines:
+            _engines[key] = Engine(study())
+            while len(_engines) > CAPACITY:
+                _engines.popitem(last=False)
+        return _engines[key]
+
+
+class Engine:
+    """The compiled form of a study."""
+
+    def __init__(self, study: "Study") -> None:
+        check_laws(study)
+        check_regular(study.model.system)
+        self.study = study
+        self.columns = Columns.of(study)
+        self.keep = study.keep
+        self.method = FIXED_STEP[study.method]
+        self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
+        began = perf_counter()
+        self.loop = self.method.loop(self.equations, "projection", None)
+        self.observer = self._observer() if study.keep.summaries else None
+        self.compile_seconds = perf_counter() - began
+
+    def _limits(self) -> tuple[tuple[int, float, float], ...]:
+        system = self.study.model.system
+        names = (*system.coordinate_names, *system.velocity_names)
+        return tuple((names.index(name), float(low), float(high)) for name, (low, high) in self.study.limits.items())
+
+    def _observer(self) -> kernels.Kernel:
+        """(..., n) what all summaries look at, side by side."""
+        model, equations = self.study.model, self.equations
+        extra: dict[str, Any] = {**{name: (n,) for name, n in equations.inputs.items()}, **equations.parameters}
+
+        def observe(start: Any, q: Any, u: Any, *given: Any) -> Any:
+            named = dict(zip(extra, given, strict=True))
+            bound = self.equations.bound(named.get("p"))
+            at = Moment(start, q, u, named.get("activation"))
+            return np.concatenate([SUMMARIES[name].observe(bound, at) for name in self.keep.summaries], axis=-1)
+
+        nq, nu = model.system.nq, model.system.nu
+        shapes = {"start": (nq,), "q": (nq,), "u": (nu,), **extra}
+        return kernels.compile(observe, shapes, ["observed"], name="summaries", threads=1)
+
+    # ---- a block ---------------------------------------------------------------------------------------------
+
+    def run(self, begin: int, end: int) -> tuple[Arrays, float]:
+        """(all that is kept of samples begin ... end - 1, seconds spent in kernels)."""
+        values = self.study.values(begin, end)
+        return self.run_values(values)
+
+    def run_values(self, values: np.ndarray) -> tuple[Arrays, float]:
+        """The same for given values (samples, parameters)."""
+        study, given = self.study, self._inputs(values)
+        x0 = self.method.begin(self.equations, *self.columns.start(values))
+        began = perf_counter()
+        run = self.loop(x0, h=study.step, steps=study.steps, every=self.keep.every, threads=1, **given)
+        seconds = perf_counter() - began
+        failed = run.stopped >= 0
+        arrays: Arrays = {
+            "values": values,
+            "status": _STATUS[run.reason].astype(np.int8),
+            "stopped_at": np.where(failed, run.stopped * study.step, np.nan),
+        }
+        if study.final:
+            q, u = self.method.end(self.equations, np.where(failed[:, None], np.nan, run.final))
+            arrays |= {"q_final": q, "u_final": u}
+        if self.keep.time_steps:
+            rows = run.states[:, np.array(self.keep.time_steps) // self.keep.every]
+            arrays |= dict(zip("qu", self.method.end(self.equations, rows), strict=True))
+        if self.observer is not None:
+            began = perf_counter()
+            arrays |= self._summaries(values, run.states[:, :: self.keep.summary_every // self.keep.every], failed)
+            seconds += perf_counter() - began
+        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, seconds
+
+    def _inputs(self, values: np.ndarray) -> dict[str, Any]:
+        """What the loop takes beside the state."""
+        given: dict[str, Any] = {"p": values[:, self.columns.inner_columns]} if self.columns.inner.names else {}
+        if self.equations.muscles:
+            table = self.study.activations
+            varies = isinstance(table, tuple)
+            given["activation"] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
+        return given
+
+    def _summaries(self, values: np.ndarray, states: np.ndarray, failed: np.ndarray) -> Arrays:
+        assert self.observer is not None
+        rows = states.shape[1]
+        times = np.arange(rows) * self.keep.summary_every * self.study.step
+        given: Any = {name: self._along(x, times) for name, x in self._inputs(values).items()}
+        q, u = map(np.ascontiguousarray, self.method.end(self.equations, states))
+        start = np.ascontiguousarray(np.broadcast_to(q[:, :1], q.shape))
+        observed = self.observer(start=start, q=q, u=u, **given)
+        found, place = {}, 0
+        for name in self.keep.summaries:
+            summary = SUMMARIES[name]
+            size = self.columns.sizes[summary.along]
+            found[name] = summary.reduce(times, observed[..., place : place + size])
+            found[name][failed] = np.nan
+            place += size
+        return found
+
+    def _along(self, given: Any, times: np.ndarray) -> np.ndarray:
+        """A constant (samples, n), or a table of the time, as (samples, times, n)."""
+        if isinstance(given, kernels.Tabulated):
+            columns = [np.interp(times, given.times, column) for column in np.asarray(given.values).T]
+            return np.stack(columns, axis=-1)
+        return np.ascontiguousarray(np.broadcast_to(given[:, None], (len(given), len(times), given.shape[1])))
+
+
+def check_laws(study: "Study") -> None:
+    """ModelError for a muscle without a force law, or with a number left open that the study does not vary."""
+    for muscle in study.model.muscles:
+        if muscle.law is None:
+            raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=study.model.file)
+        for key in muscle.law.open_parameters():
+            if f"muscles.{muscle.name}.{key}" not in study.parameters.names:
+                raise ModelError(f"no {key} is given", element=f"muscle {muscle.name!r}", file=study.model.file)
+
+
+_STATUS = np.zeros(3, dtype=np.int8)
+_STATUS[[kernels.Steps.RAN, kernels.Steps.NOT_FINITE, kernels.Steps.BOUND]] = RAN, FINITE_LOST, LIMIT

@@ -1,0 +1,49 @@
+"""The equations of motion with a study's parameters as inputs."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dynamics.integrators import StateEquations
+from muscle import Parameters
+
+__all__ = ["VariedEquations"]
+
+
+@dataclass(frozen=True)
+class VariedEquations(StateEquations):
+    """The motion of a model with the numbers `varied` as the parameter "p", and `limits`, ((entry of (q, u), low,
+    high), ...), beyond which a run stops."""
+
+    varied: Parameters | None = None
+    limits: tuple[tuple[int, float, float], ...] = ()
+
+    @property
+    def key(self) -> Hashable:
+        return (super().key, self.names, self.limits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The varied numbers."""
+        return () if self.varied is None else self.varied.names
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | ({"p": (len(self.names),)} if self.names else {})
+
+    def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
+        return StateEquations(self.bound(given.get("p")), self.outside).acceleration(t, q, u, given)
+
+    def bound(self, p: Any) -> Any:
+        """The model with p (n,) in it; the model as it is for None."""
+        return self.model if p is None or self.varied is None else self.varied.bind(p)
+
+    def beyond(self, t: Any, x: Any, *values: Any) -> Any:
+        """Positive beyond a limit, or where no body can be as fast."""
+        excess = [super().beyond(t, x, *values)]
+        for entry, low, high in self.limits:
+            excess += [x[..., entry] - high, low - x[..., entry]]
+        return reduce(np.maximum, excess)

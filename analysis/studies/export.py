@@ -1,0 +1,61 @@
+"""Results as tables: one row per sample, or per sample and time, for CSV, Parquet and statistics programs."""
+
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+
+from analysis.studies.layout import STATUS
+from joints.files import check_output, write_bytes
+
+__all__ = ["check_export", "export", "to_table", "to_trajectories"]
+
+_LABELS = ("parameter", "coordinate", "velocity", "muscle", "body")
+_WRITERS = (".csv", ".parquet")
+
+
+def to_table(results: xr.Dataset) -> pd.DataFrame:
+    """One row per sample: the varied values by their names, status and stop, and every final value and summary as
+    '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own."""
+    columns: dict[str, object] = {}
+    for name, array in results.data_vars.items():
+        if "time" in array.dims:
+            continue
+        along = next((dim for dim in array.dims if dim in _LABELS), None)
+        if along is None:
+            columns[str(name)] = array.values
+            continue
+        labels = results[along].values
+        prefix = "" if name == "values" else f"{name}."
+        columns |= {f"{prefix}{label}": array.values[:, i] for i, label in enumerate(labels)}
+    columns["status"] = pd.Categorical.from_codes(results.status.values, list(STATUS.values()))
+    return pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
+
+
+def to_trajectories(results: xr.Dataset) -> pd.DataFrame:
+    """One row per sample and kept time: every coordinate and velocity by its name."""
+    if "q" not in results:
+        raise ValueError("the study kept no times")
+    found: dict[str, object] = {}
+    for name, along in (("q", "coordinate"), ("u", "velocity")):
+        array = results[name].values
+        found |= {str(label): array[:, :, i].reshape(-1) for i, label in enumerate(results[along].values)}
+    index = pd.MultiIndex.from_product([range(results.sizes["sample"]), results.time.values], names=["sample", "time"])
+    return pd.DataFrame(found, index=index)
+
+
+def check_export(path: str | Path, overwrite: bool = False) -> Path:
+    """The path, if a table may be written there; ValueError for another ending, OSError as `check_output`."""
+    if Path(path).suffix not in _WRITERS:
+        raise ValueError(f"{path}: a table is written as {' or '.join(_WRITERS)}, not {Path(path).suffix or 'without'}")
+    return check_output(path, overwrite)
+
+
+def export(results: xr.Dataset, path: str | Path) -> None:
+    """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path."""
+    table = to_table(results)
+    if Path(path).suffix == ".csv":
+        data = table.to_csv().encode()
+    else:
+        data = table.to_parquet()
+    write_bytes(path, data)

@@ -1,0 +1,87 @@
+"""The arrays of a study's results: names, dimensions, units; the same in memory, in a store and in a Dataset."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.studies.summaries import SUMMARIES
+
+if TYPE_CHECKING:
+    from analysis.studies.study import Study
+
+__all__ = ["FINITE_LOST", "LIMIT", "PENDING", "RAN", "STATUS", "Variable", "coordinates", "sizes", "variables"]
+
+PENDING, RAN, FINITE_LOST, LIMIT = 0, 1, 2, 3
+STATUS = {
+    PENDING: "not yet computed",
+    RAN: "ran to the end",
+    FINITE_LOST: "the state was no longer finite",
+    LIMIT: "a limit, or any possible speed, was passed",
+}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An array of results: its dimensions, "sample" first, its type and what its attributes say."""
+
+    name: str
+    dims: tuple[str, ...]
+    dtype: str
+    unit: str
+    description: str
+
+    @property
+    def fill(self) -> Any:
+        """What stands where nothing has been computed."""
+        return PENDING if self.dtype == "int8" else np.nan
+
+
+def variables(study: "Study") -> list[Variable]:
+    """All arrays that the study keeps."""
+    found = [
+        Variable("values", ("sample", "parameter"), "float64", "", "values of the varied parameters"),
+        Variable("status", ("sample",), "int8", "", "; ".join(f"{k}: {v}" for k, v in STATUS.items())),
+        Variable("stopped_at", ("sample",), "float64", "s", "when a run that failed stopped"),
+    ]
+    if study.final:
+        found += _states("_final", (), "at the end")
+    if study.keep.time_steps:
+        found += _states("", ("time",), "at the kept times")
+    for name in study.keep.summaries:
+        s = SUMMARIES[name]
+        found.append(Variable(name, ("sample", s.along), "float64", s.unit, s.description))
+    return found
+
+
+def _states(suffix: str, along: tuple[str, ...], when: str) -> list[Variable]:
+    return [
+        Variable(
+            f"q{suffix}", ("sample", *along, "coordinate"), "float64", "see coordinate_unit", f"coordinates {when}"
+        ),
+        Variable(f"u{suffix}", ("sample", *along, "velocity"), "float64", "see velocity_unit", f"velocities {when}"),
+    ]
+
+
+def coordinates(study: "Study") -> dict[str, tuple[tuple[str, ...], Any]]:
+    """Labels and units along the dimensions: name -> (dimensions, values)."""
+    system, parameters = study.model.system, study.parameters
+    facts = [body.joint.facts for body in system.bodies]
+    return {
+        "parameter": (("parameter",), np.array(parameters.names)),
+        "parameter_unit": (("parameter",), np.array(parameters.units)),
+        "coordinate": (("coordinate",), np.array(system.coordinate_names)),
+        "coordinate_unit": (("coordinate",), np.array([u for f in facts for u in f.coordinate_units])),
+        "velocity": (("velocity",), np.array(system.velocity_names)),
+        "velocity_unit": (("velocity",), np.array([u for f in facts for u in f.velocity_units])),
+        "muscle": (("muscle",), np.array(study.model.muscle_names)),
+        "body": (("body",), np.array(system.body_names)),
+        "time": (("time",), np.array(study.keep.time_steps) * study.step),
+    }
+
+
+def sizes(study: "Study") -> dict[str, int]:
+    """Length of every dimension."""
+    return {"sample": study.count} | {
+        name: len(values) for name, (dims, values) in coordinates(study).items() if dims == (name,)
+    }

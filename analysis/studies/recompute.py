@@ -1,0 +1,46 @@
+"""One sample of stored results, computed again by itself."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis.studies.describe import differences
+from analysis.studies.engine import Engine
+from analysis.studies.machine import machine
+from analysis.studies.memory import dataset_of
+from analysis.studies.restore import restore
+from analysis.studies.store import StoreError, open_results
+from analysis.studies.study import Study
+from muscle import Model
+
+__all__ = ["recompute", "study_of"]
+
+
+def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> Study:
+    """The study whose results these are; `model` where they could not hold it."""
+    found = results if isinstance(results, xr.Dataset) else open_results(results)
+    return restore(json.loads(found.attrs["study"]), model)
+
+
+def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None = None, **changes: Any) -> xr.Dataset:
+    """A Dataset of one sample, computed anew from its stored values: on a processor of the same kind the same bits.
+
+    `changes` of what is kept (`times=1000`, `summaries=...`) or of anything else of the `Study` show more of the same
+    sample. Raises IndexError for a sample that the study does not have, StoreError for one whose values differ from
+    those that the study gives it.
+    """
+    found = results if isinstance(results, xr.Dataset) else open_results(results)
+    study = study_of(found, model)
+    if not 0 <= sample < study.count:
+        raise IndexError(f"sample {sample}: the study has {study.count}, counted from 0")
+    values = study.values(sample, sample + 1)
+    if found.status[sample] and not np.array_equal(values, found["values"][sample : sample + 1]):
+        note = "; ".join(differences(json.loads(found.attrs["machine"]), machine())) or "the same processor"
+        raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
+    changed = replace(study, **changes)
+    arrays, _ = Engine(changed).run_values(values)
+    return dataset_of(changed, arrays).assign_coords(sample=("sample", [sample]))

@@ -1,0 +1,37 @@
+"""What every summary can do."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = ["Moment", "Summary"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A state of a run: coordinates q (..., nq), velocities u (..., nu), activation (..., m), and the coordinates
+    `start` (..., nq) that the run began with."""
+
+    start: Any
+    q: Any
+    u: Any
+    activation: Any
+
+
+class Summary(ABC):
+    """One row of numbers per run: `observe` is a formula of a state, `reduce` sums up its values along the run."""
+
+    name: ClassVar[str]
+    along: ClassVar[str]  # the dimension of a row: "muscle", "velocity" or "body"
+    unit: ClassVar[str]
+    description: ClassVar[str]
+
+    @abstractmethod
+    def observe(self, model: Any, at: Moment) -> Any:
+        """(..., n) what to look at in one moment of a run: the formula, on floats and symbols."""
+
+    @abstractmethod
+    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """(samples, n) the summary of observed values (samples, times, n)."""

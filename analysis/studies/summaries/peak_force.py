@@ -1,0 +1,25 @@
+"""The greatest tension of each muscle."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from analysis.studies.summaries.base import Moment, Summary
+from muscle.evaluate import forces
+
+__all__ = ["PeakForce"]
+
+
+class PeakForce(Summary):
+    """max over the run of F."""
+
+    name: ClassVar[str] = "peak_force"
+    along: ClassVar[str] = "muscle"
+    unit: ClassVar[str] = "N"
+    description: ClassVar[str] = "greatest tension"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        return forces(model, at.q, at.u, at.activation)
+
+    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return values.max(axis=1)

@@ -1,0 +1,24 @@
+"""The greatest speed of each velocity."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from analysis.studies.summaries.base import Moment, Summary
+
+__all__ = ["PeakSpeed"]
+
+
+class PeakSpeed(Summary):
+    """max over the run of |u|."""
+
+    name: ClassVar[str] = "peak_speed"
+    along: ClassVar[str] = "velocity"
+    unit: ClassVar[str] = "rad/s or m/s"
+    description: ClassVar[str] = "greatest absolute velocity"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        return at.u
+
+    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.abs(values).max(axis=1)

@@ -1,0 +1,28 @@
+"""The work of each muscle."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.integrate import trapezoid
+
+from analysis.studies.summaries.base import Moment, Summary
+from muscle import jacobians
+from muscle.evaluate import forces
+
+__all__ = ["Work"]
+
+
+class Work(Summary):
+    """Integral over the run of the power -F dl/dt, positive while a muscle shortens; by the trapezoidal rule."""
+
+    name: ClassVar[str] = "work"
+    along: ClassVar[str] = "muscle"
+    unit: ClassVar[str] = "J"
+    description: ClassVar[str] = "work done on the skeleton"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        speed = (jacobians.velocity(model, at.q) @ at.u[..., None])[..., 0]
+        return -forces(model, at.q, at.u, at.activation) * speed
+
+    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return trapezoid(values, times, axis=1)

@@ -1,0 +1,169 @@
+"""Designs of studies: which values in which sample, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.stats import qmc
+
+from analysis.studies.distributions import DISTRIBUTIONS, quantiles
+from analysis.studies.study import Study
+
+FORCE = "muscles.*.max_isometric_force"
+SPREAD = {"uniform": [0.8, 1.2], "relative": True}
+
+
+def study(vary, **options):
+    return Study("two_link", vary, duration=0.01, times=1, **options)
+
+
+def test_a_grid_takes_every_combination_once():
+    masses, lengths = [4.0, 5.0, 6.0], [1.9, 2.0]
+    made = study({"bodies.A.mass": masses, "muscles.m1.optimal_length": lengths}, design="grid")
+    wanted = {(m, l) for m in masses for l in lengths}
+    assert made.count == 6
+    assert set(map(tuple, made.values())) == wanted
+
+
+def test_a_table_goes_row_by_row():
+    made = study({"bodies.A.mass": [4.0, 5.0], "bodies.B.mass": [1.0, 2.0]}, design="table")
+    assert made.values().tolist() == [[4.0, 1.0], [5.0, 2.0]]
+
+
+def test_a_range_is_a_list():
+    made = study({"bodies.A.mass": {"range": [4.0, 6.0], "count": 5}}, design="grid")
+    assert made.values()[:, 0].tolist() == [4.0, 4.5, 5.0, 5.5, 6.0]
+
+
+@pytest.mark.parametrize("design", ["random", "latin_hypercube", "sobol", "saltelli"])
+def test_any_rows_can_be_had_alone(design):
+    made = study({FORCE: SPREAD, "bodies.A.mass": {"normal": [5.0, 0.1]}}, design=design, samples=64, seed=7)
+    whole = made.values()
+    assert len(np.unique(whole[: made.design_of.base], axis=0)) == 64
+    for begin, end in ((0, 1), (0, 13), (5, 6), (31, 64), (made.count - 3, made.count)):
+        assert np.array_equal(made.values(begin, end), whole[begin:end])
+    again = study({FORCE: SPREAD, "bodies.A.mass": {"normal": [5.0, 0.1]}}, design=design, samples=64, seed=8)
+    assert not np.array_equal(again.values(), whole)
+
+
+def test_latin_hypercube_and_sobol_are_scipy_s():
+    vary = {"bodies.A.mass": {"uniform": [0.0, 1.0]}, "bodies.B.mass": {"uniform": [0.0, 1.0]}}
+    rng = np.random.default_rng(3)
+    assert np.array_equal(
+        study(vary, design="latin_hypercube", samples=50, seed=3).values(), qmc.LatinHypercube(2, rng=rng).random(50)
+    )
+    sobol = qmc.Sobol(2, rng=np.random.default_rng(3)).random(64)
+    assert np.array_equal(study(vary, design="sobol", samples=64, seed=3).values(), sobol)
+
+
+def test_saltelli_rows_are_a_b_and_a_with_one_column_of_b():
+    vary = {f"bodies.A.center_of_mass.{k}": {"uniform": [0.0, 1.0]} for k in "xyz"}
+    rows = study(vary, design="saltelli", samples=8).values().reshape(5, 8, 3)
+    for i in range(3):
+        mixed = rows[0].copy()
+        mixed[:, i] = rows[1][:, i]
+        assert np.array_equal(rows[2 + i], mixed)
+
+
+def test_relative_values_multiply_the_model_s_own():
+    made = study({FORCE: SPREAD}, samples=200)
+    factors = made.values() / made.parameters.defaults
+    assert factors.min() >= 0.8
+    assert factors.max() <= 1.2
+    assert np.ptp(factors, axis=0).min() > 0.39
+    together = study({FORCE: SPREAD | {"together": True}}, samples=200)
+    assert len(together.design_of.axes) == 1
+    np.testing.assert_allclose(np.ptp(together.values() / made.parameters.defaults, axis=1), 0, atol=1e-15)
+
+
+REFERENCES = {
+    "uniform": ([2.0, 5.0], stats.uniform(2, 3)),
+    "log_uniform": ([1.0, 100.0], stats.loguniform(1, 100)),
+    "normal": ([3.0, 0.5], stats.norm(3, 0.5)),
+    "truncated_normal": ([3.0, 0.5, 2.5, 4.0], stats.truncnorm(-1, 2, 3, 0.5)),
+    "log_normal": ([2.0, 0.3], stats.lognorm(0.3, scale=2)),
+    "triangular": ([1.0, 2.0, 5.0], stats.triang(0.25, 1, 4)),
+}
+
+
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
+def test_draws_follow_their_distribution(kind):
+    numbers, distribution = REFERENCES[kind]
+    made = study({"bodies.A.mass": {kind: numbers}}, design="random", samples=4000)
+    assert stats.kstest(made.values()[:, 0], distribution.cdf).pvalue > 0.01
+
+
+def test_independent_axes_of_random_draws_are_not_correlated():
+    values = study({FORCE: SPREAD}, design="random", samples=4000).values()
+    correlation = np.corrcoef(values.T) - np.eye(6)
+    assert np.abs(correlation).max() < 4 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize(
+    ("vary", "options", "message"),
+    [
+        ({}, {"samples": 3}, "varies nothing"),
+        ({"bodies.A.mas": SPREAD}, {"samples": 3}, r"no parameter 'bodies.A.mas'; the nearest are .*bodies.A.mass"),
+        ({FORCE: SPREAD, "muscles.m1.max_isometric_force": SPREAD}, {"samples": 3}, "named twice"),
+        ({"bodies.A.mass": []}, {"design": "grid"}, "at least one"),
+        ({"bodies.A.mass": [1.0, 1.0]}, {"design": "grid"}, "the value 1.0 is given twice"),
+        ({"bodies.A.mass": [1.0, np.nan]}, {"design": "grid"}, "finite numbers"),
+        ({"bodies.A.mass": "heavy"}, {"design": "grid"}, "a list of values"),
+        ({"bodies.A.mass": {"range": [2.0, 1.0], "count": 3}}, {"design": "grid"}, "reversed"),
+        ({"bodies.A.mass": {"range": [1.0, 2.0]}}, {"design": "grid"}, "a count of at least 2"),
+        ({"bodies.A.mass": {"uniform": [2.0, 1.0]}}, {"samples": 3}, "reversed"),
+        ({"bodies.A.mass": {"normal": [2.0, 0.0]}}, {"samples": 3}, "sd of normal must be positive"),
+        ({"bodies.A.mass": {"normal": [2.0]}}, {"samples": 3}, "takes 2 finite numbers"),
+        ({"bodies.A.mass": {"triangular": [1.0, 3.0, 2.0]}}, {"samples": 3}, "the mode of triangular"),
+        ({"bodies.A.mass": {"gauss": [2.0, 1.0]}}, {"samples": 3}, "distribution 'gauss' is unknown"),
+        ({"bodies.A.mass": {"uniform": [0, 1], "normal": [0, 1]}}, {"samples": 3}, "exactly one of"),
+        ({"bodies.A.mass": {"uniform": [0, 1], "relative": 1}}, {"samples": 3}, "relative is true or false"),
+        ({"bodies.A.center_of_mass.x": SPREAD}, {"samples": 3}, "own value is zero"),
+        ({"bodies.A.mass": SPREAD}, {"design": "grid"}, "a grid needs a list"),
+        ({"bodies.A.mass": [1.0, 2.0]}, {"samples": 3}, "needs a distribution"),
+        ({"bodies.A.mass": [1.0], "bodies.B.mass": [1.0, 2.0]}, {"design": "table"}, "must have one length"),
+        ({"bodies.A.mass": [1.0, 2.0]}, {"design": "grid", "samples": 3}, "the grid has 2 samples, not 3"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 0}, "positive whole number"),
+        ({"bodies.A.mass": SPREAD}, {"design": "sobol", "samples": 100}, "a power of 2, such as 128"),
+        ({"bodies.A.mass": SPREAD}, {"design": "lhs", "samples": 3}, "design 'lhs' is unknown"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "seed": -1}, "seed must be"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "step": 0.003}, "not a whole number of steps"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "method": "rk5"}, "method 'rk5' is unknown"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "summaries": ["peak"]}, "summary 'peak' is unknown"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "limits": {"A.x": [0, 1]}}, "no coordinate or velocity"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "limits": {"A.omega_x": [1, 0]}}, "in this order"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "activation": lambda t: t}, "instead of a function"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "activation": [2.0] * 6}, r"must lie in \[0, 1\]"),
+    ],
+)
+def test_bad_studies_are_refused_at_the_door(vary, options, message):
+    with pytest.raises(ValueError, match=message):
+        study(vary, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"times": [0.0015]}, "not one of the steps"),
+        ({"times": [0.02]}, "not one of the steps"),
+        ({"times": [0.002, 0.001]}, "must be finite and ascend"),
+        ({"times": 3}, "cannot be cut into 3 equal parts"),
+        ({"times": 0, "final": False}, "keeps nothing"),
+        ({"times": 1, "summaries": ["work"], "summary_step": 0.003}, "must divide the duration"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Study("two_link", {"bodies.A.mass": SPREAD}, samples=3, duration=0.01, **options)
+
+
+def test_a_sample_that_the_model_refuses_is_named():
+    made = study({"bodies.A.mass": {"normal": [1.0, 0.5]}}, design="random", samples=1000)
+    with pytest.raises(ValueError, match=r"sample \d+: .*mass must be finite and not negative") as caught:
+        made.run()
+    sample = int(str(caught.value).split()[1].rstrip(":"))
+    assert made.values(sample, sample + 1)[0, 0] < 0
+
+
+def test_quantiles_refuse_what_is_not_finite():
+    with pytest.raises(ValueError, match="2 finite numbers"):
+        quantiles("x", "uniform", [0.0, np.inf])

@@ -1,0 +1,186 @@
+"""Running studies: what is simulated, and that the way it is run does not change a bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from analysis.studies import Study, recompute, study_of, to_table, to_trajectories
+from analysis.studies.summaries.joint_reaction import muscle_wrenches
+from dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
+from muscle import load_model, muscle_forces, muscle_torques
+
+VARY = {
+    "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
+    "muscles.*.optimal_length": {"uniform": [0.9, 1.1], "relative": True},
+}
+EVERYTHING = ("peak_force", "range_of_motion", "peak_speed", "work", "co_contraction", "joint_reaction")
+
+
+def small(**options):
+    return Study("two_link", VARY, **({"samples": 37, "duration": 0.1, "times": 5} | options))
+
+
+def same(a, b):
+    """Equal in every bit, attribute and label."""
+    xr.testing.assert_identical(a.load(), b.load())
+    return True
+
+
+def test_every_sample_is_the_simulation_of_the_model_with_its_values():
+    study = small(samples=4)
+    found = study.run()
+    for i, values in enumerate(study.values()):
+        model = study.parameters.bind(values)
+        run = simulate(model, *study.start, 0.1, step=1e-3, output_step=0.02)
+        np.testing.assert_allclose(found.q[i], run.q[1:], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.u[i], run.u[1:], rtol=0, atol=1e-12)
+    assert np.array_equal(found.q_final, found.q[:, -1])
+    assert (found.status == 1).all()
+
+
+def test_start_and_activation_vary_too():
+    vary = {"start_u.A.omega_x": [0.0, 1.0], "muscles.m2.activation": [0.2, 0.9], "gravity.z": [-9.81, -1.6]}
+    study = Study("two_link", vary, design="grid", duration=0.05, times=1)
+    found = study.run()
+    for i, values in enumerate(study.values()):
+        model = study.parameters.bind(values)
+        run = simulate(model, study.start[0], model.start_u, 0.05, step=1e-3)
+        np.testing.assert_allclose(found.q_final[i], run.q[-1], rtol=0, atol=1e-12)
+
+
+def test_activations_given_over_time():
+    times, table = [0.0, 0.05, 0.1], np.linspace(0, 1, 18).reshape(3, 6)
+    study = small(samples=2, activation=(times, table.tolist()))
+    found = study.run()
+    run = simulate(study.parameters.bind(study.values()[1]), *study.start, 0.1, step=1e-3, activation=(times, table))
+    np.testing.assert_allclose(found.q_final[1], run.q[-1], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="choose one"):
+        Study(
+            "two_link", {"muscles.m1.activation": [0.1, 0.2]}, design="grid", activation=(times, table.tolist())
+        ).run()
+
+
+@pytest.mark.parametrize(
+    "options", [{"threads": 1}, {"threads": 2}, {"block": 1}, {"block": 5}, {"block": 16, "threads": 2}]
+)
+def test_no_bit_depends_on_threads_or_blocks(options):
+    study = small(summaries=EVERYTHING)
+    assert same(study.run(threads=1, block=37), study.run(**options))
+
+
+def test_a_store_holds_what_memory_does(tmp_path):
+    study = small(summaries=EVERYTHING)
+    assert same(study.run(), study.run(tmp_path / "results", block=8))
+
+
+def test_any_sample_can_be_computed_again_from_what_is_stored(tmp_path):
+    study = small(summaries=("work",))
+    found = study.run(tmp_path / "results", block=8)
+    again = recompute(tmp_path / "results", 21)
+    for name in ("values", "q", "u", "q_final", "work", "status"):
+        assert np.array_equal(again[name][0], found[name][21])
+    longer = recompute(tmp_path / "results", 21, times=100)
+    assert np.array_equal(longer.q[0, 19::20], found.q[21])
+    with pytest.raises(IndexError, match="the study has 37"):
+        recompute(found, 37)
+
+
+def test_the_study_comes_back_from_its_results():
+    study = small(limits={"A.omega_x": [-9.0, 9.0]}, summaries=("work",), activation=[0.5] * 6)
+    found = study.run()
+    assert same(study_of(found).run(), found)
+
+
+def test_failures_are_recorded_and_stop_nobody_else():
+    vary = {"start_u.A.omega_x": [0.0, 30.0, 1e9]}
+    study = Study("two_link", vary, design="grid", duration=0.1, times=10, limits={"B.omega_z": [-25.0, 25.0]})
+    found = study.run()
+    assert found.status[0] == 1
+    assert np.isnan(found.stopped_at[0])
+    assert found.status[2] > 1
+    stopped = [i for i in range(3) if found.status[i] > 1]
+    for i in stopped:
+        shown = found.time.values <= found.stopped_at[i].item() + 1e-9
+        assert np.isnan(found.q_final[i]).all()
+        assert np.isfinite(found.q[i][: max(shown.sum() - 1, 0)]).all()
+        assert np.isnan(found.q[i][~shown]).all()
+    alone = Study("two_link", {"start_u.A.omega_x": [0.0]}, design="grid", duration=0.1, times=10).run()
+    assert np.array_equal(alone.q[0], found.q[0])
+
+
+# ---- summaries ---------------------------------------------------------------------------------------------
+
+
+def test_summaries_against_the_trajectory():
+    study = small(samples=3, summaries=EVERYTHING, summary_step=1e-3, times=100)
+    found = study.run()
+    for i, values in enumerate(study.values()):
+        model = study.parameters.bind(values)
+        q = np.concatenate([[study.start[0]], found.q[i].values])
+        u = np.concatenate([[study.start[1]], found.u[i].values])
+        a = study.activations
+        forces = muscle_forces(model, q, u, a)
+        np.testing.assert_allclose(found.peak_force[i], forces.max(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found.peak_speed[i], np.abs(u).max(axis=0), rtol=1e-12)
+        turns = model.system.difference(q[:1], q)
+        np.testing.assert_allclose(found.range_of_motion[i], np.ptp(turns, axis=0), atol=1e-12)
+        udot = forward_dynamics(model, q, u, muscle_torques(model, q, u, a))
+        wrenches = muscle_wrenches(model, q, forces)
+        reaction = np.linalg.norm(joint_reactions(model, q, u, udot, wrenches)[..., :3], axis=-1)
+        np.testing.assert_allclose(found.joint_reaction[i], reaction.max(axis=0), rtol=1e-9)
+
+
+def test_work_is_the_energy_that_the_muscles_bring():
+    """Kinetic and potential energy at the end less at the start, damping being next to nothing."""
+    study = small(samples=3, summaries=("work",), summary_step=1e-3)
+    found = study.run()
+    from_energy = [_energy(study, values, q, u) for values, q, u in zip(*_ends(study, found), strict=True)]
+    np.testing.assert_allclose(found.work.sum("muscle"), from_energy, rtol=1e-4)
+
+
+def _ends(study, found):
+    return study.values(), found.q_final.values, found.u_final.values
+
+
+def _energy(study, values, q, u):
+    model = study.parameters.bind(values)
+    begin = kinetic_energy(model, study.start[0], study.start[1]) + potential_energy(model, study.start[0])
+    return kinetic_energy(model, q, u) + potential_energy(model, q) - begin
+
+
+def test_muscle_wrenches_make_the_muscle_torques(rng):
+    """Through the joints nothing passes along the velocities but damping: the muscles' wrenches do it all."""
+    model = load_model("two_link")
+    q, u, a = model.system.random(20, rng), rng.normal(size=(20, 6)), rng.uniform(size=(20, 6))
+    forces = muscle_forces(model, q, u, a)
+    udot = forward_dynamics(model, q, u, muscle_torques(model, q, u, a))
+    wrenches = muscle_wrenches(model, q, forces)
+    reaction = joint_reactions(model, q, u, udot, wrenches)
+    scale = np.abs(reaction).max()
+    np.testing.assert_allclose(reaction[..., 3:], 0, atol=1e-7 * scale)  # ball joints pass no torque
+    np.testing.assert_allclose(wrenches[..., 0, :3].shape, (20, 3))
+
+
+def test_co_contraction_of_one_muscle_is_none_and_of_two_equal_opposed_ones_is_one():
+    model = load_model("two_link")
+    alone = replace(model, muscles=model.muscles[:1])
+    study = Study(alone, {"bodies.A.mass": [5.0]}, design="grid", duration=0.01, summaries=("co_contraction",))
+    assert (study.run().co_contraction == 0).all()
+
+
+# ---- tables ------------------------------------------------------------------------------------------------
+
+
+def test_tables():
+    study = small(summaries=("work",))
+    found = study.run()
+    table = to_table(found)
+    assert len(table) == 37
+    assert np.array_equal(table["muscles.m2.optimal_length"], study.values()[:, 7])
+    assert np.array_equal(table["work.m3"], found.work[:, 2])
+    assert set(table["status"]) == {"ran to the end"}
+    long = to_trajectories(found)
+    assert np.array_equal(long.loc[(5, found.time.values[2]), "A.Q1"], found.q[5, 2, 1].item())
+    assert len(found.to_dataframe())
