@@ -1,0 +1,25 @@
+"""A multiple of another function."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from joints.functions.base import AxisFunction
+
+__all__ = ["Multiplier"]
+
+
+@dataclass(frozen=True)
+class Multiplier(AxisFunction):
+    """f(x) = scale function(x): how scaled models keep the functions of the generic one."""
+
+    function: AxisFunction
+    scale: float = 1.0
+
+    def value(self, x: Any) -> Any:
+        return self.scale * self.function.value(x)
+
+    def slope(self, x: Any) -> Any:
+        return self.scale * self.function.slope(x)
+
+    def curvature(self, x: Any) -> Any:
+        return self.scale * self.function.curvature(x)

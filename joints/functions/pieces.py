@@ -1,0 +1,31 @@
+"""Polynomials in pieces: the coefficients of the piece that holds x, chosen without a branch."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+__all__ = ["chosen", "increasing"]
+
+
+def chosen(x: Any, knots: Sequence[float], *columns: Sequence[float]) -> tuple[Any, ...]:
+    """Of each column, the entry k with knots[k] <= x < knots[k + 1]; the first below, the last above.
+
+    A derivative with respect to x sees constants.
+    """
+    result: list[Any] = [column[0] + 0.0 * x for column in columns]
+    for k in range(1, len(knots)):
+        after = x >= knots[k]
+        result = [np.where(after, column[k], value) for column, value in zip(columns, result, strict=True)]
+    return tuple(result)
+
+
+def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) -> None:
+    """ValueError unless there are as many x as y, at least `least`, finite, and x increases."""
+    if len(x) != len(y) or len(x) < least:
+        raise ValueError(f"a {name} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
+    if not np.isfinite([*x, *y]).all():
+        raise ValueError(f"the points of a {name} must be finite")
+    if any(b <= a for a, b in pairwise(x)):
+        raise ValueError(f"the x of a {name} must increase, not {tuple(x)}")

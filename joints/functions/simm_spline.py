@@ -1,0 +1,89 @@
+"""The cubic spline of SIMM and OpenSim."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from joints.functions.base import AxisFunction
+from joints.functions.pieces import chosen, increasing
+
+__all__ = ["SimmSpline"]
+
+
+@dataclass(frozen=True)
+class SimmSpline(AxisFunction):
+    """The twice differentiable cubic spline through the points (x, y), straight outside with the slopes at its ends.
+
+    The third derivatives in the first and the last piece are those of the cubics through the first and the last four
+    points [Forsythe, Malcolm, Moler, Computer Methods for Mathematical Computations, 1977, ch. 4]; with three points
+    the third derivative is zero, with two the spline is a straight line. Raises ValueError for fewer than two points,
+    x that do not increase, or numbers that are not finite.
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        increasing("spline", self.x, self.y, 2)
+
+    @cached_property
+    def _pieces(self) -> tuple[list[float], ...]:
+        """Knots, origins and the coefficients y, b, c, d of y + dx (b + dx (c + dx d)), the two ends among them."""
+        x, y = np.array(self.x), np.array(self.y)
+        h = np.diff(x)
+        rise = np.diff(y) / h
+        sigma = _sigma(x, h, rise)  # a sixth of the second derivative at the points
+        b = rise - h * (sigma[1:] + 2 * sigma[:-1])
+        d = np.diff(sigma) / h
+        last = rise[-1] + h[-1] * (sigma[-2] + 2 * sigma[-1])
+        zero = [0.0]
+        knots = [-np.inf, *x]
+        return (
+            knots,
+            [x[0], *x],
+            [y[0], *y],
+            [b[0], *b, last],
+            [*zero, *(3 * sigma[:-1]), *zero],
+            [*zero, *d, *zero],
+        )
+
+    def _at(self, x: Any) -> tuple[Any, ...]:
+        knots, *columns = self._pieces
+        start, y, b, c, d = chosen(x, knots, *columns)
+        return x - start, y, b, c, d
+
+    def value(self, x: Any) -> Any:
+        dx, y, b, c, d = self._at(x)
+        return y + dx * (b + dx * (c + dx * d))
+
+    def slope(self, x: Any) -> Any:
+        dx, _, b, c, d = self._at(x)
+        return b + dx * (2 * c + dx * 3 * d)
+
+    def curvature(self, x: Any) -> Any:
+        dx, _, _, c, d = self._at(x)
+        return 2 * c + 6 * d * dx
+
+
+def _sigma(x: np.ndarray, h: np.ndarray, rise: np.ndarray) -> np.ndarray:
+    """The slopes are continuous inside, the third derivatives given at the ends."""
+    n = len(x)
+    if n == 2:
+        return np.zeros(2)
+    A, right = np.zeros((n, n)), np.zeros(n)
+    for i in range(1, n - 1):
+        A[i, i - 1 : i + 2] = h[i - 1], 2 * (h[i - 1] + h[i]), h[i]
+        right[i] = rise[i] - rise[i - 1]
+    A[0, :2], A[-1, -2:] = (-h[0], h[0]), (h[-1], -h[-1])
+    if n > 3:
+        right[0] = h[0] ** 2 * _third(x[:4], rise[:3])
+        right[-1] = -(h[-1] ** 2) * _third(x[-4:], rise[-3:])
+    return np.linalg.solve(A, right)
+
+
+def _third(x: np.ndarray, rise: np.ndarray) -> float:
+    """The third divided difference of four points."""
+    second = np.diff(rise) / (x[2:] - x[:-2])
+    return float((second[1] - second[0]) / (x[3] - x[0]))
