@@ -38,7 +38,9 @@ def _table(rows: list[dict[str, Any]]) -> str:
     for work, group in pd.DataFrame(rows).groupby("work", sort=False, dropna=False):
         columns = group.drop(columns=["work", "against", "unit"], errors="ignore").dropna(axis="columns", how="all")
         first = group.iloc[0]
-        title = f"{work}" + (f", {first['unit']}, ratios to {first['against']}" if "against" in first else "")
+        title = f"{work}" + (
+            f", {first['unit']}, ratios to {first['against']}" if isinstance(first.get("against"), str) else ""
+        )
         blocks.append(f"{title}\n{columns.to_string(index=False, float_format='%.3g'.__mod__)}")
     return "\n\n".join(blocks)
 

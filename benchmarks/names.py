@@ -4,5 +4,6 @@ __all__ = ["NAMES"]
 
 NAMES = (
     "paths",  # lengths and Jacobians of a muscle model
+    "chains",  # forward and inverse dynamics and the mass matrix against the number of bodies
     "elementary",  # sin, exp, ...: errors and nanoseconds
 )

@@ -1,0 +1,130 @@
+"""Forward dynamics, inverse dynamics and the mass matrix of chains of 2 to 64 spherical joints and of a tree.
+
+The kernels of `dynamics` beside Pinocchio's C++ and MuJoCo's C, on one thread. Each computes the same from the same
+states: ABA M^-1 (tau - b), RNEA M udot + b, CRBA M. MuJoCo's times hold what it always computes beside: mj_forward
+also factors M, mj_inverse and the mass matrix also need its inertias in the world.
+"""
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+import kernels
+from benchmarks.measure import Route, alternate, rows
+from benchmarks.mujoco_dynamics import DynamicsLoop as MujocoLoop
+from benchmarks.pinocchio_dynamics import DynamicsLoop as PinocchioLoop
+from benchmarks.trees import chain, person, random_state
+from dynamics import articulated, composite, inverse
+from joints import ArticulatedSystem
+
+__all__ = ["run"]
+
+SIZES = (2, 4, 8, 16, 32, 64)
+BYTES = 2**19  # of inputs and results of a block, so that it stays in the second-level cache
+KERNEL, PINOCCHIO, MUJOCO = "kernel", "Pinocchio, C++ loop", "MuJoCo, C loop"
+TOLERANCE = 1e-8  # condition numbers of M reach 2e7
+
+
+def run(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, Any]]:
+    """Rows with ns per state and ratios to Pinocchio, and the exponents of n that fit the kernels' times."""
+    found = []
+    medians: dict[tuple[str, str], list[float]] = {}
+    for n in sizes:
+        for row in _compare(chain(n), repeats):
+            found.append(row)
+            medians.setdefault((row["algorithm"], row["route"]), []).append(row["median"])
+            if row["route"] == KERNEL:
+                medians.setdefault((row["algorithm"], "kernel, operations"), []).append(row["operations"])
+    found += _compare(person(), repeats)
+    return found + [_exponent(*key, sizes, values) for key, values in medians.items()]
+
+
+def _compare(system: ArticulatedSystem, repeats: int) -> list[dict[str, Any]]:
+    peers = {PINOCCHIO: PinocchioLoop(system), MUJOCO: MujocoLoop(system)}
+    found = []
+    for algorithm, kernel in _kernels(system).items():
+        count = _block(kernel)
+        states = random_state(system, count)
+        differences = _differences(algorithm, kernel, peers, states)
+        routes = {KERNEL: _kernel_route(kernel, states)}
+        routes |= {name: _peer_route(peer, algorithm, states) for name, peer in peers.items()}
+        work = f"{algorithm}, {system.name}, per state"
+        for row in rows(work, alternate(routes, repeats), PINOCCHIO, algorithm=algorithm):
+            operations = kernel.instructions if row["route"] == KERNEL else None
+            found.append({**row, "difference": differences.get(row["route"]), "operations": operations})
+    return found
+
+
+def _kernels(system: ArticulatedSystem) -> dict[str, kernels.Kernel]:
+    q, u, x = {"q": system.nq}, {"u": system.nu}, {"x": system.nu}
+    return {
+        "ABA": kernels.compile(lambda q, u, x: articulated.forward(system, q, u, x), q | u | x),
+        "RNEA": kernels.compile(lambda q, u, x: inverse.inverse(system, q, u, x), q | u | x),
+        "CRBA": kernels.compile(lambda q: composite.mass(system, q), q),
+    }
+
+
+def _block(kernel: kernels.Kernel) -> int:
+    """States whose arrays fill the cache, at least 16, in whole registers."""
+    shapes = [*kernel.inputs.values(), *kernel.outputs.values()]
+    return min(4096, max(16, BYTES // (8 * sum(map(math.prod, shapes))) // 8 * 8))
+
+
+def _kernel_route(kernel: kernels.Kernel, states: tuple[np.ndarray, ...]) -> Route:
+    arguments = states[: len(kernel.inputs)]
+    out = kernel(*arguments)
+    return _repeated(lambda: kernel(*arguments, out=out, threads=1), len(states[0]))
+
+
+def _peer_route(peer: Any, algorithm: str, states: tuple[np.ndarray, ...]) -> Route:
+    converted = [np.ascontiguousarray(x) for x in peer.state(algorithm, *states)]
+    out = peer.out(algorithm, len(states[0]))
+    return _repeated(lambda: peer(algorithm, *converted, out), len(states[0]))
+
+
+def _repeated(call: Any, count: int) -> Route:
+    """The call as often as fills about 20 ms."""
+    call()
+    start = time.perf_counter()
+    call()
+    times = max(1, round(0.02 / (time.perf_counter() - start)))
+    return Route(lambda: [call() for _ in range(times)], times * count)
+
+
+def _differences(
+    algorithm: str, kernel: kernels.Kernel, peers: dict[str, Any], states: tuple[np.ndarray, ...]
+) -> dict[str, float]:
+    """Largest difference between each peer's numbers and the kernel's, relative to the largest number.
+
+    AssertionError if the kernel agrees with no peer, or, but for ABA, not with all: Pinocchio's articulated inertias
+    cancel along chains of spherical joints, so that its ABA has no right digit left at n = 64, as its own RNEA says.
+    """
+    value = kernel(*states[: len(kernel.inputs)])
+    found = {}
+    for name, peer in peers.items():
+        out = peer.out(algorithm, len(states[0]))
+        peer(algorithm, *(np.ascontiguousarray(x) for x in peer.state(algorithm, *states)), out)
+        expected = peer.result(algorithm, states[0], states[1], value)
+        found[name] = float(np.abs(peer.filled(algorithm, out) - expected).max() / np.abs(expected).max())
+    agreement = min if algorithm == "ABA" else max
+    assert agreement(found.values()) <= TOLERANCE, f"{algorithm}: the kernel differs by {found}"
+    return found
+
+
+def _exponent(algorithm: str, route: str, sizes: tuple[int, ...], values: list[float]) -> dict[str, Any]:
+    """Slope of log value over log n, fitted from n = 8 on, and between the last two n.
+
+    The first is above the operations' where code and values outgrow one cache after the other; the last is what
+    remains.
+    """
+    kept = np.log([(n, value) for n, value in zip(sizes, values, strict=True) if n >= 8]).T
+    last = np.log([sizes[-2:], values[-2:]])
+    return {
+        "work": "exponent of n in time or operations",
+        "route": route,
+        "algorithm": algorithm,
+        "fitted, n >= 8": float(np.polyfit(*kept, 1)[0]) if kept.size > 2 else math.nan,
+        f"n = {sizes[-2]} to {sizes[-1]}": float(np.diff(last[1])[0] / np.diff(last[0])[0]),
+    }
