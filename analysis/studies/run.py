@@ -1,6 +1,5 @@
 """Running a study: blocks of samples, in threads of this process or on a Dask cluster, each stored when it is done."""
 
-import errno
 import importlib
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from analysis.studies.describe import description, key_of
 from analysis.studies.engine import Engine
 from analysis.studies.layout import sizes, variables
 from analysis.studies.memory import Memory
 from analysis.studies.progress import bar
-from analysis.studies.store import Store
+from analysis.studies.store import Store, stored
 from kernels.settings import thread_count
 
 if TYPE_CHECKING:
@@ -155,18 +153,3 @@ def _local(study: "Study", results: Store | Memory, pending: list[int], report: 
                 yield future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def stored(results: Store | Memory, number: int, arrays: dict[str, Any]) -> None:
-    """Store a block; OSError saying that the rest is safe if the disk takes no more."""
-    try:
-        results.write(number, arrays)
-    except OSError as error:
-        cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        text = f"block {number} could not be stored: {cause}. What is stored stays; resume goes on with it"
-        raise OSError(error.errno, text) from error
-
-
-def study_key(study: "Study") -> str:
-    """What tells the study from all others."""
-    return key_of(description(study))

@@ -5,6 +5,7 @@ there. A process that dies at any moment leaves a store that opens, and whose mi
 carries a CRC-32C of its bytes. Two processes that fill one store write the same bytes.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -26,10 +27,11 @@ from analysis.studies.summaries import SUMMARIES
 if TYPE_CHECKING:
     from analysis.studies.study import Study
 
-__all__ = ["FORMAT", "VERSION", "Store", "StoreError", "attributes", "open_results"]
+__all__ = ["FORMAT", "VERSION", "Store", "StoreError", "attributes", "in_order", "open_results", "stored"]
 
 FORMAT, VERSION = "myoquat-study-results", 1
 CHECKSUM_BYTES = 4
+_EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
 
 class StoreError(ValueError):
@@ -89,9 +91,9 @@ class Store:
 
     def __init__(self, study: "Study", path: Path) -> None:
         self.study, self.path = study, path
-        self.group = zarr.open_group(path, mode="r+", zarr_format=3)
         self.variables = sorted(variables(study), key=lambda v: v.name == "status")  # the last one makes a block count
-        self.arrays: dict[str, Any] = {v.name: self.group[v.name] for v in self.variables}
+        group: Any = zarr.open_group(path, mode="r+", zarr_format=3)
+        self.arrays: dict[str, Any] = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in self.variables}
         self.block = int(self.arrays["status"].chunks[0])
         self.blocks = -(-study.count // self.block)
 
@@ -182,6 +184,16 @@ class Store:
             yield from (Path(folder) / name for name in files if name.endswith(".partial"))
 
 
+def stored(results: Any, number: int, arrays: dict[str, Any]) -> None:
+    """Store a block; OSError saying that the rest is safe if the disk takes no more."""
+    try:
+        results.write(number, arrays)
+    except OSError as error:
+        cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+        text = f"block {number} could not be stored: {cause}. What is stored stays; resume goes on with it"
+        raise OSError(error.errno, text) from error
+
+
 def _lay_out(study: "Study", path: Path, block: int) -> None:
     """An empty store of the study's arrays."""
     group = zarr.create_group(path, zarr_format=3, attributes=attributes(study))
@@ -197,7 +209,6 @@ def _lay_out(study: "Study", path: Path, block: int) -> None:
             fill_value=v.fill,
             dimension_names=v.dims,
             attributes={"units": v.unit, "description": v.description},
-            config={"write_empty_chunks": True},
         )
     for name, (dims, values) in coordinates(study).items():
         text = values.dtype.kind == "U"

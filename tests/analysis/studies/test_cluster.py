@@ -1,0 +1,120 @@
+"""The same study on a Dask cluster, and clusters that fail."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import xarray as xr
+
+from analysis.studies import Study, open_results
+from analysis.studies.run import compute
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings on starting and stopping are not ours
+
+VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
+STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return STUDY.run()
+
+
+def test_a_cluster_gives_the_same_bits(cluster, whole, tmp_path):
+    results, report = compute(STUDY, tmp_path / "results", scheduler=cluster.scheduler_address, block=7)
+    assert report.threads == 2
+    xr.testing.assert_identical(results.dataset().load(), whole)
+    with distributed.Client(cluster) as client:
+        xr.testing.assert_identical(STUDY.run(client=client, block=16), whole)
+        assert client.status == "running"  # left as it was
+
+
+LONG = replace(STUDY, samples=400, duration=8.0)  # about a second of work, in blocks of 8
+
+
+@pytest.fixture(scope="module")
+def long_whole():
+    return LONG.run()
+
+
+def test_a_killed_worker_costs_nothing(cluster, long_whole, tmp_path):
+    with distributed.Client(cluster) as client:
+        before = set(client.run(os.getpid).values())
+        threading.Timer(0.1, os.kill, (min(before), signal.SIGKILL)).start()
+        found = LONG.run(tmp_path / "results", client=client, block=8)
+        client.wait_for_workers(2, timeout=20)
+        assert set(client.run(os.getpid).values()) != before
+    xr.testing.assert_identical(found.load(), long_whole)
+
+
+@contextmanager
+def started(tool, *arguments):
+    """A Dask process of its own, which ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{tool}", "--no-dashboard", *arguments], stderr=subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def kill_once_begun(process, path):
+    """Kill a process as soon as three blocks are stored."""
+    deadline = time.monotonic() + 30
+    while len(list(path.glob("status/c/*"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+
+
+def test_a_scheduler_that_dies_leaves_what_is_stored(long_whole, tmp_path):
+    """kill -9 of the scheduler; the study then ends without a cluster."""
+    file, path = tmp_path / "scheduler.json", tmp_path / "results"
+    with started("scheduler", "--port", "0", "--scheduler-file", str(file)) as scheduler:
+        while not file.exists():
+            assert scheduler.poll() is None
+            time.sleep(0.05)
+        address = json.loads(file.read_text())["address"]
+        with started("worker", address, "--no-nanny", "--nthreads", "1", "--local-directory", str(tmp_path)):
+            killer = threading.Thread(target=kill_once_begun, args=(scheduler, path))
+            killer.start()
+            with pytest.raises(ConnectionError, match="resume goes on"):
+                LONG.run(path, scheduler=address, block=8, timeout=10)
+            killer.join()
+    assert 0 < (open_results(path).status > 0).sum() < LONG.count
+    xr.testing.assert_identical(LONG.run(path, resume=True).load(), long_whole)
+
+
+def test_a_scheduler_that_does_not_answer():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=r"does not answer within 0.5 s"):
+            STUDY.run(scheduler=address, timeout=0.5)
+    with pytest.raises(ValueError, match="not both"):
+        STUDY.run(scheduler=address, client=object())
+
+
+def test_a_cluster_without_workers():
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as empty,
+        pytest.raises(ConnectionError, match=r"has no workers within 0.5 s"),
+    ):
+        STUDY.run(scheduler=empty.scheduler_address, timeout=0.5)

@@ -1,0 +1,207 @@
+"""Stores of results: what is there stays readable, what is not there is known, nothing else gets in."""
+
+import errno
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from analysis.studies import StoreError, Study, open_results
+from analysis.studies.run import compute
+from analysis.studies.store import Store
+
+VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
+STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
+BLOCK = 7
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The results of a run that nothing interrupts."""
+    return STUDY.run(block=BLOCK)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results"
+
+
+def begun(path, blocks):
+    """A store in which some blocks are there."""
+    STUDY.run(path, block=BLOCK)
+    for block in set(range(9)) - set(blocks):
+        for name in ("status", "q"):
+            shutil.rmtree(path / name / "c" / str(block), ignore_errors=True)
+            (path / name / "c" / str(block)).unlink(missing_ok=True)
+    return path
+
+
+def test_an_interrupted_study_goes_on_where_it_stopped(path, whole):
+    begun(path, [0, 3, 8])
+    before = {p: p.stat().st_mtime_ns for p in (path / "u" / "c").glob("[038]/**/0") if p.is_file()}
+    _, report = compute(STUDY, path, resume=True)
+    assert report.blocks == 6
+    assert report.samples == 60 - 7 - 7 - 4
+    xr.testing.assert_identical(open_results(path).load(), whole)
+    assert before == {p: p.stat().st_mtime_ns for p in before}
+    _, report = compute(STUDY, path, resume=True)
+    assert report.blocks == 0
+
+
+def test_what_is_there_can_be_read_before_the_rest(path, whole):
+    found = open_results(begun(path, [2]))
+    there = found.status.values > 0
+    assert there.nonzero()[0].tolist() == list(range(14, 21))
+    xr.testing.assert_identical(found.isel(sample=there).load(), whole.isel(sample=there))
+
+
+def test_resume_without_a_store_begins_one(path, whole):
+    xr.testing.assert_identical(STUDY.run(path, resume=True, block=BLOCK).load(), whole)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "half written"])
+def test_chunks_that_a_dead_machine_lost_are_computed_again(path, whole, damage):
+    STUDY.run(path, block=BLOCK)
+    chunk = path / "q" / "c" / "4" / "0" / "0"
+    if damage == "truncated":
+        chunk.write_bytes(chunk.read_bytes()[:100])
+    else:
+        chunk.unlink()
+    if damage == "half written":
+        chunk.with_suffix(".0123.partial").write_bytes(b"half")
+    _, report = compute(STUDY, path, resume=True)
+    assert report.blocks == 1
+    xr.testing.assert_identical(open_results(path).load(), whole)
+    assert not list(path.rglob("*.partial"))
+
+
+def test_a_changed_byte_is_noticed(path):
+    STUDY.run(path, block=BLOCK)
+    chunk = path / "q" / "c" / "4" / "0" / "0"
+    data = bytearray(chunk.read_bytes())
+    data[50] ^= 1
+    chunk.write_bytes(data)
+    with pytest.raises(ValueError, match="checksum"):
+        open_results(path).load()
+
+
+# ---- refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"samples": 61}, "samples: 60 -> 61"),
+        ({"seed": 1}, "seed: 0 -> 1"),
+        ({"vary": {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.3], "relative": True}}}, "vary.muscles.*"),
+        ({"times": 1}, "times: "),
+        ({"activation": [0.5] * 6}, "activation: "),
+        ({"limits": {"A.omega_x": (-1.0, 1.0)}}, "limits: {} -> "),
+        ({"model": "two_link_euler"}, r"model: two_link \(\w+\) -> two_link_euler"),
+    ],
+)
+def test_a_changed_study_is_refused_with_what_changed(path, changes, message):
+    STUDY.run(path, block=BLOCK)
+    with pytest.raises(StoreError, match=f"another study; what differs: .*{message}"):
+        replace(STUDY, **{"start_q": None, **changes}).run(path, resume=True)
+    assert open_results(path).sizes["sample"] == 60
+
+
+def test_nothing_is_overwritten(path):
+    STUDY.run(path, block=BLOCK)
+    with pytest.raises(FileExistsError, match="--resume"):
+        STUDY.run(path)
+
+
+def change(path, **attributes):
+    group = zarr.open_group(path, mode="r+")
+    group.attrs.update(attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"myoquat": "0.0.1"}, "begun with myoquat 0.0.1"),
+        ({"machine": json.dumps({"cpu": "abacus"})}, "abacus.*MYOQUAT_CPU"),
+        ({"format_version": 99}, "format version 99; this reads version 1"),
+        ({"format": "something"}, "not of study results"),
+    ],
+)
+def test_results_of_another_version_or_processor_are_refused(path, attributes, message):
+    STUDY.run(path, block=BLOCK)
+    change(path, **attributes)
+    with pytest.raises(StoreError, match=message):
+        STUDY.run(path, resume=True)
+    if "format" not in str(attributes):
+        assert open_results(path).sizes["sample"] == 60  # still readable
+
+
+def test_what_is_no_store_is_refused(path):
+    with pytest.raises(FileNotFoundError, match="there are no results"):
+        open_results(path)
+    path.mkdir()
+    (path / "notes.txt").write_text("x")
+    with pytest.raises(StoreError, match="not a store of study results"):
+        STUDY.run(path, resume=True)
+    with pytest.raises(NotADirectoryError, match="is not a directory"):
+        STUDY.run(path.parent / "nowhere" / "results")
+    with pytest.raises(ValueError, match="nothing to resume"):
+        STUDY.run(resume=True)
+    with pytest.raises(ValueError, match="block must be"):
+        STUDY.run(block=0)
+
+
+def test_a_full_disk_ends_with_a_clear_error_and_resumes(path, whole, monkeypatch):
+    write = Store.write
+
+    def full_at_the_fifth(self, block, arrays):
+        if block == 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, block, arrays)
+
+    monkeypatch.setattr(Store, "write", full_at_the_fifth)
+    with pytest.raises(OSError, match=r"block 5 could not be stored: the disk is full. What is stored stays"):
+        STUDY.run(path, block=BLOCK, threads=1)
+    monkeypatch.undo()
+    assert (open_results(path).status > 0).sum() >= 5 * BLOCK
+    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only Linux has /proc")
+def test_a_folder_that_takes_no_files():
+    with pytest.raises(OSError, match=r"/proc"):  # no one can write there, root neither
+        STUDY.run("/proc/results")
+
+
+# ---- killed ------------------------------------------------------------------------------------------------
+
+
+def run_study_to_the_end(path):
+    STUDY.run(path, resume=True, block=BLOCK)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9 is a matter of POSIX")
+def test_killed_at_any_time_it_ends_with_the_same_dataset(path, whole, rng):
+    """kill -9 again and again, each time a little later, until a run gets through."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["analysis.studies.run"])
+    kills = 0
+    for delay in np.cumsum(rng.uniform(0.005, 0.06, 40)):
+        process = context.Process(target=run_study_to_the_end, args=(path,))
+        process.start()
+        process.join(delay)
+        if process.exitcode is not None:
+            break
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        kills += 1
+    assert process.exitcode == 0
+    assert kills >= 3
+    xr.testing.assert_identical(open_results(path).load(), whole)
