@@ -12,6 +12,7 @@ import numpy as np
 from joints._layout import QUATERNION, VECTOR3, components, transpose, vector
 from joints.quaternion import quaternion_multiply
 from joints.rates import CONDITION_LIMIT
+from kernels.analytic import arctan2, hypot
 from kernels.arrays import formula, is_symbolic
 
 __all__ = [
@@ -92,8 +93,8 @@ def euler_from_quaternion(Q: Any, sequence: str) -> Any:
         Q = quaternion_multiply(Q, axis_quaternion(np.float64(-sign * np.pi / 2), second))
     w, v = Q[..., 0], components(Q[..., 1:])
     a, b, c = v[first], v[second], sign * v[3 - first - second]
-    p2 = 2 * np.arctan2(np.hypot(b, c), np.hypot(w, a))
-    half_sum, half_difference = np.arctan2(a, w), np.arctan2(c, b)
+    p2 = 2 * arctan2(hypot(b, c), hypot(w, a))
+    half_sum, half_difference = arctan2(a, w), arctan2(c, b)
     p1, p3 = half_sum + half_difference, half_sum - half_difference
     if not proper and sign > 0:  # (p1, p2, p3) and (p1 + pi, -p2, p3 + pi) are one proper rotation
         p1, p2, p3 = p1 + np.pi, np.pi / 2 - p2, p3 + np.pi

@@ -15,8 +15,6 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     """The text of a UTF-8 file of at most `limit` bytes. ModelError for a directory, an empty, huge or binary file."""
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)
-    if not path.exists():
-        raise ModelError("there is no such file", file=path)
     size = path.stat().st_size
     if size > limit:
         raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, scaled, vector
+from kernels.analytic import arctan2
 from kernels.arrays import formula, is_symbolic
 
 __all__ = [
@@ -149,7 +150,7 @@ def quaternion_log(Q: Any) -> Any:
     square = x * x + y * y + z * z
     turned = np.logical_and(square <= 0, w < 0)
     length = np.sqrt(np.where(square <= 0, 1.0, square))
-    ratio = np.where(square <= 0, 2 / np.where(square <= 0, w, 1.0), 2 * np.arctan2(length, w) / length)
+    ratio = np.where(square <= 0, 2 / np.where(square <= 0, w, 1.0), 2 * arctan2(length, w) / length)
     return vector([np.where(turned, 2 * np.pi, ratio * x), ratio * y, ratio * z])
 
 

@@ -17,6 +17,7 @@ from joints.errors import ModelError
 from joints.indices import Indices
 from joints.quaternion import rotation_matrix
 from joints.tree import Tree, build_tree
+from joints.types import FloatingJoint, SphericalJoint
 from joints.types.base import VELOCITY_FRAMES
 from joints.vectors import cross, row_cross, turn
 from kernels.arrays import as_array
@@ -83,6 +84,26 @@ class ArticulatedSystem:
     def coordinate_names(self) -> tuple[str, ...]:
         """Name of each entry of q: '<body>.<suffix>', or the name that the body gives it."""
         return tuple(name for body in self.bodies for name in body.names_of_coordinates)
+
+    @cached_property
+    def angle_names(self) -> dict[str, tuple[int, int]]:
+        """Body and place of every angle that a model file had where there now is a quaternion, by its name."""
+        return {
+            name: (i, k)
+            for i, body in enumerate(self.bodies)
+            if isinstance(body.joint, (SphericalJoint, FloatingJoint)) and body.joint.angles is not None
+            for k, name in enumerate(body.joint.angles.names)
+        }
+
+    def coordinate(self, name: str, q: Any) -> Any:
+        """(...) a coordinate by name at q (..., nq), or an angle that a quaternion has replaced; KeyError otherwise."""
+        if name in self.angle_names:
+            i, k = self.angle_names[name]
+            joint, start = self.bodies[i].joint, self.q_slices[i].start + (self.bodies[i].joint.facts.quaternion or 0)
+            return joint.angles.values(q[..., start : start + 4])[..., k]  # type: ignore[attr-defined]
+        if name not in self.coordinate_names:
+            raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
+        return q[..., self.coordinate_names.index(name)]
 
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:

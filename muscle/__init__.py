@@ -6,15 +6,18 @@ from muscle.laws import LAWS, ForceLaw, LawA, LawB
 from muscle.library import load_model, published_models
 from muscle.model import Model
 from muscle.parameters import Parameters, parameter_names
-from muscle.path import Muscle, PathPoint
+from muscle.path import Muscle
+from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
 __all__ = [
     "LAWS",
+    "ConditionalPoint",
     "ForceLaw",
     "LawA",
     "LawB",
     "Model",
     "ModelError",
+    "MovingPoint",
     "Muscle",
     "Parameters",
     "PathPoint",

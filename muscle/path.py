@@ -1,6 +1,5 @@
-"""Muscles as straight or via-point paths between bodies."""
+"""Muscles: paths from point to point between bodies, and their lengths."""
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -11,18 +10,10 @@ import numpy as np
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
 from joints.vectors import cross
-from kernels.arrays import as_array
 from muscle.laws import ForceLaw
+from muscle.points import ConditionalPoint, PathPoint
 
-__all__ = ["Muscle", "PathPoint", "lengths"]
-
-
-@dataclass(frozen=True)
-class PathPoint:
-    """A point fixed to a body: position [m] in the body's frame."""
-
-    body: str
-    position: tuple[float, ...]
+__all__ = ["Muscle", "lengths"]
 
 
 @dataclass(frozen=True)
@@ -42,12 +33,10 @@ class Muscle:
         element = f"muscle {self.name!r}"
         if len(self.path) < 2:
             raise ModelError(f"a path needs at least two points, not {len(self.path)}", element=element)
-        known = (system.ground, *system.body_names)
         for point in self.path:
-            if point.body not in known:
-                raise ModelError(f"body {point.body!r} does not exist; known: {', '.join(known)}", element=element)
-            if len(point.position) != 3 or not all(math.isfinite(x) for x in point.position):
-                raise ModelError(f"a point must be three finite numbers, not {point.position}", element=element)
+            point.check(system, element)
+        if any(isinstance(point, ConditionalPoint) for point in (self.path[0], self.path[-1])):
+            raise ModelError("the first and the last point of a path cannot be conditional", element=element)
         for a, b in pairwise(self.path):
             if a == b:
                 raise ModelError(
@@ -65,6 +54,7 @@ def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, moti
     With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1.
     """
     poses = system.poses(q)
+    after = q if motion is None else system.displaced(q, motion)
 
     @cache
     def shifts(base: str) -> dict[str, tuple[Any, Any]]:
@@ -75,20 +65,30 @@ def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, moti
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
         base = system.junction(point.body for point in muscle.path)
         moved = {} if motion is None else shifts(base)
-        columns.append(_length([_world(poses, moved, point) for point in muscle.path]))
+        points = [_world(poses, moved, point, point.local(system, after)) for point in muscle.path]
+        columns.append(_length(points, [point.active(system, q) for point in muscle.path]))
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
 
 
-def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], point: PathPoint) -> Any:
+def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], point: PathPoint, local: Any) -> Any:
     """A path point in the world, after the shift of its body if there is one."""
     R, p = poses[point.body]
-    arm = R @ as_array(point.position)
+    arm = (R @ local[..., None])[..., 0]
     if point.body not in moved:
         return p + arm
     turned, stepped = moved[point.body]
     return p + arm + (stepped + cross(turned, arm))
 
 
-def _length(points: list[Any]) -> Any:
-    segments = (b - a for a, b in pairwise(points))
-    return sum(np.sqrt(np.sum(d * d, axis=-1)) for d in segments)
+def _length(points: list[Any], active: list[Any]) -> Any:
+    """The sum of the straight segments between the points that are active."""
+    total, last = 0.0, points[0]
+    for point, on in zip(points[1:], active[1:], strict=True):
+        d = point - last
+        if on is True:
+            total, last = total + np.sqrt(np.sum(d * d, axis=-1)), point
+        else:
+            d = np.where(on[..., None], d, 1.0)  # a root of zero would spoil the derivative where the point is off
+            total = total + np.where(on, np.sqrt(np.sum(d * d, axis=-1)), 0.0)
+            last = np.where(on[..., None], point, last)
+    return total

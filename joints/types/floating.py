@@ -7,6 +7,7 @@ import numpy as np
 
 from joints._layout import joined, transpose
 from joints.quaternion import random_quaternions, rotation_matrix
+from joints.types.angles import Angles
 from joints.types.base import Joint, JointFacts
 from joints.types.spherical import SphericalJoint
 from joints.vectors import cross, turn, turn_back
@@ -28,12 +29,14 @@ FACTS = JointFacts(
 @dataclass(frozen=True)
 class FloatingJoint(Joint):
     """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]), both in `velocity_frame`: 'child', v = R^T pdot, or
-    'parent', v = pdot. The system sets it for all of its joints. `sequence` as for a spherical joint."""
+    'parent', v = pdot. The system sets it for all of its joints. `sequence` and `angles` as for a spherical
+    joint."""
 
     kind: ClassVar[str] = "floating"
     span: ClassVar[str] = "all"
     sequence: str = "YZY"
     velocity_frame: str = "child"
+    angles: Angles | None = None
 
     @property
     def facts(self) -> JointFacts:

@@ -15,6 +15,7 @@ from joints.quaternion import (
     rotation_matrix,
 )
 from joints.rates import G, G_parent
+from joints.types.angles import Angles
 from joints.types.base import Joint, JointFacts
 
 __all__ = ["SphericalJoint", "shorter"]
@@ -37,7 +38,8 @@ class SphericalJoint(Joint):
     'child', or 'parent' (the joint frame). The system sets it for all of its joints.
 
     `sequence` is the Euler sequence in which the joint is shown and compared, where somebody asks for angles;
-    `extension` is how R(Q) continues off the unit sphere (see `joints.rotation_matrix`).
+    `extension` is how R(Q) continues off the unit sphere (see `joints.rotation_matrix`); `angles` are the coordinates
+    that a model file had in the quaternion's place, None without one.
     """
 
     kind: ClassVar[str] = "spherical"
@@ -45,6 +47,7 @@ class SphericalJoint(Joint):
     sequence: str = "YZY"
     extension: str = "polynomial"
     velocity_frame: str = "child"
+    angles: Angles | None = None
 
     @property
     def facts(self) -> JointFacts:

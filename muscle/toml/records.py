@@ -17,7 +17,7 @@ from joints.errors import ModelError
 from joints.functions import AxisFunction
 from joints.types import Joint
 from muscle.laws import ForceLaw
-from muscle.path import PathPoint
+from muscle.points import PathPoint
 from muscle.toml.values import array, boolean, check_keys, integer, number, string
 
 __all__ = ["read_fields", "read_record", "write_fields", "write_record"]

@@ -1,0 +1,89 @@
+"""Points of a path: fixed to a body, there only within a range of a coordinate, or moving with coordinates."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from joints.errors import ModelError
+from joints.functions import AxisFunction
+from joints.system import ArticulatedSystem
+from kernels.arrays import as_array
+
+__all__ = ["EDGE", "ConditionalPoint", "MovingPoint", "PathPoint"]
+
+EDGE = 1e-5  # by which OpenSim widens the range of a conditional point, in the coordinate's unit
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """A point fixed to a body: position [m] in the body's frame."""
+
+    body: str
+    position: tuple[float, ...]
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        """ModelError if the system lacks what the point names, or a number is not finite."""
+        known = (system.ground, *system.body_names)
+        if self.body not in known:
+            raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
+        if len(self.position) != 3 or not all(math.isfinite(x) for x in self.position):
+            raise ModelError(f"a point must be three finite numbers, not {self.position}", element=element)
+
+    def local(self, system: ArticulatedSystem, q: Any) -> Any:
+        """(..., 3) [m] where the point is in its body's frame."""
+        return as_array(self.position)
+
+    def active(self, system: ArticulatedSystem, q: Any) -> Any:
+        """(...) whether the point is on the path; True for one that always is."""
+        return True
+
+
+@dataclass(frozen=True)
+class ConditionalPoint(PathPoint):
+    """A point that is on the path only while a coordinate lies in a range, whose ends are widened by 1e-5 as OpenSim
+    does. Where it comes or goes the length jumps, unless the path is straight there, and the Jacobian with it."""
+
+    coordinate: str
+    range: tuple[float, float]
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        super().check(system, element)
+        _check_coordinate(system, self.coordinate, element)
+        low, high = self.range
+        if not low <= high:
+            raise ModelError(f"the range {self.range} of a conditional point is empty", element=element)
+
+    def active(self, system: ArticulatedSystem, q: Any) -> Any:
+        x = system.coordinate(self.coordinate, q)
+        return (x >= self.range[0] - EDGE) & (x <= self.range[1] + EDGE)
+
+
+@dataclass(frozen=True)
+class MovingPoint(PathPoint):
+    """A point whose x, y, z [m] in its body's frame are position + functions of coordinates.
+
+    `functions` are three, each of the coordinate at the same place in `coordinates` ("" for a constant one). The
+    point's own motion does work: Jacobians hold its part.
+    """
+
+    coordinates: tuple[str, str, str]
+    functions: tuple[AxisFunction, AxisFunction, AxisFunction]
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        super().check(system, element)
+        for name in filter(None, self.coordinates):
+            _check_coordinate(system, name, element)
+
+    def local(self, system: ArticulatedSystem, q: Any) -> Any:
+        offsets = [
+            function.value(system.coordinate(name, q) if name else np.zeros(q.shape[:-1]))
+            for name, function in zip(self.coordinates, self.functions, strict=True)
+        ]
+        return as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
+
+
+def _check_coordinate(system: ArticulatedSystem, name: str, element: str) -> None:
+    if name not in system.angle_names and name not in system.coordinate_names:
+        raise ModelError(f"coordinate {name!r} does not exist in the system", element=element)

@@ -1,0 +1,117 @@
+"""Conditional and moving points: exact Jacobians of every kind, also on quaternion joints that replaced angles."""
+
+import numpy as np
+import pytest
+
+from joints import ArticulatedSystem, Body
+from joints.errors import ModelError
+from joints.functions import Linear, SimmSpline
+from joints.types import RevoluteJoint, SphericalJoint
+from joints.types.angles import Angles
+from muscle import (
+    ConditionalPoint,
+    Model,
+    MovingPoint,
+    Muscle,
+    PathPoint,
+    load_model,
+    path_jacobian,
+    path_lengths,
+)
+
+ANGLES = Angles(("flexion", "adduction", "rotation"), ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
+
+
+@pytest.fixture
+def model():
+    """A ball hip whose angles the file named, and a hinge knee; one muscle with each kind of point."""
+    hip = Body("femur", "ground", SphericalJoint(angles=ANGLES), mass=1.0)
+    knee = Body("tibia", "femur", RevoluteJoint(), (0.0, -0.4, 0.0), mass=1.0, coordinate_names=("knee",))
+    start, end = PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("tibia", (0.05, -0.1, 0.02))
+    moving = MovingPoint("tibia", (0.01, 0.0, 0.0), ("knee", "flexion", ""), (SPLINE, Linear(0.03), Linear(0.0, 0.02)))
+    muscles = (
+        Muscle("moving", (start, moving, end)),
+        Muscle("angle", (start, ConditionalPoint("femur", (0.06, -0.2, 0.0), "flexion", (-0.5, 0.7)), end)),
+        Muscle("hinge", (start, ConditionalPoint("femur", (0.06, -0.3, 0.0), "knee", (0.0, 1.0)), moving, end)),
+    )
+    return Model(ArticulatedSystem((hip, knee)), muscles)
+
+
+def poses(model, n, rng):
+    """Poses at least .01 from the edges of the conditional points and from the angles' lock."""
+    q = model.system.random(4 * n, rng)
+    phi, knee = ANGLES.values(q[:, :4]), q[:, 4]
+    far = [np.abs(phi[:, 0] - x) > 0.01 for x in (-0.5, 0.7)] + [np.abs(knee - x) > 0.01 for x in (0.0, 1.0)]
+    return q[np.all(far, axis=0) & (np.abs(phi[:, 1]) < 1.4)][:n]
+
+
+def test_lengths_are_those_of_the_points_that_are_there(model, rng):
+    q = poses(model, 60, rng)
+    frames = model.system.poses(q)
+
+    def world(body, x):
+        R, p = frames[body]
+        return p + np.einsum("...ij,...j->...i", np.broadcast_to(R, (len(q), 3, 3)), np.broadcast_to(x, (len(q), 3)))
+
+    a, b = world("ground", (0.1, 0.1, 0.0)), world("tibia", (0.05, -0.1, 0.02))
+    via = world("femur", (0.06, -0.2, 0.0))
+    flexion = ANGLES.values(q[:, :4])[:, 0]
+    there = (flexion > -0.5) & (flexion < 0.7)
+    assert 0 < there.sum() < len(q)
+    norm = np.linalg.norm
+    want = np.where(there, norm(via - a, axis=-1) + norm(b - via, axis=-1), norm(b - a, axis=-1))
+    np.testing.assert_allclose(path_lengths(model, q)[:, 1], want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_the_jacobian_is_the_derivative_along_the_motion(model, rng, backend):
+    q, h = poses(model, 30, rng), 1e-6
+    J = path_jacobian(model, q, backend=backend)
+    for i in range(model.system.nu):
+        step = h * np.eye(model.system.nu)[i]
+        ends = [path_lengths(model, model.system.integrate(q, np.broadcast_to(s, (len(q), 4)))) for s in (step, -step)]
+        np.testing.assert_allclose(J[..., i], (ends[0] - ends[1]) / (2 * h), atol=2e-9)
+
+
+def test_all_kinds_of_jacobians_agree(model, rng):
+    q = poses(model, 30, rng)
+    J, J_q = path_jacobian(model, q), path_jacobian(model, q, "coordinates")
+    np.testing.assert_allclose(J_q @ model.system.rate_matrix(q), J, atol=1e-13)
+    J_star = path_jacobian(model, q, "constrained", eliminated="largest")
+    assert J_star.shape == (30, 3, 4)
+    assert np.isfinite(J_star).all()
+
+
+def test_a_point_that_is_there_at_the_edge(model):
+    """OpenSim widens the range by 1e-5."""
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
+    knees = np.array([-1.1e-5, -0.9e-5, 0.0, 1.0 + 0.9e-5, 1.0 + 1.1e-5])
+    there = [model.muscles[2].path[1].active(model.system, np.array([*q[:4], x])) for x in knees]
+    assert there == [False, True, True, True, False]
+
+
+def test_points_go_through_a_file(model, tmp_path):
+    model.save(tmp_path / "x.toml")
+    assert load_model(tmp_path / "x.toml") == model
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        (ConditionalPoint("femur", (0.0, 0.0, 0.0), "ankle", (0.0, 1.0)), "coordinate 'ankle' does not exist"),
+        (ConditionalPoint("femur", (0.0, 0.0, 0.0), "knee", (1.0, 0.0)), r"the range \(1.0, 0.0\) .* is empty"),
+        (ConditionalPoint("chest", (0.0, 0.0, 0.0), "knee", (0.0, 1.0)), "body 'chest' does not exist"),
+        (MovingPoint("femur", (0.0, 0.0, 0.0), ("x", "", ""), (SPLINE,) * 3), "coordinate 'x' does not exist"),
+    ],
+)
+def test_points_that_cannot_be(model, point, message):
+    muscle = Muscle("bad", (model.muscles[0].path[0], point, model.muscles[0].path[2]))
+    with pytest.raises(ModelError, match=message):
+        Model(model.system, (muscle,))
+
+
+def test_a_path_begins_and_ends_with_points_that_are_always_there(model):
+    conditional = model.muscles[1].path[1]
+    with pytest.raises(ModelError, match="cannot be conditional"):
+        Model(model.system, (Muscle("bad", (conditional, model.muscles[0].path[2])),))
