@@ -11,6 +11,7 @@ import numpy as np
 from joints.convert import convert_coordinates, convert_velocities, with_rotations
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem, check_state
+from muscle.coordinates import Coordinate, Coupler, Marker
 from muscle.path import Muscle
 from muscle.toml.write import write_model
 
@@ -22,6 +23,7 @@ class Model:
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
+    coordinates, couplers and markers are what a file says beyond the mechanics, by the names of its coordinates.
     """
 
     system: ArticulatedSystem
@@ -31,6 +33,9 @@ class Model:
     start_q: tuple[float, ...] | None = None
     start_u: tuple[float, ...] | None = None
     file: Path | None = field(default=None, compare=False)
+    coordinates: tuple[Coordinate, ...] = ()
+    couplers: tuple[Coupler, ...] = ()
+    markers: tuple[Marker, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "muscles", tuple(self.muscles))
@@ -40,6 +45,11 @@ class Model:
                 raise ModelError(f"the name {muscle.name!r} is taken twice", element=f"muscle {muscle.name!r}")
             seen.add(muscle.name)
             muscle.check(self.system)
+        known = {*self.system.coordinate_names, *self.system.angle_names}
+        for coupler in self.couplers:
+            for coordinate in (coupler.dependent, coupler.independent):
+                if coordinate not in known:
+                    raise ModelError(f"coordinate {coordinate!r} does not exist", element=f"coupler {coupler.name!r}")
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:

@@ -82,7 +82,8 @@ def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]],
 
 def _length(points: list[Any], active: list[Any]) -> Any:
     """The sum of the straight segments between the points that are active."""
-    total, last = 0.0, points[0]
+    total: Any = 0.0
+    last = points[0]
     for point, on in zip(points[1:], active[1:], strict=True):
         d = point - last
         if on is True:

@@ -1,14 +1,12 @@
-"""XML from strangers: parsed without document types and entities, every complaint with element and line."""
+"""Elements and attributes of URDF files."""
 
 import math
 import re
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from lxml import etree
-
-from joints.errors import ModelError
-from joints.files import read_text
+from joints.xml import complain
+from joints.xml import parse as parse_xml
 
 __all__ = ["child", "children", "complain", "name_of", "number", "numbers", "parse", "text_of"]
 
@@ -17,31 +15,8 @@ _SPACED = re.compile(r"(?<=[\s\"'])rotor[ \t]inertia(?=\s*=)")
 
 
 def parse(path: Path) -> Any:
-    """The root element of an XML file; ModelError for one that is malformed or declares a document type."""
-    text = read_text(path)
-    declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
-    if declared:
-        line = text.count("\n", 0, declared.start()) + 1
-        raise ModelError("document types and entities are refused", file=path, line=line)
-    parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    try:
-        return etree.fromstring(_SPACED.sub("rotor_inertia", text).encode(), parser)
-    except etree.XMLSyntaxError as error:
-        raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
-
-
-def described(element: Any) -> str:
-    """The nearest named element at or above this one, in words: "link 'arm'"."""
-    while element is not None:
-        if element.get("name"):
-            return f"{element.tag} {element.get('name')!r}"
-        element = element.getparent()
-    return "the file"
-
-
-def complain(element: Any, message: str) -> NoReturn:
-    """Raise a ModelError at an element."""
-    raise ModelError(message, element=described(element), line=element.sourceline)
+    """The root element of a URDF file; ModelError for one that is malformed or declares a document type."""
+    return parse_xml(path, lambda text: _SPACED.sub("rotor_inertia", text))
 
 
 def children(element: Any, tag: str) -> list[Any]:

@@ -58,11 +58,12 @@ from muscle.model import Model
 from muscle.path import Muscle
 from muscle.toml.records import read_fields, read_record
 from muscle.toml.values import check_keys, numbers, string
-from muscle.toml.write import BODY_FIELDS, FORMAT, JOINT_FIELDS, VERSION
+from muscle.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
 
 __all__ = ["read_model"]
 
 _TOP = {"format", "version", "name", "description", "ground", "gravity", "velocity_frame", "start", "bodies", "muscles"}
+_TOP |= set(EXTRAS)
 _START = {"q", "u"}
 
 
@@ -131,6 +132,10 @@ def _model(data: dict[str, Any], path: Path) -> Model:
         start_q=numbers(start["q"], [system.nq], "start", "q") if "q" in start else None,
         start_u=numbers(start["u"], [system.nu], "start", "u") if "u" in start else None,
         file=path,
+        **{
+            key: tuple(read_record(cls, table, element, "") for table, element in _tables(data, key, key[:-1]))
+            for key, cls in EXTRAS.items()
+        },
     )
 
 

@@ -8,6 +8,7 @@ from tomlkit.items import Table
 
 from joints.files import write_text
 from joints.system import Body
+from muscle.coordinates import Coordinate, Coupler, Marker
 from muscle.path import Muscle
 from muscle.toml.records import write_fields, write_record
 from muscle.toml.values import array
@@ -15,10 +16,11 @@ from muscle.toml.values import array
 if TYPE_CHECKING:
     from muscle.model import Model
 
-__all__ = ["BODY_FIELDS", "FORMAT", "JOINT_FIELDS", "VERSION", "write_model"]
+__all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "write_model"]
 
 FORMAT = "myoquat-model"
 VERSION = 1
+EXTRAS = {"coordinates": Coordinate, "couplers": Coupler, "markers": Marker}
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
     *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),
@@ -51,6 +53,9 @@ def _document(model: "Model") -> Any:
         document["start"] = start
     document["bodies"] = _tables(_body(body) for body in model.system.bodies)
     document["muscles"] = _tables(_muscle(muscle) for muscle in model.muscles)
+    for key in EXTRAS:
+        if getattr(model, key):
+            document[key] = _tables(write_record(extra, inline=False) for extra in getattr(model, key))
     return document
 
 

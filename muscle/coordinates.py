@@ -1,0 +1,40 @@
+"""What a model file says of its coordinates beyond their places in q: ranges, locks, couplings; and its markers."""
+
+from dataclasses import dataclass
+
+from joints.functions import AxisFunction
+
+__all__ = ["Coordinate", "Coupler", "Marker"]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A coordinate: its range [rad or m], whether it is held where it starts, and whether it stays in its range.
+
+    Kept as data: the equations of motion leave every coordinate free.
+    """
+
+    name: str
+    range: tuple[float, float] | None = None
+    locked: bool = False
+    clamped: bool = False
+
+
+@dataclass(frozen=True)
+class Coupler:
+    """dependent = scale function(independent): a constraint on two coordinates, by name."""
+
+    name: str
+    dependent: str
+    independent: str
+    function: AxisFunction
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A named point of a body: position [m] in the body's frame."""
+
+    name: str
+    body: str
+    position: tuple[float, ...]

@@ -1,0 +1,49 @@
+"""Muscles and other forces along paths: their points and their laws."""
+
+from typing import Any
+
+from joints.functions import AxisFunction
+from joints.xml import complain
+from muscle.osim.census import Census
+from muscle.osim.document import last_name, numbers, objects, text
+from muscle.osim.frames import Frames
+from muscle.osim.functions import function_in
+from muscle.osim.laws import read_law
+from muscle.path import Muscle
+from muscle.points import ConditionalPoint, MovingPoint, PathPoint
+
+__all__ = ["read_muscle"]
+
+
+def read_muscle(element: Any, frames: Frames, census: Census) -> Muscle:
+    """A force along a <GeometryPath> as a muscle."""
+    path = element.find("GeometryPath")
+    if path is None:
+        path = element.find("path/GeometryPath")
+    if path is None:
+        complain(element, f"<{element.tag}> needs a <GeometryPath>")
+    points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
+    for wrap in objects(path, "PathWrapSet"):
+        census.count(wrap, "wrapping")
+    return Muscle(str(element.get("name")), points, read_law(element, census))
+
+
+def _point(element: Any, frames: Frames) -> PathPoint:
+    frame = frames.of(element, "socket_parent_frame")
+    if element.tag == "MovingPathPoint":
+        if not frame.is_body:
+            complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
+        names, functions = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
+        return MovingPoint(frame.body, (0.0, 0.0, 0.0), names, functions)
+    position = frame.point(numbers(element, "location", 3))
+    if element.tag == "ConditionalPathPoint":
+        coordinate = last_name(text(element, "socket_coordinate"))
+        return ConditionalPoint(frame.body, position, coordinate, numbers(element, "range", 2))
+    if element.tag != "PathPoint":
+        complain(element, f"the point <{element.tag}> is not supported")
+    return PathPoint(frame.body, position)
+
+
+def _axis(element: Any, axis: str) -> tuple[str, AxisFunction]:
+    function = function_in(element.find(f"{axis}_location"), element)
+    return last_name(text(element, f"socket_{axis}_coordinate", "")), function

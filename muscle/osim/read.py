@@ -1,0 +1,93 @@
+"""From the file to the model."""
+
+from pathlib import Path
+from typing import Any
+
+from joints.errors import ModelError
+from joints.system import ArticulatedSystem
+from joints.xml import complain
+from muscle.coordinates import Coupler, Marker
+from muscle.model import Model
+from muscle.osim.bodies import read_skeleton
+from muscle.osim.census import Census
+from muscle.osim.document import boolean, last_name, number, numbers, objects, read_document, text
+from muscle.osim.frames import Frames
+from muscle.osim.functions import function_in
+from muscle.osim.muscles import read_muscle
+
+__all__ = ["read_osim"]
+
+SILENT = {"ControllerSet", "ProbeSet", "ContactGeometrySet", "ComponentSet"}  # counted, if they hold anything
+
+
+def read_osim(path: str | Path, strict: bool = False) -> Model:
+    """The model in an OpenSim file of document version 40000 or later.
+
+    Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
+    too. What is not supported is told in one UnsupportedWarning with counts and lines; `strict` makes that an error.
+    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
+    function that is not supported, since the model would move otherwise.
+    """
+    path = Path(path)
+    census = Census()
+    try:
+        model = _model(read_document(path), path, census)
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+    except ValueError as error:
+        raise ModelError(str(error), file=path) from None
+    census.report(path, strict)
+    return model
+
+
+def _model(element: Any, path: Path, census: Census) -> Model:
+    frames = Frames(element)
+    skeleton = read_skeleton(element, frames)
+    name = str(element.get("name") or path.stem)
+    system = ArticulatedSystem(skeleton.bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
+    muscles = []
+    for force in objects(element, "ForceSet"):
+        if force.find("GeometryPath") is None and force.find("path/GeometryPath") is None:
+            census.count(force, "force")
+        elif not boolean(force, "appliesForce", True):
+            census.count(force, "appliesForce is false")
+        else:
+            muscles.append(read_muscle(force, frames, census))
+    for tag in SILENT:
+        for child in objects(element, tag):
+            census.count(child, tag)
+    return Model(
+        system,
+        tuple(muscles),
+        name=name,
+        description=text(element, "credits", ""),
+        start_q=skeleton.start_q,
+        start_u=skeleton.start_u if any(skeleton.start_u) else None,
+        file=path,
+        coordinates=skeleton.coordinates,
+        couplers=tuple(c for e in objects(element, "ConstraintSet") if (c := _coupler(e, census)) is not None),
+        markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
+    )
+
+
+def _coupler(element: Any, census: Census) -> Coupler | None:
+    """A CoordinateCouplerConstraint; other constraints and those that are not enforced are noted."""
+    if element.tag != "CoordinateCouplerConstraint" or not boolean(element, "isEnforced", True):
+        census.count(element, "constraint")
+        return None
+    independent = [last_name(word) for word in text(element, "independent_coordinate_names").split()]
+    if len(independent) != 1:
+        complain(element, f"a coupler of more than one coordinate is not supported: {', '.join(independent)}")
+    holder = element.find("coupled_coordinates_function")
+    return Coupler(
+        str(element.get("name")),
+        last_name(text(element, "dependent_coordinate_name")),
+        independent[0],
+        function_in(holder, element),
+        number(element, "scale_factor", 1.0),
+    )
+
+
+def _marker(element: Any, frames: Frames) -> Marker:
+    frame = frames.of(element, "socket_parent_frame")
+    return Marker(str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)))
