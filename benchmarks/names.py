@@ -5,5 +5,7 @@ __all__ = ["NAMES"]
 NAMES = (
     "paths",  # lengths and Jacobians of a muscle model
     "chains",  # forward and inverse dynamics and the mass matrix against the number of bodies
+    "threads",  # two threads against one
+    "cold",  # import, build, compile
     "elementary",  # sin, exp, ...: errors and nanoseconds
 )
