@@ -8,4 +8,5 @@ NAMES = (
     "threads",  # two threads against one
     "cold",  # import, build, compile
     "elementary",  # sin, exp, ...: errors and nanoseconds
+    "studies",  # 100,000 simulations with varied muscles, stored
 )

@@ -2,7 +2,20 @@
 
 from analysis.studies.export import export, to_table, to_trajectories
 from analysis.studies.recompute import recompute, study_of
+from analysis.studies.sensitivity import correlation, main_effects, sobol_indices
 from analysis.studies.store import StoreError, open_results
 from analysis.studies.study import Study
 
-__all__ = ["StoreError", "Study", "export", "open_results", "recompute", "study_of", "to_table", "to_trajectories"]
+__all__ = [
+    "StoreError",
+    "Study",
+    "correlation",
+    "export",
+    "main_effects",
+    "open_results",
+    "recompute",
+    "sobol_indices",
+    "study_of",
+    "to_table",
+    "to_trajectories",
+]

@@ -80,11 +80,13 @@ def compute(
     """What `run_study` does: the filled results, and what it took."""
     began = perf_counter()
     study.check_values()
+    cluster = None
+    if client is not None or scheduler is not None:
+        cluster = _cluster().connected(client, scheduler, timeout)
     results = _results(study, output, resume, _block_size(study, block))
     pending = results.pending()
     report = RunReport(threads=thread_count(threads), blocks=len(pending))
-    if client is not None or scheduler is not None:
-        cluster = _cluster().connected(client, scheduler, timeout)
+    if cluster is not None:
         work = cluster.blocks(study, results, pending, report, timeout)
     else:
         work = _local(study, results, pending, report)

@@ -62,7 +62,9 @@ class Study:
         object.__setattr__(self, "vary", dict(self.vary))
         for name in ("start_q", "start_u"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+                object.__setattr__(self, name, tuple(numbers(name, getattr(self, name))))
+        if isinstance(self.summaries, str) or not all(isinstance(name, str) for name in self.summaries):
+            raise ValueError(f"summaries must be a list of names, not {self.summaries!r}")
         _check_positive("duration", self.duration)
         _check_positive("step", self.step)
         if self.method not in FIXED_STEP:
@@ -99,7 +101,7 @@ class Study:
     @cached_property
     def keep(self) -> Keep:
         """What is kept."""
-        times = self.times if isinstance(self.times, int) else tuple(map(float, self.times))
+        times = self.times if isinstance(self.times, int) else tuple(numbers("times", self.times))
         return Keep(self.final, times, tuple(self.summaries), self.summary_step, self.steps, self.step)
 
     @cached_property
@@ -159,20 +161,35 @@ class Study:
         for name, ends in self.limits.items():
             if name not in known:
                 raise ValueError(f"limits: no coordinate or velocity is named {name!r}; there are: {', '.join(known)}")
-            if len(ends) != 2 or not ends[0] < ends[1]:
-                raise ValueError(f"limits: {name} needs (low, high) in this order, not {list(ends)}")
+            low_high = numbers(f"limits: {name}", ends)
+            if len(low_high) != 2 or not low_high[0] < low_high[1]:
+                raise ValueError(f"limits: {name} needs (low, high) in this order, not {low_high}")
 
     # ---- doing it --------------------------------------------------------------------------------------------
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Study":
         """The study in a TOML file, see `analysis.studies.files`."""
-        return cls(**read_study(path))
+        arguments = read_study(path)
+        try:
+            return cls(**arguments)
+        except ValueError as error:
+            raise type(error)(f"{path}: {error}") from None
 
     def run(self, output: str | Path | None = None, **options: Any) -> Any:
         """Simulate all samples: an xarray.Dataset, in memory or, with `output`, in a Zarr store; see
         `analysis.studies.run.run_study`."""
         return run_study(self, output, **options)
+
+
+def numbers(name: str, given: Any) -> list[float]:
+    """A list of numbers as floats; ValueError for anything else."""
+    try:
+        if isinstance(given, str):
+            raise TypeError("text")
+        return [float(x) for x in given]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a list of numbers, not {given!r}") from None
 
 
 def _check_positive(name: str, value: float) -> None:

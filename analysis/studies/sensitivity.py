@@ -1,0 +1,116 @@
+"""Which parameter moves which result: main effects, correlations and Sobol indices of a study's results.
+
+Outputs are columns of `to_table`, by names or patterns ("work.*", "q_final.A.Q0"). Samples that failed have no outputs;
+effects and correlations leave them out, Sobol indices cannot.
+"""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import stats
+
+from analysis.studies.export import to_table
+from analysis.studies.recompute import study_of
+from muscle import Model
+
+__all__ = ["correlation", "main_effects", "outputs_of", "sobol_indices"]
+
+Patterns = str | Sequence[str]
+RESAMPLES = 400  # of the bootstrap
+
+
+def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
+    """The outputs, one row per sample. Raises ValueError for a pattern that no column fits."""
+    table = to_table(results).drop(columns=["status", "stopped_at", *results.parameter.values])
+    chosen: list[str] = []
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        found = [name for name in table.columns if fnmatchcase(name, pattern)]
+        if not found:
+            raise ValueError(f"no output fits {pattern!r}; there are: {', '.join(table.columns)}")
+        chosen += [name for name in found if name not in chosen]
+    return table[chosen]
+
+
+def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
+    """(parameters x outputs) what raising a parameter does on average: the mean of the output over the third of the
+    samples in which the parameter is highest less that over the third in which it is lowest."""
+    x, y = _finished(results, outputs)
+    effects = {name: _effect(column, y) for name, column in x.items()}
+    return pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
+
+
+def _effect(x: pd.Series, y: pd.DataFrame) -> np.ndarray:
+    low, high = np.quantile(x, [1 / 3, 2 / 3], method="nearest")
+    return y[x >= high].mean().to_numpy() - y[x <= low].mean().to_numpy()
+
+
+def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") -> pd.DataFrame:
+    """(parameters x outputs) correlation: "spearman" of ranks, which any monotonic dependence raises to one, or
+    "pearson" of values. NaN where an output does not change."""
+    if kind not in ("spearman", "pearson"):
+        raise ValueError(f"kind is 'spearman' or 'pearson', not {kind!r}")
+    x, y = _finished(results, outputs)
+    if kind == "spearman":
+        x, y = x.rank(), y.rank()
+    return pd.DataFrame({name: x.corrwith(y[name]) for name in y}).rename_axis("parameter")
+
+
+def sobol_indices(
+    results: xr.Dataset, outputs: Patterns, model: Model | None = None, level: float = 0.95, seed: int = 0
+) -> pd.DataFrame:
+    """First-order and total Sobol indices of each axis for each output, with bootstrapped intervals.
+
+    Rows (output, axis); columns first, first_low, first_high, total, total_low, total_high. By
+    `scipy.stats.sobol_indices` (Saltelli 2010) from a study of the design "saltelli". Raises ValueError for another
+    design, a failed sample, or an output that does not change.
+    """
+    study = study_of(results, model)
+    if study.design != "saltelli":
+        raise ValueError(f"Sobol indices need the design 'saltelli', not {study.design!r}")
+    failed = int((results.status != 1).sum())
+    if failed:
+        raise ValueError(f"Sobol indices need every sample; {failed} failed or are not yet there")
+    y = outputs_of(results, outputs)
+    constant = [name for name in y if np.ptp(y[name].to_numpy()) == 0]
+    if constant:
+        raise ValueError(f"the output {constant[0]!r} does not change, so nothing can explain it")
+    axes = [axis.name for axis in study.design_of.axes]
+    matrices = y.to_numpy().T.reshape(len(y.columns), len(axes) + 2, -1)  # (outputs, A B AB_1 ..., rows)
+    return _as_table(matrices, list(y.columns), axes, level, seed)
+
+
+def _indices(matrices: np.ndarray) -> np.ndarray:
+    """(2, outputs, axes) first-order and total indices."""
+    given = {"f_A": matrices[:, 0], "f_B": matrices[:, 1], "f_AB": np.moveaxis(matrices[:, 2:], 1, 0)}
+    found = stats.sobol_indices(func=given, n=matrices.shape[-1])
+    shape = len(matrices), matrices.shape[1] - 2
+    return np.stack([np.reshape(found.first_order, shape), np.reshape(found.total_order, shape)])
+
+
+def _as_table(matrices: np.ndarray, outputs: list[str], axes: list[str], level: float, seed: int) -> pd.DataFrame:
+    spread = stats.bootstrap(
+        [np.arange(matrices.shape[-1])],
+        lambda rows: _indices(matrices[..., rows]),
+        vectorized=False,
+        n_resamples=RESAMPLES,
+        confidence_level=level,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    columns = {}
+    for k, kind in enumerate(("first", "total")):
+        for name, values in ((kind, _indices(matrices)), (f"{kind}_low", spread.low), (f"{kind}_high", spread.high)):
+            columns[name] = values[k].ravel()
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_product([outputs, axes], names=["output", "axis"]))
+
+
+def _finished(results: xr.Dataset, outputs: Patterns) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Parameters and outputs of the samples that ran to the end; ValueError for fewer than two."""
+    good = results.status.values == 1
+    if good.sum() < 2:
+        raise ValueError(f"{good.sum()} of {good.size} samples ran to the end; at least 2 are needed")
+    x = pd.DataFrame(results["values"].values, columns=results.parameter.values)
+    return x[good], outputs_of(results, outputs)[good]

@@ -1,0 +1,96 @@
+"""Sensitivity of results, against studies whose answer is known, and figures of them."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from analysis.studies import Study, correlation, main_effects, sobol_indices
+from analysis.studies.figures import plot_heat_map, plot_spaghetti, plot_tornado
+
+# At rest in space, with equal masses, nothing moves but by muscle m1; its peak force at the start is
+# Fmax (active + passive), linear in the strength, and no other strength matters.
+VARY = {f"muscles.m{k}.max_isometric_force": {"uniform": [0.5, 1.5], "relative": True} for k in (1, 2)}
+STUDY = Study(
+    "two_link",
+    VARY | {"start_u.A.omega_x": {"uniform": [0.0, 1.0]}},
+    design="saltelli",
+    samples=64,
+    duration=0.01,
+    times=5,
+    summaries=("peak_force", "peak_speed"),
+)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return STUDY.run()
+
+
+def test_a_force_depends_on_its_own_strength_alone(results):
+    found = sobol_indices(results, ["peak_force.m1", "peak_force.m2"])
+    for muscle in ("m1", "m2"):
+        own = found.loc[(f"peak_force.{muscle}", f"muscles.{muscle}.max_isometric_force")]
+        others = found.loc[f"peak_force.{muscle}"].drop(f"muscles.{muscle}.max_isometric_force")
+        np.testing.assert_allclose(own["total"], 1.0, atol=0.1)
+        assert own["total_low"] < 1 < own["total_high"] + 0.15
+        assert (others["total"].abs() < 0.02).all()
+
+
+def test_effects_and_correlations_of_a_linear_output(results):
+    effects = main_effects(results, "peak_force.*")
+    strength = "muscles.m2.max_isometric_force"
+    x, y = results["values"][:, 1].values, results.peak_force[:, 1].values
+    slope = stats.linregress(x, y).slope
+    low, high = np.quantile(x, [1 / 3, 2 / 3], method="nearest")
+    wanted = slope * (x[x >= high].mean() - x[x <= low].mean())
+    np.testing.assert_allclose(effects.loc[strength, "peak_force.m2"], wanted, rtol=0.01)
+    for kind in ("spearman", "pearson"):
+        found = correlation(results, ["peak_force.m1", "peak_force.m2"], kind)
+        assert found.loc[strength, "peak_force.m2"] > 0.99
+        reference = stats.spearmanr if kind == "spearman" else stats.pearsonr
+        np.testing.assert_allclose(
+            found.loc[strength, "peak_force.m1"], reference(x, results.peak_force[:, 0]).statistic, atol=1e-12
+        )
+
+
+def test_indices_are_the_same_again(results):
+    assert sobol_indices(results, "peak_force.m1").equals(sobol_indices(results, "peak_force.m1"))
+
+
+def test_what_cannot_be_analysed(results):
+    with pytest.raises(ValueError, match=r"no output fits 'force.\*'; there are: .*peak_force.m1"):
+        main_effects(results, "force.*")
+    with pytest.raises(ValueError, match="kind is 'spearman' or 'pearson'"):
+        correlation(results, "peak_force.m1", "kendall")
+    other = Study("two_link", VARY, samples=4, duration=0.01, times=0).run()
+    with pytest.raises(ValueError, match="need the design 'saltelli', not 'latin_hypercube'"):
+        sobol_indices(other, "q_final.A.Q0")
+    failed = results.copy(deep=True)
+    failed.status[3] = 2
+    with pytest.raises(ValueError, match="every sample; 1 failed"):
+        sobol_indices(failed, "peak_force.m1")
+    failed.status[:] = 3
+    with pytest.raises(ValueError, match="0 of 320 samples ran to the end"):
+        main_effects(failed, "peak_force.m1")
+    with pytest.raises(ValueError, match="kept no times"):
+        plot_spaghetti(Figure().subplots(), other, "A.Q0")
+    with pytest.raises(ValueError, match=r"no coordinate or velocity is named 'x'; there are: A.Q0"):
+        plot_spaghetti(Figure().subplots(), results, "x")
+
+
+def test_figures_show_the_numbers(results):
+    figure = Figure()
+    tornado, heat, spaghetti = figure.subplots(1, 3)
+    effects = main_effects(results, "peak_force.m2")["peak_force.m2"]
+    plot_tornado(tornado, effects)
+    widths = [bar.get_width() for bar in tornado.patches]
+    assert np.array_equal(np.abs(widths), np.sort(effects.abs()))
+    table = correlation(results, ["peak_force.m1", "peak_force.m2"])
+    image = plot_heat_map(heat, table)
+    assert np.array_equal(image.get_array(), table.to_numpy())
+    plot_spaghetti(spaghetti, results, "A.omega_x", lines=10)
+    median = next(line for line in spaghetti.lines if line.get_label() == "median")
+    assert np.array_equal(median.get_ydata(), np.median(results.u[:, :, 0], axis=0))
+    assert spaghetti.get_ylabel() == "A.omega_x [rad/s]"
+    figure.canvas.draw()
