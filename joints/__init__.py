@@ -1,5 +1,6 @@
 """Rotations and their maps, joint types, and the articulated system that carries the muscles."""
 
+from joints.balls import obstacle
 from joints.convert import convert_coordinates, convert_velocities, with_rotations
 from joints.errors import ModelError
 from joints.euler import (
@@ -120,6 +121,7 @@ __all__ = [
     "load_urdf",
     "momentum",
     "normalize",
+    "obstacle",
     "point_position",
     "quaternion_conjugate",
     "quaternion_exp",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from joints._layout import joined, row_times, transpose
+from joints.balls import Ball, as_ball, obstacle, places
 from joints.body import Body
 from joints.errors import ModelError
 from joints.euler import (
@@ -14,33 +15,30 @@ from joints.euler import (
     euler_rate_inverse,
     quaternion_from_euler,
 )
+from joints.rates import CONDITION_LIMIT
 from joints.system import ArticulatedSystem
-from joints.types import EulerJoint, FloatingJoint, Joint, SphericalJoint
-from joints.vectors import turn, turn_back
+from joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
+from joints.vectors import turn
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
-Ball = SphericalJoint | EulerJoint
-
 
 def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
-    """The system with every spherical and Euler-sequence joint turned into the wanted description.
+    """The system with every ball joint turned into the wanted description: spherical and Euler-sequence joints, and
+    custom joints of three turns about orthogonal axes and one centre, free ones among them (`joints.obstacle` says why
+    another cannot be turned).
 
-    rotations: "quaternion", an Euler sequence, "sequence" (each joint's own sequence), or a mapping from body names
-    to these, where bodies that it leaves out stay as they are. Raises ModelError for a body that does not exist or
-    whose joint is no ball joint, or has a spring or a rotor inertia, ValueError for an unknown sequence.
+    rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
+    joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises
+    ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor inertia,
+    ValueError for an unknown sequence.
     """
     if not isinstance(rotations, str):
-        balls = {body.name for body in system.bodies if isinstance(body.joint, Ball)}
+        balls = [body.name for body in system.bodies if obstacle(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
-    bodies = [
-        _redescribed(body, _described(body.joint, _wanted(rotations, body.name)))
-        if isinstance(body.joint, Ball)
-        else body
-        for body in system.bodies
-    ]
+    bodies = [_redescribed(body, _wanted(rotations, body.name)) for body in system.bodies]
     return replace(system, bodies=tuple(bodies))
 
 
@@ -48,8 +46,17 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
     return rotations if isinstance(rotations, str) else rotations.get(body)
 
 
-def _redescribed(body: Body, joint: Joint) -> Body:
-    """The body on another description of its ball joint."""
+def _redescribed(body: Body, wanted: str | None) -> Body:
+    """The body on another description of its ball joint; any other body as it is."""
+    if wanted is None or obstacle(body) is not None or isinstance(body.joint, FloatingJoint):
+        return body
+    if isinstance(body.joint, CustomJoint):
+        if wanted == "sequence":
+            return body
+        body = as_ball(body)
+        if wanted == "quaternion" or isinstance(body.joint, FloatingJoint):
+            return body
+    joint = _described(body.joint, wanted)
     if joint == body.joint or type(joint) is type(body.joint) is SphericalJoint:
         return body
     if body.stiffness or body.rotor_inertia:
@@ -61,9 +68,7 @@ def _redescribed(body: Body, joint: Joint) -> Body:
     return replace(body, joint=joint, spring_mount=None, coordinate_names=names)
 
 
-def _described(joint: Ball, wanted: str | None) -> Joint:
-    if wanted is None:
-        return joint
+def _described(joint: Any, wanted: str) -> Joint:
     if wanted == "quaternion":
         return SphericalJoint(sequence=joint.sequence)
     return EulerJoint(sequence=joint.sequence if wanted == "sequence" else wanted)
@@ -86,10 +91,34 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
 
 
 def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
-    if source == target or not isinstance(source, Ball):
+    if source == target:
+        return q
+    if isinstance(source, CustomJoint) or isinstance(target, CustomJoint):
+        return _custom_coordinates(source, target, q)
+    if not isinstance(source, Ball):
         return q
     Q = q if isinstance(source, SphericalJoint) else quaternion_from_euler(q, source.sequence)
     return Q if not isinstance(target, EulerJoint) else euler_from_quaternion(Q, target.sequence)
+
+
+def _custom_coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
+    """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
+    if isinstance(source, CustomJoint):
+        ball = _ball_of(source)
+        turns, slides = places(source, ball.angles)
+        Q = joined([q[..., slides], ball.angles.quaternion(q[..., turns])])
+        return Q if type(target) is type(ball) else _coordinates(ball, target, Q)
+    ball = _ball_of(target)
+    turns, slides = places(target, ball.angles)  # type: ignore[arg-type]
+    Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
+    result = np.empty((*Q.shape[:-1], target.nq))
+    result[..., turns], result[..., slides] = ball.angles.values(Q[..., -4:]), Q[..., : len(slides)]
+    return result
+
+
+def _ball_of(joint: Joint) -> Any:
+    """The quaternion joint in place of a custom one; ModelError if it is no ball joint."""
+    return as_ball(Body("joint", "parent", joint)).joint
 
 
 def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: Any, u: Any) -> np.ndarray:
@@ -97,7 +126,7 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
 
     The systems may differ in the description of their ball joints and in their velocity frame.
 
-    Raises ValueError where the target's sequence is in gimbal lock.
+    Raises ValueError where the target's sequence, or its custom joint, is in gimbal lock.
     """
     q, u = source.check_q(q), source.check_u(u)
     parts = [_velocities(a.joint, b.joint, q[..., iq], u[..., iu]) for a, b, iq, iu in _pairs(source, target)]
@@ -105,23 +134,25 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
 
 
 def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    if source == target:
+    if source == target or (source.span == "some" and not isinstance(source, CustomJoint)):
         return u
-    if isinstance(source, FloatingJoint) and isinstance(target, FloatingJoint):
-        R, _ = source.transform(q)
-        turned = turn if source.in_child else turn_back
-        return joined([turned(R, u[..., :3]), turned(R, u[..., 3:])])
-    if not isinstance(source, Ball):
-        return u
-    S_omega, _ = source.subspace(q)
-    return _ball_velocities(target, _coordinates(source, target, q), turn(S_omega, u))
-
-
-def _ball_velocities(target: Joint, q: np.ndarray, omega: np.ndarray) -> np.ndarray:
-    """Velocities of a ball joint at q from its child-frame angular velocity."""
+    S_omega, S_v = source.subspace(q)
+    omega = turn(S_omega, u)
+    there = _coordinates(source, target, q)
     if isinstance(target, EulerJoint):
-        return row_times(omega, transpose(euler_rate_inverse(q, target.sequence)))
-    if isinstance(target, SphericalJoint) and not target.in_child:
-        R, _ = target.transform(q)
-        return turn(R, omega)
-    return omega
+        return row_times(omega, transpose(euler_rate_inverse(there, target.sequence)))
+    T_omega, T_v = target.subspace(there)
+    if target.nu == 3:
+        return _solved(T_omega, omega, target)
+    return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([turn(S_v, u), omega]), target)
+
+
+def _solved(S: np.ndarray, motion: np.ndarray, target: Joint) -> np.ndarray:
+    """u with S u = motion; ValueError past a condition number of 1e12."""
+    condition = np.linalg.cond(S)
+    if np.any(condition > CONDITION_LIMIT):
+        where = [int(i) for i in np.argwhere(condition > CONDITION_LIMIT)[0]]
+        raise ValueError(f"convert_velocities: the {target.kind} joint is in gimbal lock at pose {where}")
+    batch = np.broadcast_shapes(S.shape[:-2], motion.shape[:-1])
+    S, motion = np.broadcast_to(S, (*batch, *S.shape[-2:])), np.broadcast_to(motion, (*batch, motion.shape[-1]))
+    return np.linalg.solve(S, motion[..., None])[..., 0]

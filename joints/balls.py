@@ -1,0 +1,114 @@
+"""Ball joints that hide in custom joints: three turns about orthogonal axes and one centre."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from joints.body import Body
+from joints.errors import ModelError
+from joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
+from joints.quaternion import rotation_matrix
+from joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
+from joints.types.angles import ORTHOGONAL, Angles
+
+__all__ = ["Ball", "as_ball", "obstacle", "places"]
+
+Ball = SphericalJoint | EulerJoint
+
+
+def obstacle(body: Body) -> str | None:
+    """Why a body's joint cannot become a quaternion joint; None if it can, or is one."""
+    joint = body.joint
+    if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint)):
+        return None
+    if not isinstance(joint, CustomJoint):
+        return f"a {joint.kind} joint is no ball joint"
+    turning = [axis.coordinate for axis in joint.rotations]
+    if len(turning) != 3 or None in turning or len(set(turning)) != 3:
+        return f"{len({c for c in turning if c is not None})} coordinates turn it, not three"
+    if any(_line(axis.function) is None for axis in joint.rotations):
+        return "a turn is not a linear function of its coordinate"
+    A = np.array([axis.direction for axis in joint.rotations])
+    if np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
+        return "its axes are not orthogonal"
+    if body.damping or body.stiffness or body.rotor_inertia:
+        return "a damper, a spring or a rotor acts on its own coordinates"
+    return _obstacle_of_slides(joint, set(turning))
+
+
+def _obstacle_of_slides(joint: CustomJoint, turning: set[int | None]) -> str | None:
+    sliding = [axis.coordinate for axis in joint.translations if _constant(axis.function, axis.coordinate) is None]
+    if set(sliding) & turning:
+        return "its centre moves with its turns"
+    if not sliding:
+        return None
+    directions = np.array([axis.direction for axis in joint.translations])
+    plain = [_line(axis.function) == (1.0, 0.0) for axis in joint.translations]
+    if len(set(sliding)) != 3 or not all(plain) or not np.array_equal(directions, np.eye(3)):
+        return "its slides are not x, y and z by a coordinate each"
+    return None
+
+
+def as_ball(body: Body) -> Body:
+    """The body on a spherical or a floating joint that remembers its angles; ModelError if that cannot be."""
+    reason = obstacle(body)
+    if reason is not None:
+        raise ModelError(f"no ball joint: {reason}", element=f"body {body.name!r}")
+    joint = body.joint
+    if not isinstance(joint, CustomJoint):
+        return body
+    lines = [_line(axis.function) or (0.0, 0.0) for axis in joint.rotations]
+    angles = Angles(
+        _three(joint.coordinates[axis.coordinate or 0] for axis in joint.rotations),
+        _three(axis.direction for axis in joint.rotations),
+        _three(factor for factor, _ in lines),
+        _three(offset for _, offset in lines),
+    )
+    if len(joint.coordinates) == 6:
+        return replace(body, joint=FloatingJoint(angles=angles), coordinate_names=None)
+    centre = sum(
+        (np.array(a.direction) * (_constant(a.function, a.coordinate) or 0.0) for a in joint.translations),
+        start=np.zeros(3),
+    )
+    p = np.array(body.position) + rotation_matrix(np.array(body.orientation)) @ centre
+    position = tuple(float(x) for x in p)
+    return replace(body, joint=SphericalJoint(angles=angles), position=position, coordinate_names=None)
+
+
+def places(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:
+    """Where the three angles, and the three slides if there are any, lie among the coordinates of a custom joint."""
+    turns = [joint.coordinates.index(name) for name in angles.names]
+    slides = [a.coordinate for a in joint.translations if _constant(a.function, a.coordinate) is None]
+    return turns, [i for i in slides if i is not None]
+
+
+def _line(function: AxisFunction) -> tuple[float, float] | None:
+    """(factor, offset) of a linear function that is not constant."""
+    if isinstance(function, Multiplier):
+        inner = _line(function.function)
+        return None if inner is None or not function.scale else (function.scale * inner[0], function.scale * inner[1])
+    if isinstance(function, Linear) and function.factor:
+        return function.factor, function.offset
+    if isinstance(function, Polynomial) and len(function.coefficients) == 2 and function.coefficients[1]:
+        return function.coefficients[1], function.coefficients[0]
+    return None
+
+
+def _constant(function: AxisFunction, coordinate: int | None) -> float | None:
+    """The value of a function that does not vary."""
+    if coordinate is None or isinstance(function, Constant):
+        return float(function.value(0.0))
+    if isinstance(function, Multiplier):
+        inner = _constant(function.function, coordinate)
+        return None if inner is None else function.scale * inner
+    if isinstance(function, Linear) and not function.factor:
+        return function.offset
+    values = getattr(function, "y", None)
+    return float(values[0]) if values is not None and len(set(values)) == 1 else None
+
+
+def _three(values: Iterable[Any]) -> tuple[Any, Any, Any]:
+    first, second, third = values
+    return first, second, third

@@ -1,0 +1,119 @@
+"""Custom joints that are ball joints become quaternions, and come back: same poses, motions and lengths."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynamics
+from joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities, obstacle, with_rotations
+from joints.errors import ModelError
+from joints.functions import Constant, Linear, Multiplier, SimmSpline
+from joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
+from joints.types.custom import Axis
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+TILTED = ((0.6, 0.8, 0.0), (0.8, -0.6, 0.0), (0.0, 0.0, 1.0))  # left-handed
+BALL = CustomJoint(
+    ("rotation", "flexion", "adduction"),
+    (Axis(TILTED[0], 1, Linear(-1.0, 0.2)), Axis(TILTED[1], 2), Axis(TILTED[2], 0, Multiplier(Linear(2.0), 0.5))),
+    (Axis(X, None, Constant(0.02)), Axis(Y, None, Constant(-0.01))),
+)
+FREE = CustomJoint(
+    ("tilt", "list", "turn", "tx", "ty", "tz"),
+    (Axis(Z, 0), Axis(X, 1), Axis(Y, 2)),
+    (Axis(X, 3), Axis(Y, 4), Axis(Z, 5)),
+    ("rad", "rad", "rad", "m", "m", "m"),
+)
+
+
+@pytest.fixture
+def system():
+    inertia = (0.2, 0.3, 0.25, 0.01, -0.02, 0.03)
+    free = Body("pelvis", "ground", FREE, (0.1, 0.0, 0.2), mass=3.0, inertia=inertia)
+    ball = Body("femur", "pelvis", BALL, (0.0, -0.1, 0.1), (0.6, 0.0, 0.8, 0.0), 2.0, (0.0, -0.2, 0.0), inertia)
+    return ArticulatedSystem((free, ball, Body("tibia", "femur", RevoluteJoint(), (0.0, -0.4, 0.0), mass=1.0)))
+
+
+def states(system, n, rng):
+    """Angles clear of the lock of their second turn."""
+    q = system.random(n, rng)
+    q[:, [1, 8]] = rng.uniform(-1.2, 1.2, (n, 2))  # list, adduction
+    return q, rng.normal(size=(n, system.nu))
+
+
+def test_poses_and_dynamics_stay(system, rng):
+    ball = with_rotations(system, "quaternion")
+    assert [type(body.joint) for body in ball.bodies] == [FloatingJoint, SphericalJoint, RevoluteJoint]
+    q, u = states(system, 20, rng)
+    there, v = convert_coordinates(system, ball, q), convert_velocities(system, ball, q, u)
+    for name, (R, p) in system.poses(q).items():
+        np.testing.assert_allclose(ball.poses(there)[name][0], R, atol=1e-14)
+        np.testing.assert_allclose(ball.poses(there)[name][1], p, atol=1e-14)
+    for energy in (dynamics.kinetic_energy, lambda s, q, u: dynamics.potential_energy(s, q)):
+        np.testing.assert_allclose(energy(ball, there, v), energy(system, q, u), rtol=1e-12)
+    np.testing.assert_allclose(convert_coordinates(ball, system, there), q + _turns(q, ball, there), atol=1e-13)
+    np.testing.assert_allclose(convert_velocities(ball, system, there, v), u, atol=1e-11)
+
+
+def _turns(q, ball, there):
+    """Whole turns between the angles given and those in the principal range."""
+    back = np.zeros_like(q)
+    names = ("tilt", "list", "turn", None, None, None, "rotation", "flexion", "adduction", None)
+    for i, name in enumerate(names):
+        if name is not None:
+            back[:, i] = 2 * np.pi * np.round((ball.coordinate(name, there) - q[:, i]) / (2 * np.pi))
+    return back
+
+
+def test_an_euler_joint_in_place_of_a_custom_one(system, rng):
+    euler = with_rotations(system, {"femur": "YZY"})
+    q, u = states(system, 10, rng)
+    there, v = convert_coordinates(system, euler, q), convert_velocities(system, euler, q, u)
+    np.testing.assert_allclose(euler.poses(there)["tibia"][0], system.poses(q)["tibia"][0], atol=1e-14)
+    np.testing.assert_allclose(dynamics.kinetic_energy(euler, there, v), dynamics.kinetic_energy(system, q, u))
+
+
+def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
+    q, _ = states(system, 10, rng)
+    ball = with_rotations(system, "quaternion")
+    there = convert_coordinates(system, ball, q)
+    for name in ("flexion", "list"):
+        names = {"flexion": 7, "list": 1}
+        difference = ball.coordinate(name, there) - q[:, names[name]]
+        np.testing.assert_allclose(np.sin(difference), 0, atol=1e-13)
+    with pytest.raises(KeyError, match="'knee' does not exist"):
+        ball.coordinate("knee", there)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rotations": BALL.rotations[:2]}, "2 coordinates turn it"),
+        ({"rotations": (*BALL.rotations[:2], Axis(Y, 0))}, "not orthogonal"),
+        ({"rotations": (*BALL.rotations[:2], Axis(Z, 0, SimmSpline((0.0, 1.0), (0.0, 2.0))))}, "not a linear function"),
+        ({"translations": (Axis(X, 0),)}, "centre moves with its turns"),
+    ],
+)
+def test_what_stands_in_the_way_is_said(changes, message):
+    body = Body("femur", "ground", replace(BALL, **changes), mass=1.0)
+    assert message in obstacle(body)
+    system = ArticulatedSystem((body,))
+    assert with_rotations(system, "quaternion") == system
+    with pytest.raises(ModelError, match="no ball joint carries a body 'femur'"):
+        with_rotations(system, {"femur": "quaternion"})
+
+
+def test_dampers_and_partial_slides_stand_in_the_way():
+    assert "damper" in obstacle(Body("b", "ground", BALL, damping=1.0))
+    partial = replace(FREE, coordinates=FREE.coordinates[:5], translations=FREE.translations[:2], units=())
+    assert "slides are not" in obstacle(Body("b", "ground", partial))
+    assert "no ball joint" in obstacle(Body("b", "ground", RevoluteJoint()))
+
+
+def test_the_lock_of_the_file_s_angles_is_refused(system, rng):
+    ball = with_rotations(system, "quaternion")
+    q, _ = states(system, 1, rng)
+    q[:, 8] = np.pi / 2
+    with pytest.raises(ValueError, match="custom joint is in gimbal lock"):
+        convert_velocities(ball, system, convert_coordinates(system, ball, q), rng.normal(size=(1, ball.nu)))
