@@ -1,4 +1,4 @@
-"""Path lengths and velocity Jacobians of `two_link`: compiled kernels beside MuJoCo's C loop and NumPy."""
+"""Path lengths and velocity Jacobians of `two_link`, six muscles, on one thread: kernels beside all other routes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,48 +7,94 @@ from typing import Any
 import numpy as np
 
 import kernels
+from benchmarks import jax_paths, sympy_paths
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco_paths import PathLoop
-from muscle import jacobians, load_model
+from benchmarks.opensim_paths import OpensimPaths
+from joints import rotation_matrix
+from muscle import Model, jacobians, load_model, path_jacobian, path_lengths
 from muscle.path import lengths
 
 __all__ = ["run"]
 
-BLOCK = 4096  # poses whose results stay in the second-level cache
+BLOCK = 8192  # poses whose results, 2.7 MB, stay in the cache
+Both = tuple[np.ndarray, np.ndarray]  # lengths (n, m), J (n, m, nu)
+MUJOCO = "MuJoCo, C loop"
 
 
-def run(poses: int = 1_000_000) -> list[dict[str, Any]]:
-    """Rows with ns per pose on one thread and the ratio to MuJoCo."""
+def run(poses: int = 1_000_000, repeats: int = 7) -> list[dict[str, Any]]:
+    """Rows with ns per pose and ratios to MuJoCo."""
     model = load_model("two_link")
     q = model.system.random(poses, np.random.default_rng(0))
+    opensim = OpensimPaths(model, q[:100])
+    try:
+        routes = {**_kernel_routes(model, q), **_peer_routes(model, q), **_slow_routes(model, q, opensim)}
+        times = alternate(routes, repeats)
+    finally:
+        opensim.close()
+    return rows("two_link: 6 lengths and 6 x 6 Jacobian, per pose", times, MUJOCO)
 
+
+def _blocks(evaluate: Callable[[np.ndarray], Any], q: np.ndarray, size: int = BLOCK) -> Route:
+    """`evaluate` block by block."""
+    parts = [q[i : i + size] for i in range(0, len(q) - size + 1, size)]
+    return Route(lambda: [evaluate(part) for part in parts], len(parts) * size)
+
+
+def _kernel_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
     def both(q: Any) -> Any:
         return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
 
-    kernel = kernels.compile(both, {"q": 8}, ["lengths", "jacobian"])
+    kernel = kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
+    l, J = kernel(q[:BLOCK])
+    _agree("kernel", (l, J), model, q[:BLOCK])
+    return {
+        "kernel, out= in blocks": _blocks(lambda part: kernel(part, out=(l, J), threads=1), q),
+        "kernel, fresh memory": Route(partial(kernel, q, threads=1), len(q)),
+    }
+
+
+def _peer_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
     mujoco = PathLoop(model)
     l, J = np.empty((BLOCK, 6)), np.empty((BLOCK, 6, 6))
-    _agree(kernel, mujoco, q[:BLOCK], l, J)
-
-    def blocks(evaluate: Callable[[np.ndarray], Any], count: int) -> Callable[[], Any]:
-        parts = [q[i : i + BLOCK] for i in range(0, count - BLOCK + 1, BLOCK)]
-        return lambda: [evaluate(part) for part in parts]
-
-    few = 8 * BLOCK
-    routes = {
-        "MuJoCo, C loop": Route(blocks(lambda part: mujoco(part, l, J), 16 * few), 16 * few),
-        "kernel, out= in blocks": Route(
-            blocks(lambda part: kernel(part, out=(l, J), threads=1), poses), poses // BLOCK * BLOCK
-        ),
-        "kernel, fresh memory": Route(partial(kernel, q, threads=1), poses),
-        "NumPy lengths only": Route(blocks(lambda part: lengths(model.system, model.muscles, part), few), few),
+    mujoco(q[:BLOCK], l, J)
+    _agree("MuJoCo", (l, mujoco.dense(J)), model, q[:BLOCK])
+    jax = jax_paths.compiled(model)
+    _agree("JAX", tuple(map(np.asarray, jax(q[:BLOCK]))), model, q[:BLOCK])
+    return {
+        MUJOCO: _blocks(lambda part: mujoco(part, l, J), q[: 32 * BLOCK]),
+        "JAX, vmap and jit": _blocks(lambda part: [x.block_until_ready() for x in jax(part)], q[: 32 * BLOCK]),
     }
-    return rows("two_link: 6 lengths and 6 x 6 Jacobian, per pose", alternate(routes), "MuJoCo, C loop")
 
 
-def _agree(kernel: Any, mujoco: PathLoop, q: np.ndarray, l: np.ndarray, J: np.ndarray) -> None:
-    """AssertionError unless both sides compute the same numbers."""
-    mujoco(q, l, J)
-    mine = kernel(q)
-    np.testing.assert_allclose(mine[0], l, rtol=1e-12)
-    np.testing.assert_allclose(mine[1], mujoco.dense(J), atol=1e-12)
+def _slow_routes(model: Model, q: np.ndarray, opensim: OpensimPaths) -> dict[str, Route]:
+    def plain(part: np.ndarray) -> Both:
+        return path_lengths(model, part, backend="numpy"), path_jacobian(model, part, backend="numpy")
+
+    on_arrays, one_pose = sympy_paths.on_arrays(model), sympy_paths.pose_by_pose(model)
+    block, few = q[:BLOCK], q[:100]
+    _agree("NumPy", plain(block), model, block)
+    _agree("SymPy", on_arrays(block), model, block)
+    opensim()
+    _agree("OpenSim", _from_opensim(opensim, few), model, few)
+    return {
+        "NumPy, backend='numpy'": _blocks(plain, block),
+        "SymPy lambdify with cse, on arrays": _blocks(on_arrays, block),
+        "SymPy lambdify, pose by pose": Route(lambda: [one_pose(*pose) for pose in few.tolist()], len(few)),
+        "OpenSim, from Python": Route(opensim, len(few)),
+    }
+
+
+def _from_opensim(opensim: OpensimPaths, q: np.ndarray) -> Both:
+    """OpenSim's moment arms at ball joints are -J for angular velocities in the parent's frame: J = -arms R."""
+    l, arms = opensim.results()
+    R = rotation_matrix(q.reshape(len(q), -1, 4))
+    by_joint = arms.reshape(*l.shape, -1, 3)
+    return l, -np.einsum("nmki,nkij->nmkj", by_joint, R).reshape(arms.shape)
+
+
+def _agree(name: str, found: Any, model: Model, q: np.ndarray) -> None:
+    """AssertionError unless a route computes what the formulas in NumPy compute."""
+    expected = path_lengths(model, q, backend="numpy"), path_jacobian(model, q, backend="numpy")
+    for value, reference in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, reference, atol=1e-12, err_msg=name)

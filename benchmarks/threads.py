@@ -1,4 +1,4 @@
-"""Two threads against one: jobs of more than 100 ms through kernels, whose threads share blocks of states.
+"""Two threads against one: jobs of more than 100 ms, of calls of a few each, whose threads share blocks of states.
 
 Beside them the same job in two processes at once: what the machine has to give at that moment, no more than 2. Only
 where that is near 2, on an idle machine, does the row of two threads say something about threads.
@@ -61,7 +61,7 @@ def _twice(call: Callable[[], Any]) -> Callable[[], None]:
 
 
 def _jobs() -> list[tuple[str, kernels.Kernel, tuple[np.ndarray, ...]]]:
-    """Work, kernel and arrays: one bound by arithmetic, one that writes as fast as memory takes it."""
+    """Work, kernel and arrays: one bound by arithmetic, one that writes much."""
     system = chain(8)
     aba = kernels.compile(
         lambda q, u, x: articulated.forward(system, q, u, x), {"q": system.nq, "u": system.nu, "x": system.nu}
@@ -70,7 +70,7 @@ def _jobs() -> list[tuple[str, kernels.Kernel, tuple[np.ndarray, ...]]]:
     paths = kernels.compile(
         lambda q: (lengths(model.system, model.muscles, q), jacobians.velocity(model, q)), {"q": 8}, ["l", "J"]
     )
-    q = model.system.random(1_000_000, np.random.default_rng(0))
+    q = model.system.random(2**17, np.random.default_rng(0))
     return [
         ("ABA of a chain of 8", aba, random_state(system, 2_000_000 // system.nq)),
         ("two_link lengths and Jacobian", paths, (q,)),
