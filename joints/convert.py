@@ -18,6 +18,7 @@ from joints.euler import (
 from joints.rates import CONDITION_LIMIT
 from joints.system import ArticulatedSystem
 from joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
+from joints.types.angles import Angles
 from joints.vectors import turn
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
@@ -56,7 +57,7 @@ def _redescribed(body: Body, wanted: str | None) -> Body:
         body = as_ball(body)
         if wanted == "quaternion" or isinstance(body.joint, FloatingJoint):
             return body
-    joint = _described(body.joint, wanted)
+    joint = _described(body, wanted)
     if joint == body.joint or type(joint) is type(body.joint) is SphericalJoint:
         return body
     if body.stiffness or body.rotor_inertia:
@@ -64,14 +65,35 @@ def _redescribed(body: Body, wanted: str | None) -> Body:
             "a spring or a rotor inertia acts on the joint's own velocities and has no equal in another description",
             element=f"body {body.name!r}",
         )
-    names = body.coordinate_names if joint.nq == body.joint.nq else None
-    return replace(body, joint=joint, spring_mount=None, coordinate_names=names)
+    return replace(body, joint=joint, spring_mount=None, coordinate_names=_names(body, joint))
 
 
-def _described(joint: Any, wanted: str) -> Joint:
+def _described(body: Body, wanted: str) -> Joint:
+    joint: Any = body.joint
     if wanted == "quaternion":
-        return SphericalJoint(sequence=joint.sequence)
+        return SphericalJoint(sequence=joint.sequence, angles=_angles(body))
     return EulerJoint(sequence=joint.sequence if wanted == "sequence" else wanted)
+
+
+def _angles(body: Body) -> Angles | None:
+    """The named angles of an Euler joint about three different axes; other names are lost with their coordinates."""
+    joint: Any = body.joint
+    if isinstance(joint, SphericalJoint):
+        return joint.angles
+    if body.coordinate_names is None or len(set(joint.sequence)) < 3:
+        return None
+    first, second, third = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
+    return Angles((*body.coordinate_names,), (first, second, third))  # type: ignore[arg-type]
+
+
+def _names(body: Body, joint: Joint) -> tuple[str, ...] | None:
+    """The names of the coordinates on another joint: those of its own angles, if it has them."""
+    if joint.nq == body.joint.nq:
+        return body.coordinate_names
+    angles = _angles(body)
+    own = isinstance(joint, EulerJoint) and angles is not None
+    axes = tuple(tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence) if own else ()  # type: ignore[attr-defined]
+    return angles.names if own and angles is not None and angles.axes == axes else None
 
 
 def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:

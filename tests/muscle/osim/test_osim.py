@@ -1,0 +1,167 @@
+"""OpenSim files: what they say, what OpenSim makes of them, and what is wrong with broken ones."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from joints import convert_coordinates, convert_velocities
+from joints.types import FloatingJoint, SphericalJoint
+from muscle import ModelError, load_model, path_jacobian, path_lengths
+from muscle.osim.census import UnsupportedWarning
+
+FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+names = [c.getName() for c in coordinates]
+muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
+bodies = [model.getBodySet().get(i) for i in range(model.getBodySet().getSize())]
+answer = {"names": names, "lengths": [], "arms": [], "poses": []}
+arms_of = json.loads(arguments[2])
+for q in json.loads(arguments[1]):
+    for c in coordinates:
+        c.setLocked(state, False)
+    for c, x in zip(coordinates, q):
+        c.setValue(state, x, False)
+    model.realizePosition(state)
+    answer["lengths"].append([m.getLength(state) for m in muscles])
+    answer["arms"].append([[m.computeMomentArm(state, coordinates[names.index(n)]) for n in arms_of] for m in muscles])
+    answer["poses"].append([[b.getTransformInGround(state).R().asMat33().get(i, j) for i in range(3) for j in range(3)]
+                            + [b.getTransformInGround(state).p().get(i) for i in range(3)] for b in bodies])
+answer["bodies"] = [b.getName() for b in bodies]
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        return load_model(FILE)
+
+
+def poses(model, n, rng):
+    """Within the range of every coordinate, second angles of balls clear of their lock."""
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = rng.uniform(low, high, (n, model.system.nq))
+    second = [model.system.coordinate_names.index(name) for name in ("root_ry", "adduction", "back_2", "neck_2")]
+    q[:, second] /= 2
+    return q
+
+
+def test_the_file_is_read_whole(model):
+    assert model.name == "small_leg"
+    assert model.system.coordinate_names[6:10] == ("flexion", "adduction", "rotation", "knee")
+    assert [c.name for c in model.coordinates] == list(model.system.coordinate_names)
+    assert [c.name for c in model.coordinates if c.locked] == ["swing"]
+    assert model.start_q[model.system.coordinate_names.index("root_ty")] == 0.9
+    assert [(c.dependent, c.independent) for c in model.couplers] == [("neck_1", "back_1")]
+    assert model.markers[0].body == "foot"
+    assert sum(body.mass for body in model.system.bodies) == pytest.approx(10 + 7 + 3 + 1 + 0.2 + 30 + 2 + 1 + 4)
+
+
+@pytest.mark.peers
+def test_opensim_agrees(model, rng, in_opensim):
+    q = poses(model, 8, rng)
+    arms = ["root_tx", "flexion", "adduction", "rotation", "knee", "plantar", "inversion", "swing", "slide"]
+    theirs = in_opensim(OPENSIM, str(FILE), json.dumps(q.tolist()), json.dumps(arms))
+    assert theirs["names"] == list(model.system.coordinate_names)
+    np.testing.assert_allclose(path_lengths(model, q), theirs["lengths"], atol=1e-12)
+    columns = [theirs["names"].index(name) for name in arms]
+    np.testing.assert_allclose(-path_jacobian(model, q)[..., columns], theirs["arms"], atol=1e-10)
+    mine = model.system.poses(q)
+    for i, name in enumerate(theirs["bodies"]):
+        pose = np.array(theirs["poses"])[:, i]
+        np.testing.assert_allclose(mine[name][0].reshape(-1, 9), pose[:, :9], atol=1e-12)
+        np.testing.assert_allclose(mine[name][1], pose[:, 9:], atol=1e-12)
+
+
+def test_ball_joints_become_quaternions_with_the_same_lengths_and_powers(model, rng):
+    ball = model.with_rotations("quaternion")
+    kinds = {body.name: type(body.joint) for body in ball.system.bodies}
+    assert kinds["root_frame"] is FloatingJoint
+    assert {kinds[name] for name in ("thigh", "torso", "neck_frame")} == {SphericalJoint}
+    q, u = poses(model, 20, rng), rng.normal(size=(20, model.system.nu))
+    there = convert_coordinates(model.system, ball.system, q)
+    np.testing.assert_allclose(path_lengths(ball, there), path_lengths(model, q), atol=1e-13)
+    v = convert_velocities(model.system, ball.system, q, u)
+    rate = np.einsum("...mi,...i->...m", path_jacobian(model, q), u)
+    np.testing.assert_allclose(np.einsum("...mi,...i->...m", path_jacobian(ball, there), v), rate, atol=1e-12)
+
+
+def test_a_model_from_opensim_goes_through_toml(model, tmp_path):
+    for name, other in (("file", model), ("ball", model.with_rotations("quaternion"))):
+        other.save(tmp_path / f"{name}.toml")
+        assert load_model(tmp_path / f"{name}.toml") == other
+
+
+def load(tmp_path, text):
+    path = tmp_path / "x.osim"
+    path.write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        return load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('Version="40600"', 'Version="30000"', "document version 30000 is not read; open the model in OpenSim 4"),
+        (
+            "<OpenSimDocument",
+            "<!DOCTYPE x [<!ENTITY a 'b'>]><OpenSimDocument",
+            "document types and entities are",
+        ),
+        ("</Model>", "", "not valid XML"),
+        ("/bodyset/thigh</socket_parent>", "/bodyset/hand</socket_parent>", "names 'hand', which is no frame"),
+        ("/bodyset/pelvis</socket_parent_frame>", "/bodyset/hand</socket_parent_frame>", "no body and no frame"),
+        ("<coordinates>adduction</coordinates>", "<coordinates>x</coordinates>", "depends on 'x', which is no coord"),
+        ("/jointset/knee_j/knee</socket_coordinate>", "/k</socket_coordinate>", "coordinate 'k' does not exist"),
+        ("<BallJoint", "<EllipsoidJoint", "not valid XML"),
+        ("<mass>7</mass>", "<mass>-7</mass>", "mass must be finite and not negative"),
+        ("<mass>7</mass>", "<mass>x</mass>", "<mass> must be 1 finite number, not 'x'"),
+        ("<location>0 0.05 0.1</location>", "<location>0 nan 0.1</location>", "must be 3 finite numbers"),
+        ("<location>0 0.05 0.1</location>", "", "<PathPoint> needs <location>"),
+        ("<range>-3 -0.4</range>", "<range>-0.4 -3</range>", "is empty"),
+        (">back_1</independent", ">spine</independent", "coordinate 'spine' does not exist"),
+        ('<SimmSpline name="function"><x>-2 -1 0 1 2</x>', "<SimmSpline><x>-2 -1 -1 1 2</x>", "must increase"),
+        ("<Constant", "<Constant2", "not valid XML"),
+    ],
+)
+def test_broken_files_are_named(tmp_path, old, new, message):
+    text = FILE.read_text()
+    assert old in text
+    with pytest.raises(ModelError) as caught:
+        load(tmp_path, text.replace(old, new, 1))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / "x.osim"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("UniversalJoint", "EllipsoidJoint", "<EllipsoidJoint> is not supported; known: WeldJoint"),
+        ("PolynomialFunction", "SineFunction", "the function <SineFunction> is not supported"),
+        ("ConditionalPathPoint", "StrangePathPoint", "the point <StrangePathPoint> is not supported"),
+    ],
+)
+def test_what_would_change_the_motion_is_refused_with_its_line(tmp_path, old, new, message):
+    text = FILE.read_text()
+    with pytest.raises(ModelError, match=message) as caught:
+        load(tmp_path, text.replace(old, new))
+    assert caught.value.line == 1 + text[: text.index(f"<{old}")].count("\n")
+
+
+def test_what_is_left_out_is_told_once_with_lines_and_refused_if_strict(tmp_path):
+    force = '<PrescribedForce name="push"/>\n<Contact::Set name="a"/>'
+    path = tmp_path / "x.osim"
+    path.write_text(FILE.read_text().replace("</objects></ForceSet>", force + "</objects></ForceSet>"))
+    with pytest.warns(UnsupportedWarning, match=r"1 PrescribedForce \(force\), line \d+") as caught:
+        load_model(path)
+    assert len(caught) == 1
+    with pytest.raises(ModelError, match="1 PrescribedForce"):
+        load_model(path, strict=True)
