@@ -49,7 +49,9 @@ def plot_spaghetti(axes: Any, results: xr.Dataset, name: str, lines: int = 60, b
     quantiles = np.nanquantile(values, sorted(bands), axis=0)
     for k in range(len(bands) // 2):
         label = f"{sorted(bands)[k]:.0%} to {sorted(bands)[-1 - k]:.0%}"
-        axes.fill_between(time, quantiles[k], quantiles[-1 - k], color=LOWERING, alpha=0.2, linewidth=0, label=label)
+        axes.fill_between(
+            time, quantiles[k], quantiles[-1 - k], color=LOWERING, alpha=0.15 + 0.2 * k, linewidth=0, label=label
+        )
     axes.plot(time, np.nanmedian(values, axis=0), color=LOWERING, linewidth=2, label="median")
     axes.set_xlabel("time [s]")
     axes.set_ylabel(f"{name} [{_unit(results, name)}]")

@@ -5,14 +5,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from analysis.studies.summaries.base import Moment, Summary
-from joints import state
+from joints import quaternion_conjugate, quaternion_log, quaternion_multiply
+from joints._layout import joined
 
 __all__ = ["RangeOfMotion"]
 
 
 class RangeOfMotion(Summary):
     """Greatest less smallest displacement from the start along each velocity: for a hinge the range of its angle, for a
-    ball joint that of each component of the rotation vector from its start."""
+    ball joint that of each component of its rotation vector from the start, which runs on past half a turn, to a
+    whole one."""
 
     name: ClassVar[str] = "range_of_motion"
     along: ClassVar[str] = "velocity"
@@ -20,7 +22,22 @@ class RangeOfMotion(Summary):
     description: ClassVar[str] = "range of the displacement from the start"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        return state.difference(model.system, at.start, at.q)
+        system = model.system
+        parts = []
+        for body, s in zip(system.bodies, system.q_slices, strict=True):
+            start, q, ball = at.start[..., s], at.q[..., s], body.joint.facts.quaternion
+            if ball is None:
+                parts.append(body.joint.difference(start, q))
+            else:
+                turn = _turn(start[..., ball : ball + 4], q[..., ball : ball + 4])
+                parts += [body.joint.difference(start, q)[..., :ball], turn]
+        return joined(parts)
 
     def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
         return values.max(axis=1) - values.min(axis=1)
+
+
+def _turn(start: Any, Q: Any) -> Any:
+    """(..., 3) rotation vector from start to Q, of length 0 to 2 pi: the sign of Q does not jump along a motion, which
+    tells the longer way round from the shorter."""
+    return quaternion_log(quaternion_multiply(quaternion_conjugate(start), Q))

@@ -9,7 +9,8 @@ import xarray as xr
 from analysis.studies import Study, recompute, study_of, to_table, to_trajectories
 from analysis.studies.summaries.joint_reaction import muscle_wrenches
 from dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
-from muscle import load_model, muscle_forces, muscle_torques
+from joints import ArticulatedSystem, Body, SphericalJoint
+from muscle import Model, load_model, muscle_forces, muscle_torques
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -124,12 +125,21 @@ def test_summaries_against_the_trajectory():
         forces = muscle_forces(model, q, u, a)
         np.testing.assert_allclose(found.peak_force[i], forces.max(axis=0), rtol=1e-12)
         np.testing.assert_allclose(found.peak_speed[i], np.abs(u).max(axis=0), rtol=1e-12)
-        turns = model.system.difference(q[:1], q)
+        turns = model.system.difference(q[:1], q)  # less than half a turn in this time
         np.testing.assert_allclose(found.range_of_motion[i], np.ptp(turns, axis=0), atol=1e-12)
         udot = forward_dynamics(model, q, u, muscle_torques(model, q, u, a))
         wrenches = muscle_wrenches(model, q, forces)
         reaction = np.linalg.norm(joint_reactions(model, q, u, udot, wrenches)[..., :3], axis=-1)
         np.testing.assert_allclose(found.joint_reaction[i], reaction.max(axis=0), rtol=1e-9)
+
+
+def test_range_of_motion_past_half_a_turn():
+    """A body that spins freely about its axis of symmetry turns by omega t."""
+    ball = Body("top", "ground", SphericalJoint(), mass=1.0, inertia=(1.0, 1.0, 0.5, 0.0, 0.0, 0.0))
+    model = Model(ArticulatedSystem((ball,)))
+    study = Study(model, {"start_u.top.omega_z": [1.0, 3.5, 6.0]}, design="grid", summaries=("range_of_motion",))
+    wanted = np.outer([1.0, 3.5, 6.0], [0, 0, 1])
+    np.testing.assert_allclose(study.run().range_of_motion, wanted, atol=1e-9)
 
 
 def test_work_is_the_energy_that_the_muscles_bring():
