@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import FuncFormatter
 
 __all__ = ["draw"]
 
@@ -64,13 +64,27 @@ def _bar(axes: Any, y: float, row: dict[str, Any]) -> None:
     spread = [ratio * row["median"] / row[key] for key in ("high", "low")]
     axes.plot(spread, [y, y], color="white", linewidth=3.0, solid_capstyle="butt")
     axes.plot(spread, [y, y], color="black", linewidth=1.2, solid_capstyle="butt")
-    text = f"{ratio:.3g} ×   {row['median']:.3g} {row['unit']}"
+    text = f"{_digits(ratio)} ×   {_time(row['median'], row['unit'])}"
     axes.annotate(text, (max(ratio, 1, *spread), y), (4, 0), textcoords="offset points", va="center", size=8)
+
+
+def _time(value: float, unit: str) -> str:
+    """A time with three digits, in the unit that shows them without an exponent."""
+    units = ["ns", "µs", "ms", "s"]
+    k = units.index("µs" if unit == "us" else unit)
+    while value >= 999.5 and k + 1 < len(units):
+        value, k = value / 1000, k + 1
+    return f"{_digits(value)} {units[k]}"
+
+
+def _digits(x: float) -> str:
+    """Three digits, without an exponent where it can be."""
+    return f"{x:.0f}" if 99.5 <= x < 1e6 else f"{x:.3g}"
 
 
 def _frame(axes: Any, labels: list[tuple[float, str]], bottom: float, caption: str) -> None:
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.set_ylim(bottom + 0.5, 0.8)
     axes.axvline(1, color="black", linewidth=0.8)
     low, high = axes.get_xlim()

@@ -1,0 +1,237 @@
+"""NumPy, CasADi and kernels compute the same: every formula of joints and muscle within 4 units in the last place of
+the largest number that the computation passes through, the recursions over bodies within 4 units of their rounding.
+
+The first scale is honest where numbers cancel: what is lost then is no fault of the way they were computed. Through
+hundreds of operations one after the other rounding adds up; there the unit is the standard deviation that independent
+roundings of half a unit would give the results, to first order. Both are found by running CasADi's own instructions.
+"""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import dynamics
+import joints
+import kernels
+import muscle.evaluate
+from joints.quaternion import EXTENSIONS
+from kernels.tape import arguments, read_tape
+from muscle import jacobians, load_model
+from muscle.evaluate import forces, torques
+from muscle.path import lengths
+
+UNITS = 4
+STATES = 10
+
+_NUMPY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
+    "inv": np.reciprocal, "sq": np.square, "twice": lambda a: 2 * a, "abs": np.abs, "sign": np.sign,
+    "floor": np.floor, "ceil": np.ceil, "copysign": np.copysign, "min": np.minimum, "max": np.maximum, "lt": np.less,
+    "le": np.less_equal, "eq": np.equal, "ne": np.not_equal, "not": np.logical_not, "and": np.logical_and,
+    "or": np.logical_or, "if": lambda c, a: np.where(c != 0, a, 0.0), "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "exp": np.exp, "expm1": np.expm1,
+    "log": np.log, "log1p": np.log1p, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "pow": np.power,
+    "fmod": np.fmod, "hypot": np.hypot,
+}  # fmt: skip
+
+
+_SLOPES = {  # derivatives of the operations by their arguments, where they are not zero
+    "add": lambda a, b: (1, 1), "sub": lambda a, b: (1, 1), "mul": lambda a, b: (b, a), "neg": lambda a: (1,),
+    "div": lambda a, b: (1 / b, a / b**2), "sqrt": lambda a: (0.5 / np.sqrt(a),), "inv": lambda a: (1 / a**2,),
+    "sq": lambda a: (2 * a,), "twice": lambda a: (2,), "abs": lambda a: (1,), "copysign": lambda a, b: (1, 0),
+    "min": lambda a, b: (a <= b, b < a), "max": lambda a, b: (a >= b, b > a), "if": lambda c, a: (0, c != 0),
+    "sin": lambda a: (np.cos(a),), "cos": lambda a: (np.sin(a),), "tan": lambda a: (1 / np.cos(a) ** 2,),
+    "asin": lambda a: (1 / np.sqrt(1 - a**2),), "acos": lambda a: (1 / np.sqrt(1 - a**2),),
+    "atan": lambda a: (1 / (1 + a**2),), "atan2": lambda a, b: (b / (a**2 + b**2), a / (a**2 + b**2)),
+    "exp": lambda a: (np.exp(a),), "log": lambda a: (1 / a,),
+}  # fmt: skip
+
+
+def _walk(function, rows):
+    """Of every instruction: its node, its arguments' values, its value (n,), on rows (n, inputs)."""
+    values = []
+    for node in read_tape(function).nodes:
+        operands = [values[i] for i in arguments(node)]
+        if node.operation == "const":
+            value = np.full(len(rows), node.number)
+        elif node.operation == "input":
+            value = rows[:, int(node.number)]
+        else:
+            value = np.asarray(_NUMPY[node.operation](*operands), dtype=float)
+        values.append(value)
+        yield node, operands, value
+
+
+def _largest(function, rows):
+    """Per state, a unit in the last place of the largest finite magnitude that the function passes through."""
+    with np.errstate(all="ignore"):
+        found = [np.where(np.isfinite(value), np.abs(value), 0.0) for _, _, value in _walk(function, rows)]
+    return np.spacing(np.maximum(np.max(found, axis=0), np.abs(rows).max(axis=1)))
+
+
+def _rounding(function, rows):
+    """Per state, the largest standard deviation of an output if every operation rounds by half a unit."""
+    deviation = []
+    with np.errstate(all="ignore"):
+        for node, operands, value in _walk(function, rows):
+            total = np.zeros(len(rows))
+            if node.operation not in ("const", "input"):
+                slopes = _SLOPES.get(node.operation, lambda *a: [0] * len(a))(*operands)
+                for slope, i in zip(slopes, arguments(node), strict=True):
+                    total = total + np.where(deviation[i] == 0, 0.0, (slope * deviation[i]) ** 2)
+                total = np.sqrt(total + (np.spacing(np.abs(value)) / 2) ** 2)
+            deviation.append(total)
+    return np.max([deviation[i] for i in read_tape(function).outputs], axis=0)
+
+
+def _spread(results, others):
+    """(n,) largest difference of two lists of arrays (n, ...) per state."""
+    pairs = zip(results, others, strict=True)
+    return np.max([np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0) for a, b in pairs], axis=0)
+
+
+def _agree(formula, unit=_largest, **arrays):
+    """The three ways agree on `arrays` (n, ...) within 4 units."""
+    kernel = kernels.compile(formula, {name: a.shape[1:] for name, a in arrays.items()}, cache="off")
+    given = list(arrays.values())
+    count = len(given[0])
+    in_numpy, compiled = _listed(kernel.numpy(*given)), _listed(kernel(*given))
+    function = kernel.casadi_function
+    in_casadi = [np.empty(x.shape) for x in compiled]
+    for k in range(count):
+        row = function(*(a[k].ravel() for a in given))
+        for whole, value in zip(in_casadi, row if isinstance(row, tuple) else (row,), strict=True):
+            whole[k] = np.array(value).reshape(whole[k].shape)
+    size = unit(function, np.concatenate([a.reshape(count, -1) for a in given], axis=1))
+    for name, pair in {
+        "NumPy and kernel": (in_numpy, compiled),
+        "NumPy and CasADi": (in_numpy, in_casadi),
+    }.items():
+        units = (_spread(*pair) / size).max()
+        assert units <= UNITS, f"{name} differ by {units:.1f} units"
+
+
+def _listed(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+# ---- formulas on arrays ------------------------------------------------------------------------------------
+
+
+def _sample(name, rng):
+    """(STATES, ...) of the argument of that name; quaternions and matrices where they are meant."""
+    Q = joints.random_quaternions(STATES, rng)
+    special = {
+        "Q": lambda: Q,
+        "P": lambda: joints.random_quaternions(STATES, rng),
+        "R": lambda: joints.rotation_matrix(Q),
+        "phi": lambda: rng.uniform(-1.3, 1.3, (STATES, 3)),
+        "v": lambda: rng.normal(size=(STATES, 3)),
+        "tau_E": lambda: rng.normal(size=(STATES, 3)),
+        "J_Q": lambda: rng.normal(size=(STATES, 4)),
+        "tension": lambda: rng.normal(size=STATES),
+    }
+    return special.get(name, lambda: rng.normal(size=(STATES, 3)))()
+
+
+def _formulas():
+    """Every public function of joints that is a formula on arrays, with each of its choices."""
+    for name in joints.__all__:
+        function = getattr(joints, name)
+        if not (inspect.isfunction(function) and hasattr(function, "__wrapped__")):
+            continue
+        parameters = inspect.signature(function).parameters
+        choices = [{}]
+        if "sequence" in parameters:
+            choices = [{"sequence": sequence} for sequence in joints.SEQUENCES]
+        if "eliminated" in parameters:
+            choices = [{"eliminated": k} for k in range(4)]
+        if "extension" in parameters:
+            choices = [{"extension": extension} for extension in EXTENSIONS]
+        arrays = [p for p in parameters if p not in ("sequence", "eliminated", "extension")]
+        yield pytest.param(function, arrays, choices, id=name)
+
+
+@pytest.mark.parametrize(("function", "arrays", "choices"), list(_formulas()))
+def test_formulas_of_joints(function, arrays, choices, rng):
+    samples = {name: _sample(name, rng) for name in arrays}
+    for choice in choices:
+        _agree(lambda *x, choice=choice: function(*x, **choice), **samples)
+
+
+# ---- formulas of models ------------------------------------------------------------------------------------
+
+MODELS = {name: load_model(name) for name in muscle.published_models()}
+EVERY_JOINT = joints.random_system(9, np.random.default_rng(486), passive=True)
+KINDS = set(inspect.signature(joints.random_system).parameters["kinds"].default)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_formulas_of_muscles(name, rng):
+    model = MODELS[name]
+    q, u = model.system.random(STATES, rng), rng.normal(size=(STATES, model.system.nu))
+    _agree(lambda q: lengths(model.system, model.muscles, q), q=q)
+    _agree(lambda q: jacobians.velocity(model, q), q=q)
+    _agree(lambda q: jacobians.coordinates(model, q), q=q)
+    largest = muscle.evaluate.eliminated_components(model.system, q, "largest").astype(float)
+    _agree(lambda q, k: jacobians.constrained(model, q, k), q=q, k=largest)
+    if not any(m.law is None or m.law.open_parameters() for m in model.muscles):
+        activation = rng.uniform(size=(STATES, len(model.muscles)))
+        _agree(lambda q, u, a: forces(model, q, u, a), q=q, u=u, a=activation)
+        _agree(lambda q, u, a: torques(model, q, u, a), q=q, u=u, a=activation)
+
+
+def _evaluators():
+    """Every public function that has a backend, with its room."""
+    for room in (joints, muscle, dynamics):
+        for name in room.__all__:
+            function = getattr(room, name)
+            if inspect.isfunction(function) and "backend" in inspect.signature(function).parameters:
+                yield pytest.param(function, id=f"{room.__name__}.{name}")
+
+
+def _arguments(function, system, count, rng):
+    """Arrays (count, ...) and other arguments for a function of a model, by the names of its parameters."""
+    nu = system.nu
+    arrays = {
+        "q": lambda: system.random(count, rng),
+        "u": lambda: rng.normal(size=(count, nu)),
+        "udot": lambda: rng.normal(size=(count, nu)),
+        "tau": lambda: rng.normal(size=(count, nu)),
+        "f_ext": lambda: rng.normal(size=(count, len(system.bodies), 6)),
+        "point": lambda: rng.normal(size=(count, 3)),
+        "about": lambda: rng.normal(size=(count, 3)),
+        "activation": lambda: rng.uniform(size=(count, 6)),
+    }
+    others = {"frame": system.body_names[-1]}
+    names = [p for p in inspect.signature(function).parameters if p in arrays or p in others]
+    return {n: arrays[n]() for n in names if n in arrays}, {n: others[n] for n in names if n in others}
+
+
+def test_the_system_has_every_joint_type():
+    assert {body.joint.kind for body in EVERY_JOINT.bodies} == KINDS
+
+
+@pytest.mark.parametrize("function", [p for p in _evaluators() if not p.id.startswith("muscle.")])
+def test_formulas_of_systems(function, rng):
+    """On a system of every joint type, with springs and dampers."""
+    arrays, others = _arguments(function, EVERY_JOINT, STATES, rng)
+
+    def formula(*given):
+        return function(EVERY_JOINT, **dict(zip(arrays, given, strict=True)), **others, backend="numpy")
+
+    _agree(formula, _rounding, **arrays)
+
+
+@pytest.mark.parametrize("function", list(_evaluators()))
+def test_public_functions_evaluate_through_kernels(function, rng):
+    """Each call runs compiled code, unless backend="numpy" is asked for."""
+    model = MODELS["two_link"]
+    arrays, others = _arguments(function, model.system, 3, rng)
+    before = kernels.calls()
+    function(model, **arrays, **others)
+    assert kernels.calls() > before
+    before = kernels.calls()
+    function(model, **arrays, **others, backend="numpy")
+    assert kernels.calls() == before
