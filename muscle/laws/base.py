@@ -19,9 +19,25 @@ class ForceLaw(ABC):
 
     kind: ClassVar[str]  # its name in model files
 
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the states of the muscle itself, such as its fiber length; none unless the law says otherwise."""
+        return ()
+
     @abstractmethod
-    def force(self, length: Any, speed: Any, activation: Any) -> Any:
-        """Tension F (...) [N], positive when it pulls, at length [m], speed dl/dt [m/s] and activation in [0, 1]."""
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        """Tension F (...) [N], positive when it pulls, at length [m], speed dl/dt [m/s] and activation in [0, 1].
+
+        state (..., ns) holds the law's `states`; None for a law without.
+        """
+
+    def state_rate(self, length: Any, speed: Any, activation: Any, state: Any) -> Any:
+        """(..., ns) rates of the states."""
+        raise NotImplementedError(f"law {self.kind!r} has no states")
+
+    def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
+        """(..., ns) states from which a motion can start at rest; floats, batched."""
+        raise NotImplementedError(f"law {self.kind!r} has no states")
 
     def open_parameters(self) -> tuple[str, ...]:
         """Names of the parameters that have no value yet."""
@@ -31,7 +47,7 @@ class ForceLaw(ABC):
         """ModelError if a parameter is not finite, or a length that divides is not positive."""
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
-            if value is None and f.default is None:
+            if (value is None and f.default is None) or isinstance(value, str):
                 continue
             if not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise ModelError(f"{f.name} must be a finite number, not {value!r}", element=element)

@@ -18,7 +18,7 @@ class LawA(ForceLaw):
     optimal_length: float  # l0 [m]
     max_isometric_force: float | None = None  # Fmax [N]
 
-    def force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         x = length / self.optimal_length
         passive = x * x * x * np.exp(8 * x - 12.9)
         active = np.exp(-((x - 1) ** 2) / 0.25) * activation

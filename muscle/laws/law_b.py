@@ -19,7 +19,7 @@ class LawB(ForceLaw):
     optimal_length: float  # lopt [m]
     max_isometric_force: float | None = None  # Fmax [N]
 
-    def force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         strain = length / self.optimal_length - 1
         active = np.exp(-(strain**2) / 0.25) * activation
         passive = (np.exp(5 * strain / 0.6) - 1) / (math.exp(5) - 1)

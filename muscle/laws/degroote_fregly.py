@@ -1,0 +1,75 @@
+"""The muscle of De Groote and Fregly (2016): smooth curves, made for optimal control."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muscle.laws.hill import HillLaw
+
+__all__ = ["DeGrooteFregly2016"]
+
+# b1, b2, b3, b4 of three bells, as OpenSim's DeGrooteFregly2016Muscle corrects the paper's so that the peak is 1 at 1
+BELLS = (
+    (0.8150671134243542, 1.055033428970575, 0.162384573599574, 0.063303448465465),
+    (0.433004984392647, 0.716775413397760, -0.029947116970696, 0.200356847296188),
+    (0.1, 1.0, 0.353553390593274, 0.0),
+)
+D1, D2, D3, D4 = -0.3211346127989808, -8.149, -0.374, 0.8825327733249912
+C1, C2, C3 = 0.200, 1.0, 0.200
+SHORTEST = 0.2  # normalized fiber length at which the passive force is zero
+
+
+@dataclass(frozen=True)
+class DeGrooteFregly2016(HillLaw):
+    """F. De Groote, A. L. Kinney, A. V. Rao, B. J. Fregly, Evaluation of direct collocation optimal control problem
+    formulations ..., Ann. Biomed. Eng. 44, 2016, supplement: tendon (S1), active fiber (S2), passive fiber (S3), force
+    and velocity (S4), with OpenSim's constants.
+
+    passive_strain of the fiber at F0, width_scale of the active curve (1: as published), damping beta: the fiber's
+    force has a part beta v~_M.
+    """
+
+    kind: ClassVar[str] = "degroote_fregly2016"
+    passive_strain: float = 0.6
+    width_scale: float = 1.0
+    damping: float = 0.0
+
+    def tendon_force(self, length: Any) -> Any:
+        """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as published."""
+        k = np.log((1 + C3) / C1) / (1 + self.tendon_strain - C2)
+        return C1 * np.exp(k * (length - C2)) - C3
+
+    def passive_force(self, length: Any) -> Any:
+        """f_PE = (exp(kPE (l~_M - 1) / e0) - o) / (exp(kPE) - o), kPE = 4, zero at l~_M = 0.2 (S3)."""
+        k, e0 = 4.0, self.passive_strain
+        offset = np.exp(k * (SHORTEST - 1) / e0)
+        return (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
+
+    def active_force(self, length: Any) -> Any:
+        """f_L, the sum of three bells b1 exp(-(l~_M - b2)^2 / (2 (b3 + b4 l~_M)^2)) (S2)."""
+        x = (length - 1) / self.width_scale + 1
+        return sum(b1 * np.exp(-0.5 * ((x - b2) / (b3 + b4 * x)) ** 2) for b1, b2, b3, b4 in BELLS)
+
+    def velocity_force(self, speed: Any) -> Any:
+        """f_V = d1 log(w + sqrt(w^2 + 1)) + d4, w = d2 v~_M + d3 (S4)."""
+        return D1 * np.arcsinh(D2 * speed + D3) + D4
+
+    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+        """a f_L f_V + f_PE + beta v~_M."""
+        active = activation * self.active_force(length) * self.velocity_force(speed)
+        return active + self.passive_force(length) + self.damping * speed
+
+    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+        """v~_M: in closed form without damping, by six steps of Newton's method with it."""
+        isometric = activation * self.active_force(length)
+        force = force - self.passive_force(length)
+        ratio = force / isometric
+        speed = (np.sinh((ratio - D4) / D1) - D3) / D2
+        if isinstance(self.damping, float) and self.damping == 0.0:
+            return speed
+        speed = np.clip(speed, -1.5, 1.5)
+        for _ in range(6):
+            slope = isometric * D1 * D2 / np.sqrt((D2 * speed + D3) ** 2 + 1) + self.damping
+            speed = speed - (isometric * self.velocity_force(speed) + self.damping * speed - force) / slope
+        return speed

@@ -1,0 +1,153 @@
+"""Hill-type muscles: a fiber with active and passive force, at an angle to an elastic or a rigid tendon."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import elementwise
+
+from joints.errors import ModelError
+from muscle.laws.base import ForceLaw
+
+__all__ = ["TENDONS", "HillLaw"]
+
+TENDONS = ("elastic", "rigid")
+SLIMMEST = 0.1  # cosine of the greatest pennation angle, as in OpenSim
+STRETCHED = 10  # times the strain at F0: no muscle holds a tendon stretched that far
+TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
+
+
+@dataclass(frozen=True)
+class HillLaw(ForceLaw):
+    """F = F0 f_T(l_T) = F0 f_M cos(alpha): the tendon pulls as hard as the fiber along it, and has no mass.
+
+    Of fixed width: l_M sin(alpha) = l_M0 sin(alpha_0); the path is l = l_M cos(alpha) + l_T. Lengths l~_M = l_M / l_M0
+    and l~_T = l_T / l_Ts, speed v~_M = dl_M/dt / (vmax l_M0). With an elastic tendon the fiber length l_M [m] is a
+    state; with a rigid one, l_T = l_Ts, it follows from the path. A fiber shorter than its width allows at a pennation
+    of acos(0.1) is taken to be that long, and its speed zero if it would shorten further (OpenSim's rule).
+
+    max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], pennation alpha_0 [rad] at
+    l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0.
+    """
+
+    max_isometric_force: float
+    optimal_fiber_length: float
+    tendon_slack_length: float
+    pennation: float = 0.0
+    max_contraction_velocity: float = 10.0
+    tendon: str = "elastic"
+    tendon_strain: float = 0.049
+
+    state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
+
+    # ---- the curves of a kind of muscle ----------------------------------------------------------------------
+
+    @abstractmethod
+    def tendon_force(self, length: Any) -> Any:
+        """(...) f_T of the normalized tendon length l~_T."""
+
+    @abstractmethod
+    def passive_force(self, length: Any) -> Any:
+        """(...) f_PE of the normalized fiber length l~_M."""
+
+    @abstractmethod
+    def active_force(self, length: Any) -> Any:
+        """(...) f_L of the normalized fiber length l~_M."""
+
+    @abstractmethod
+    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+        """(...) f_M along the fiber at l~_M, v~_M and activation."""
+
+    @abstractmethod
+    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+        """(...) v~_M at which the fiber pulls with f_M = `force`: the inverse of `fiber_force` in the speed."""
+
+    # ---- the law ---------------------------------------------------------------------------------------------
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The fiber length, where the tendon is elastic."""
+        return self.state_suffixes if self.tendon == "elastic" else ()
+
+    @property
+    def width(self) -> Any:
+        """l_M0 sin(alpha_0) [m]."""
+        return self.optimal_fiber_length * np.sin(self.pennation)
+
+    @property
+    def shortest(self) -> Any:
+        """The shortest fiber [m]: its pennation is acos(0.1), or its length 1 % of the optimal one."""
+        return np.maximum(self.width / math.sqrt(1 - SLIMMEST**2), 0.01 * self.optimal_fiber_length)
+
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        """(...) F [N]. With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not
+        matter; with a rigid one there is none."""
+        if self.tendon == "rigid":
+            fiber, cosine = self._rigid_fiber(length)
+            scale = self.max_contraction_velocity * self.optimal_fiber_length
+            f = self.fiber_force(fiber / self.optimal_fiber_length, speed * cosine / scale, activation)
+            return self.max_isometric_force * f * cosine
+        fiber, cosine = self._fiber(state[..., 0])
+        return self.max_isometric_force * self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+
+    def state_rate(self, length: Any, speed: Any, activation: Any, state: Any) -> Any:
+        """(..., 1) dl_M/dt [m/s] at which fiber and tendon pull alike."""
+        fiber, cosine = self._fiber(state[..., 0])
+        tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+        v = self.fiber_speed(fiber / self.optimal_fiber_length, tendon / cosine, activation)
+        rate = v * self.max_contraction_velocity * self.optimal_fiber_length
+        held = (state[..., 0] <= self.shortest) & (rate < 0)
+        return np.where(held, 0.0, rate)[..., None]
+
+    def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
+        """(..., 1) fiber length [m] at which fiber and tendon pull alike with the fiber at rest; floats, batched.
+
+        Where the tendon is slack at every length that the fiber can have, the shortest one: there the fiber ends.
+        Raises ValueError where the path is shorter than that, or no length is found.
+        """
+        length, activation = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
+        longest = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
+        low, high = (
+            np.maximum(np.hypot(np.maximum(length - tendon, 0.0), self.width), self.shortest)
+            for tendon in (longest, self.tendon_slack_length)
+        )
+
+        def excess(fiber: Any, length: Any, activation: Any) -> Any:
+            fiber, cosine = self._fiber(fiber)
+            tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+            return self.fiber_force(fiber / self.optimal_fiber_length, 0.0 * fiber, activation) * cosine - tendon
+
+        slack = excess(low, length, activation) >= 0
+        found = elementwise.find_root(
+            excess, (np.where(slack, low / 2, low), high), args=(length, activation), tolerances={"xrtol": TOLERANCE}
+        )
+        failed = ~(found.success | slack)
+        if np.any(failed):
+            where = tuple(int(i) for i in np.argwhere(failed)[0])
+            raise ValueError(f"no fiber length balances the tendon at path length {length[where]:.6g} m, pose {where}")
+        return np.where(slack, low, found.x)[..., None]
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if self.tendon not in TENDONS:
+            raise ModelError(f"tendon is 'elastic' or 'rigid', not {self.tendon!r}", element=element)
+        if self.max_isometric_force < 0 or self.max_contraction_velocity <= 0:
+            raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
+        if not 0 <= self.pennation < math.acos(SLIMMEST):
+            raise ModelError(f"pennation must lie in [0, acos(0.1)), not {self.pennation}", element=element)
+
+    # ---- the fiber -------------------------------------------------------------------------------------------
+
+    def _fiber(self, state: Any) -> tuple[Any, Any]:
+        """(l_M, cos alpha), no shorter than the shortest fiber."""
+        fiber = np.maximum(state, self.shortest)
+        return fiber, np.sqrt(1 - (self.width / fiber) ** 2)
+
+    def _rigid_fiber(self, length: Any) -> tuple[Any, Any]:
+        """(l_M, cos alpha) with the tendon at its slack length."""
+        shortest = self.shortest
+        along = np.maximum(length - self.tendon_slack_length, np.sqrt(shortest * shortest - self.width**2))
+        fiber = np.sqrt(along * along + self.width**2)
+        return fiber, along / fiber

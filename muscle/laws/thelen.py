@@ -1,0 +1,84 @@
+"""The muscle of Thelen (2003), with the constants and the extrapolations of OpenSim's Thelen2003Muscle."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muscle.laws.hill import HillLaw
+
+__all__ = ["Thelen2003"]
+
+TOE = 0.33  # normalized force at which the tendon's curve becomes straight
+SHAPE = 3.0  # exponent of the curve before
+LINEAR = 0.95  # of the greatest eccentric force: beyond, the force-velocity curve is straight
+
+
+@dataclass(frozen=True)
+class Thelen2003(HillLaw):
+    """D. G. Thelen, Adjustment of muscle mechanics model parameters ..., J. Biomech. Eng. 125, 2003: the tendon
+    (eq. 5), the passive (eq. 3) and the active fiber (eq. 4), force and velocity (eqs. 6, 7).
+
+    passive_strain of the fiber at F0, active_shape gamma, passive_shape kPE, concentric_shape Af,
+    eccentric_force Flen: greatest force of a lengthening fiber over its isometric one.
+    """
+
+    kind: ClassVar[str] = "thelen2003"
+    tendon_strain: float = 0.033
+    passive_strain: float = 0.6
+    active_shape: float = 0.5
+    passive_shape: float = 4.0
+    concentric_shape: float = 0.3
+    eccentric_force: float = 1.8
+
+    def tendon_force(self, length: Any) -> Any:
+        """f_T: exponential up to the toe strain, then straight; zero when slack (eq. 5)."""
+        e0, e3 = self.tendon_strain, math.exp(SHAPE)
+        toe = 99 * e0 * e3 / (166 * e3 - 67)
+        strain = length - 1
+        bent = TOE / (e3 - 1) * (np.exp(SHAPE * np.clip(strain, 0.0, toe) / toe) - 1)
+        return bent + (1 - TOE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
+
+    def passive_force(self, length: Any) -> Any:
+        """f_PE = (exp(kPE (l~_M - 1) / e0) - 1) / (exp(kPE) - 1), zero below the optimal length (eq. 3)."""
+        k = self.passive_shape
+        return (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
+
+    def active_force(self, length: Any) -> Any:
+        """f_L = exp(-(l~_M - 1)^2 / gamma) (eq. 4)."""
+        return np.exp(-((length - 1) ** 2) / self.active_shape)
+
+    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+        """a f_L f_V + f_PE, f_V from eqs. 6 and 7 solved for the force."""
+        isometric = activation * self.active_force(length)
+        return isometric * self._multiplier(speed, activation) + self.passive_force(length)
+
+    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+        """v~_M of eqs. 6 and 7, straight below zero force and above 95 % of the greatest eccentric one."""
+        isometric = activation * self.active_force(length)
+        ratio = (force - self.passive_force(length)) / isometric
+        k = 0.25 + 0.75 * activation
+        c, flen = self._eccentric, self.eccentric_force
+        top = LINEAR * flen
+        shortening, lengthening = np.clip(ratio, 0.0, 1.0), np.clip(ratio, 1.0, top)
+        v = (shortening - 1) / (1 + shortening / self.concentric_shape)
+        v = v + (lengthening - 1) / (c * (flen - lengthening))
+        below = (1 + 1 / self.concentric_shape) * np.minimum(ratio, 0.0)
+        return k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
+
+    @property
+    def _eccentric(self) -> Any:
+        return (2 + 2 / self.concentric_shape) / (self.eccentric_force - 1)
+
+    def _multiplier(self, speed: Any, activation: Any) -> Any:
+        """f_V, the inverse of `fiber_speed`."""
+        v = speed / (0.25 + 0.75 * activation)
+        c, flen, af = self._eccentric, self.eccentric_force, self.concentric_shape
+        top = LINEAR * flen
+        fastest = (top - 1) / (c * (flen - top))
+        shortening, lengthening = np.clip(v, -1.0, 0.0), np.clip(v, 0.0, fastest)
+        f = (1 + shortening) / (1 - shortening / af)
+        f = f + (1 + c * flen * lengthening) / (1 + c * lengthening) - 1
+        below = np.minimum(v + 1, 0.0) / (1 + 1 / af)
+        return f + below + np.maximum(v - fastest, 0.0) * c * (flen - top) ** 2 / (flen - 1)

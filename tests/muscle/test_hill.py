@@ -1,0 +1,203 @@
+"""Hill-type muscles: their own inverses and equilibria, and OpenSim's numbers at given fiber states."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+from joints.errors import ModelError
+from kernels import formula
+from muscle.laws import DeGrooteFregly2016, Thelen2003
+
+COMMON = {
+    "max_isometric_force": 800.0,
+    "optimal_fiber_length": 0.12,
+    "tendon_slack_length": 0.25,
+    "pennation": 0.3,
+    "max_contraction_velocity": 9.0,
+}
+LAWS = {"thelen2003": Thelen2003(**COMMON), "degroote_fregly2016": DeGrooteFregly2016(**COMMON)}
+RIGID = {name: type(law)(**COMMON, tendon="rigid") for name, law in LAWS.items()}
+
+
+@pytest.fixture(params=list(LAWS))
+def law(request):
+    return LAWS[request.param]
+
+
+def fibers(law, n, rng):
+    """(length, activation, state): the tendon from slack to 6 % stretched."""
+    fiber = rng.uniform(0.5, 1.5, n) * law.optimal_fiber_length
+    cosine = np.sqrt(1 - (law.width / fiber) ** 2)
+    length = fiber * cosine + rng.uniform(0.98, 1.06, n) * law.tendon_slack_length
+    return length, rng.uniform(0.02, 1, n), fiber[:, None]
+
+
+@given(
+    length=st.floats(0.5, 1.6),
+    speed=st.floats(-1.4, 1.4),
+    activation=st.floats(0.01, 1.0),
+    name=st.sampled_from(sorted(LAWS)),
+)
+def test_the_speed_is_the_inverse_of_the_force(length, speed, activation, name):
+    law = LAWS[name]
+    force = law.fiber_force(length, speed, activation)
+    assert law.fiber_speed(length, force, activation) == pytest.approx(speed, abs=1e-7)
+
+
+def test_damping_has_its_inverse_too(rng):
+    law = DeGrooteFregly2016(**COMMON, damping=0.1)
+    speed, activation = rng.uniform(-1, 1, 50), rng.uniform(0.01, 1, 50)
+    force = law.fiber_force(1.1, speed, activation)
+    np.testing.assert_allclose(law.fiber_speed(1.1, force, activation), speed, atol=1e-9)
+
+
+def test_equilibrium_is_where_nothing_moves(law, rng):
+    length, activation, _ = fibers(law, 40, rng)
+    state = law.equilibrium(length, 0.0, activation)
+    rate = law.state_rate(length, np.zeros(40), activation, state)
+    scale = law.max_contraction_velocity * law.optimal_fiber_length
+    taut = state[:, 0] > law.shortest
+    assert taut.sum() > 20
+    np.testing.assert_allclose(rate[taut] / scale, 0, atol=1e-9)
+
+
+def test_a_fiber_ends_at_its_shortest(law):
+    short = np.array([[0.5 * law.shortest]])
+    with np.errstate(over="ignore"):  # De Groote's fiber is then drawn out infinitely fast
+        assert law.state_rate(np.array([0.3]), np.array([0.0]), np.array([1.0]), short)[0, 0] >= 0.0
+    slack = law.equilibrium(0.2, 0.0, 1.0)
+    if law.kind == "thelen2003":
+        assert slack == pytest.approx(law.shortest)
+
+
+def test_a_stiff_tendon_comes_close_to_a_rigid_one(rng):
+    for name, rigid in RIGID.items():
+        stiff = type(rigid)(**COMMON, tendon_strain=1e-6)
+        length = 0.25 + rng.uniform(0.08, 0.14, 10)
+        activation = rng.uniform(0.1, 1, 10)
+        state = stiff.equilibrium(length, 0.0, activation)
+        force = stiff.force(length, 0.0, activation, state)
+        np.testing.assert_allclose(rigid.force(length, np.zeros(10), activation), force, rtol=2e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_kind_of_number_gives_the_same(scalar, name, rng):
+    law = LAWS[name]
+    length, activation, state = fibers(law, 6, rng)
+
+    @formula(x=(3,))
+    def both(x):
+        parts = [x[..., i] for i in range(3)]
+        state = parts[2][..., None]
+        force = law.force(parts[0], 0.0 * parts[0], parts[1], state)
+        return np.stack([force, law.state_rate(parts[0], 0.0 * parts[0], parts[1], state)[..., 0]], axis=-1)
+
+    x = np.stack([length, activation, state[:, 0]], axis=-1)
+    np.testing.assert_allclose(scalar(both, x), both(x), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_derivative_by_the_fiber_length_is_finite_everywhere(name, rng):
+    law = LAWS[name]
+    kernel = kernels.compile(
+        lambda x: law.state_rate(x[..., 0], 0.0, x[..., 1], x[..., 2:]), {"x": 3}, ["rate"], cache="off"
+    ).jacobian("rate", "x")
+    length, activation, state = fibers(law, 200, rng)
+    J = kernel(np.column_stack([length, activation, state]))
+    assert np.isfinite(J).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimal_fiber_length": 0.0}, "optimal_fiber_length must be positive"),
+        ({"max_contraction_velocity": 0.0}, "must be positive"),
+        ({"pennation": 1.5}, r"pennation must lie in \[0, acos"),
+        ({"tendon": "soft"}, "'elastic' or 'rigid', not 'soft'"),
+    ],
+)
+def test_numbers_that_cannot_be(law, changes, message):
+    with pytest.raises(ModelError, match=message):
+        type(law)(**COMMON | changes).check("muscle 'm'")
+
+
+OPENSIM = """
+rigid, rows, common = arguments[1] == "rigid", json.loads(arguments[2]), json.loads(arguments[3])
+model = opensim.Model()
+block = opensim.Body("block", 1.0, opensim.Vec3(0), opensim.Inertia(1, 1, 1))
+model.addBody(block)
+slider = opensim.SliderJoint("slider", model.getGround(), block)
+model.addJoint(slider)
+muscle = getattr(opensim, arguments[0])()
+muscle.setName("m")
+muscle.set_max_isometric_force(common["max_isometric_force"])
+muscle.set_optimal_fiber_length(common["optimal_fiber_length"])
+muscle.set_tendon_slack_length(common["tendon_slack_length"])
+muscle.set_pennation_angle_at_optimal(common["pennation"])
+muscle.set_max_contraction_velocity(common["max_contraction_velocity"])
+muscle.set_ignore_tendon_compliance(rigid)
+muscle.set_ignore_activation_dynamics(False)
+if arguments[0] == "Thelen2003Muscle":
+    muscle.set_FmaxTendonStrain(0.033)
+    muscle.set_Flen(1.8)
+    muscle.set_Af(0.3)
+    muscle.set_KshapeActive(0.5)
+    muscle.set_KshapePassive(4.0)
+    muscle.set_FmaxMuscleStrain(0.6)
+else:
+    muscle.set_active_force_width_scale(1.0)
+    muscle.set_fiber_damping(0.0)
+    muscle.set_tendon_strain_at_one_norm_force(0.049)
+muscle.addNewPathPoint("a", model.getGround(), opensim.Vec3(0))
+muscle.addNewPathPoint("b", block, opensim.Vec3(0))
+model.addForce(muscle)
+state = model.initSystem()
+answer = []
+for length, speed, activation, fiber in rows:
+    slider.get_coordinates(0).setValue(state, length, False)
+    slider.get_coordinates(0).setSpeedValue(state, speed)
+    muscle.setActivation(state, activation)
+    if not rigid and arguments[0] == "Thelen2003Muscle":
+        muscle.setStateVariableValue(state, "/forceset/m/fiber_length", fiber)
+    if not rigid and arguments[0] == "DeGrooteFregly2016Muscle":
+        muscle.setStateVariableValue(state, "/forceset/m/normalized_tendon_force", fiber)
+    model.realizeAcceleration(state)
+    answer.append([muscle.getTendonForce(state), muscle.getFiberVelocity(state), muscle.getFiberLength(state)])
+"""
+
+
+@pytest.mark.peers
+def test_opensim_agrees_at_a_given_fiber_length(rng, in_opensim):
+    law = LAWS["thelen2003"]
+    length, activation, state = fibers(law, 30, rng)
+    rows = np.column_stack([length, rng.normal(size=30), activation, state])
+    theirs = np.array(in_opensim(OPENSIM, "Thelen2003Muscle", "elastic", json.dumps(rows.tolist()), json.dumps(COMMON)))
+    np.testing.assert_allclose(law.force(length, 0.0, activation, state), theirs[:, 0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(law.state_rate(length, 0.0, activation, state)[:, 0], theirs[:, 1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.peers
+def test_opensim_agrees_with_a_rigid_tendon(rng, in_opensim):
+    """OpenSim has no rigid tendon for Thelen's muscle."""
+    law = RIGID["degroote_fregly2016"]
+    length, activation, state = fibers(law, 30, rng)
+    speed = rng.uniform(-0.5, 0.5, 30)
+    rows = json.dumps(np.column_stack([length, speed, activation, state]).tolist())
+    theirs = np.array(in_opensim(OPENSIM, "DeGrooteFregly2016Muscle", "rigid", rows, json.dumps(COMMON)))
+    np.testing.assert_allclose(law.force(length, speed, activation), theirs[:, 0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.peers
+def test_opensim_agrees_at_a_given_tendon_force(rng, in_opensim):
+    """OpenSim's state is the normalized tendon force; ours is the fiber length that goes with it."""
+    law = LAWS["degroote_fregly2016"]
+    length, activation, state = fibers(law, 30, rng)
+    force = law.force(length, 0.0, activation, state)
+    rows = json.dumps(np.column_stack([length, 0 * length, activation, force / law.max_isometric_force]).tolist())
+    theirs = np.array(in_opensim(OPENSIM, "DeGrooteFregly2016Muscle", "elastic", rows, json.dumps(COMMON)))
+    np.testing.assert_allclose(theirs[:, 0], force, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(theirs[:, 2], state[:, 0], rtol=1e-9)
