@@ -1,7 +1,8 @@
 """Rewriting of tapes: shared reciprocals, selections and fused multiply-adds that CasADi does not express.
 
-Every rule keeps a result within rounding of the original; none changes which lanes are finite, except that a fused
-a b - c d of two nearly equal products keeps their rounding error instead of cancelling to zero.
+Every rule keeps a result within rounding of the original, and none changes which lanes are finite. A fused a b - c d of
+equal products keeps their rounding error instead of cancelling to zero, which would make sqrt(x x - y y) NaN at x = y;
+sums under a root, a logarithm, an inverse sine or cosine or a power are therefore fused only where that cannot be.
 """
 
 from collections import Counter
@@ -110,15 +111,53 @@ def _fused(tape: Tape) -> Tape:
     uses: Counter[int] = Counter(tape.outputs)
     for node in tape.nodes:
         uses.update(arguments(node))
+    delicate, squares = _delicate(tape.nodes), _squares(tape.nodes)
     copy = _Copy(tape)
     for index, node in enumerate(tape.nodes):
         found = _multiply_add(tape.nodes, node, uses) if node.operation in ("add", "sub") else None
-        if found is None:
+        if found is None or (index in delicate and not _keeps_sign(tape.nodes, squares, node)):
             copy.keep(index)
         else:
             operation, *operands = found
             copy.moved[index] = copy.append(Node(operation, *(copy.moved[i] for i in operands)))
     return copy.finish()
+
+
+_EDGED = ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "pow")  # NaN beyond an edge of their domain
+_PASSING = ("add", "sub", "neg", "twice", "if", "not", "min", "max", "select")
+
+
+def _delicate(nodes: list[Node]) -> set[int]:
+    """Nodes that reach an operation with an edged domain through sums and selections only."""
+    found: set[int] = set()
+    for index in range(len(nodes) - 1, -1, -1):
+        node = nodes[index]
+        if node.operation in _EDGED or (index in found and node.operation in _PASSING):
+            found.update(arguments(node))
+    return found
+
+
+def _squares(nodes: list[Node]) -> list[bool]:
+    """Of each node, whether its form says that it is not negative: a square, a root, or a sum of such."""
+    found: list[bool] = []
+    for node in nodes:
+        if node.operation == "const":
+            found.append(node.number >= 0)
+        elif node.operation in ("add", "twice"):
+            found.append(all(found[i] for i in arguments(node)))
+        else:
+            found.append(
+                node.operation in ("sq", "abs", "sqrt", "exp") or (node.operation == "mul" and node.a == node.b)
+            )
+    return found
+
+
+def _keeps_sign(nodes: list[Node], squares: list[bool], node: Node) -> bool:
+    """Whether a sum with a fused product has the sign of the sum with a rounded one: the other term is exact, or both
+    are squares and added."""
+    terms = (node.a, node.b)
+    exact = any(nodes[i].operation in ("const", "input") for i in terms)
+    return exact or (node.operation == "add" and all(squares[i] for i in terms))
 
 
 def _multiply_add(nodes: list[Node], node: Node, uses: Counter[int]) -> tuple[str, int, int, int] | None:

@@ -1,6 +1,7 @@
 """Random formulas: whatever is written in NumPy's functions gives the same numbers compiled."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,3 +63,21 @@ def test_compiled_equals_written(steps, seed):
     np.testing.assert_allclose(value, wide.numpy(q), rtol=0, atol=4e-15 * len(steps))
     single = [np.array(wide.casadi_function(state)).ravel() for state in q]
     np.testing.assert_allclose(value, single, rtol=0, atol=4e-15 * len(steps))
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, y: np.sqrt(x * x - y * y),
+        lambda x, y: np.sqrt(x * x + 0.0 * y - y * y),
+        lambda x, y: np.sqrt((x * x + (x - y) * (x - y)) - y * y),
+        lambda x, y: np.sqrt(np.where(x > 0, x * (3 * y) - y * (3 * x), 0.0)),
+        lambda x, y: np.arccos(1.0 + (x * (3 * y) - y * (3 * x))),
+        lambda x, y: np.log1p(x * x - y * y),
+    ],
+)
+def test_equal_products_cancel_under_a_root(formula, rng):
+    """At x = y the difference is zero, not the rounding error of a product, whose root would be NaN."""
+    x = rng.normal(size=4000)
+    value = kernels.compile(formula, {"x": (), "y": ()})(x, x)
+    np.testing.assert_array_equal(value, np.zeros_like(x))
