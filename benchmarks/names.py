@@ -5,6 +5,7 @@ __all__ = ["NAMES"]
 NAMES = (
     "paths",  # lengths and Jacobians of a muscle model
     "chains",  # forward and inverse dynamics and the mass matrix against the number of bodies
+    "trees",  # no timing: the theorems of mechanics on 1,000 random trees
     "threads",  # two threads against one
     "cold",  # import, build, compile
     "elementary",  # sin, exp, ...: errors and nanoseconds

@@ -9,11 +9,14 @@ FIXED = {
         "rotation_matrix quaternion_from_matrix quaternion_multiply quaternion_conjugate normalize quaternion_exp "
         "quaternion_log random_quaternions quaternion_from_euler euler_from_quaternion euler_rate_matrix G G_parent T "
         "E E_inverse quaternion_to_spatial spatial_to_quaternion constrained_to_spatial spatial_to_constrained "
-        "euler_to_spatial spatial_to_euler ArticulatedSystem"
+        "euler_to_spatial spatial_to_euler ArticulatedSystem load_urdf"
     ),
     "muscle": "load_model Model path_lengths path_jacobian muscle_forces muscle_torques",
     "analysis": "mapping_analysis Study",
     "kernels": "compile Kernel",
+    "dynamics": (
+        "mass_matrix bias_force inverse_dynamics forward_dynamics kinetic_energy potential_energy simulate Trajectory"
+    ),
 }
 
 
