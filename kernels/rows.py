@@ -1,9 +1,10 @@
 """Between the caller's arrays, one row per state, and the frame, one slot of W lanes per component.
 
 Blocks of C x W numbers (C the largest power of two that fits) go through registers: load rows, transpose by shuffles,
-store slots. Where C does not divide the row's length the last block overlaps the one before it and writes the same
-values again. In the last block of states, lanes beyond the end read and write the last state's row: they hold the same
-state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
+store slots. Where C does not divide the row's length the rest is a narrower block if it is a power of two; else the
+last block overlaps the one before it and writes the same values again. Reading asks the memory for later rows, so that
+they are on their way. In the last block of states, lanes beyond the end read and write the last state's row: they hold
+the same state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
 """
 
 from kernels.ir import Module
@@ -11,6 +12,7 @@ from kernels.ir import Module
 __all__ = ["read_rows", "write_rows"]
 
 _UNROLLED = 4  # column blocks beyond which they are walked in a loop
+_AHEAD = 64  # rows between the one that is read and the one that is asked for
 
 
 def read_rows(module: Module, length: int) -> str:
@@ -52,7 +54,10 @@ class _Transfer:
         else:
             with b.loop(0, blocks * self.width, self.width) as column:
                 move(rows, column)
-        if blocks * self.width < self.length:
+        rest = self.length - blocks * self.width
+        if rest:
+            if rest & (rest - 1) == 0:
+                self.width = rest
             move(rows, str(self.length - self.width))
         b.line("ret void")
         parameters = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots"
@@ -92,7 +97,11 @@ class _Transfer:
         b, width = self.b, self.width
         start = b.let(f"mul i64 {column}, 8")
         kind = _vector(width)
-        loaded = [b.load(b.offset(row, start), kind) for row in rows]
+        addresses = [b.offset(row, start) for row in rows]
+        loaded = [b.load(address, kind) for address in addresses]
+        ahead = b.let(f"mul i64 %stride, {_AHEAD}")
+        for address in addresses:
+            b.prefetch(b.offset(address, ahead))
         groups = [self._joined(loaded[k::width]) for k in range(width)]
         for k, value in enumerate(self._transposed(groups)):
             b.store(value, self._slot(column, k))
