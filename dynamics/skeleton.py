@@ -9,11 +9,13 @@ along -y. With joint k at (x_k, y_k) and centres of mass at (xG_k, yG_k), sums o
     H qdd + b = tau + J_E^T f_E
 
 hx_kj = l_j cos theta_j for j < k, lG_k cos theta_k for j = k, 0 beyond, hy with sin. The force f_E = (fx, fy) [N] acts
-on the free end of the last link. Arrays have leading batch axes, floats or symbols.
+on the free end of the last link. Arrays have leading batch axes that broadcast, floats or symbols; floats go through
+compiled kernels, or NumPy with backend="numpy".
 """
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from dynamics.blocks import solve_small
 from joints.body import Body
 from joints.checks import check_state
+from joints.compiled import Input, evaluate
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
 from joints.types import RevoluteJoint
@@ -70,52 +73,86 @@ class PlanarSkeleton:
         return ArticulatedSystem(tuple(bodies), gravity=(0.0, -self.gravity, 0.0), name="planar_skeleton")
 
 
-def skeleton_mass(skeleton: PlanarSkeleton, q: Any) -> Any:
+def skeleton_mass(skeleton: PlanarSkeleton, q: Any, *, backend: str = "kernel") -> Any:
     """(..., n, n) H(q)."""
-    place = _Places(skeleton, _checked(skeleton, "q", q))
-    return _square(place.masses())
+    return _run("skeleton_mass", skeleton, _mass, {"q": q}, 2, backend)
 
 
-def skeleton_bias(skeleton: PlanarSkeleton, q: Any, qd: Any) -> Any:
+def skeleton_bias(skeleton: PlanarSkeleton, q: Any, qd: Any, *, backend: str = "kernel") -> Any:
     """(..., n) b(q, qd), gravity included."""
-    place = _Places(skeleton, _checked(skeleton, "q", q))
-    return place.bias(np.cumsum(_checked(skeleton, "qd", qd), axis=-1))
+    return _run("skeleton_bias", skeleton, _bias, {"q": q, "qd": qd}, 1, backend)
 
 
-def skeleton_end(skeleton: PlanarSkeleton, q: Any) -> tuple[Any, Any]:
+def skeleton_end(skeleton: PlanarSkeleton, q: Any, *, backend: str = "kernel") -> tuple[Any, Any]:
     """(..., 2) where the free end of the last link is, and J_E (..., 2, n) with J_E qd its velocity."""
-    place = _Places(skeleton, _checked(skeleton, "q", q))
+    place = _run("skeleton_end", skeleton, lambda skeleton, q: _end(skeleton, q)[0], {"q": q}, 1, backend)
+    return place, _run("skeleton_jacobian", skeleton, lambda skeleton, q: _end(skeleton, q)[1], {"q": q}, 2, backend)
+
+
+def skeleton_id(
+    skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None, *, backend: str = "kernel"
+) -> Any:
+    """(..., n) tau = H qdd + b - J_E^T f_E of angles q, rates qd and accelerations qdd (..., n), f_E (..., 2).
+
+    Raises ValueError for shapes that do not fit and numbers that are not finite.
+    """
+    given = {"q": q, "qd": qd, "qdd": qdd, "f_end": f_end}
+    return _run("skeleton_id", skeleton, _inverse, given, 1, backend)
+
+
+def skeleton_fd(
+    skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = None, *, backend: str = "kernel"
+) -> Any:
+    """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`."""
+    given = {"q": q, "qd": qd, "tau": tau, "f_end": f_end}
+    return _run("skeleton_fd", skeleton, _forward, given, 1, backend)
+
+
+def _run(quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str, Any], axes: int, backend: str) -> Any:
+    """The formula of checked arguments, those that are None left out, through its kernel."""
+    inputs = {name: _input(skeleton, name, value) for name, value in given.items() if value is not None}
+    bound = partial(formula, skeleton)
+    bound.__name__ = quantity  # type: ignore[attr-defined]  # errors name it
+    return evaluate(quantity, (skeleton, *inputs), bound, inputs, axes, backend=backend)
+
+
+def _input(skeleton: PlanarSkeleton, name: str, value: Any) -> Input:
+    names = ("fx", "fy") if name == "f_end" else tuple(f"link{k + 1}" for k in range(skeleton.n))
+    return Input(value, check_state(name, value, len(names), names), (len(names),))
+
+
+# ---- formulas on arrays of floats or symbols -----------------------------------------------------------------
+
+
+def _mass(skeleton: PlanarSkeleton, q: Any) -> Any:
+    return _square(_Places(skeleton, q).masses())
+
+
+def _bias(skeleton: PlanarSkeleton, q: Any, qd: Any) -> Any:
+    return _Places(skeleton, q).bias(np.cumsum(qd, axis=-1))
+
+
+def _end(skeleton: PlanarSkeleton, q: Any) -> tuple[Any, Any]:
+    place = _Places(skeleton, q)
     x, y = place.x[-1], place.y[-1]
     J = np.stack([np.stack([-(y - y_i), x - x_i], axis=-1) for x_i, y_i in place.joints()], axis=-1)
     return np.stack([x, y], axis=-1), J
 
 
-def skeleton_id(skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None) -> Any:
-    """(..., n) tau = H qdd + b - J_E^T f_E of angles q, rates qd and accelerations qdd (..., n), f_E (..., 2).
-
-    Raises ValueError for shapes that do not fit and numbers that are not finite.
-    """
-    qdd = _checked(skeleton, "qdd", qdd)
-    tau = np.sum(skeleton_mass(skeleton, q) * qdd[..., None, :], axis=-1) + skeleton_bias(skeleton, q, qd)
+def _inverse(skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None) -> Any:
+    tau = np.sum(_mass(skeleton, q) * qdd[..., None, :], axis=-1) + _bias(skeleton, q, qd)
     return tau if f_end is None else tau - _end_torque(skeleton, q, f_end)
 
 
-def skeleton_fd(skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = None) -> Any:
-    """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`."""
-    rest = _checked(skeleton, "tau", tau) - skeleton_bias(skeleton, q, qd)
+def _forward(skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = None) -> Any:
+    rest = tau - _bias(skeleton, q, qd)
     if f_end is not None:
         rest = rest + _end_torque(skeleton, q, f_end)
-    return solve_small(skeleton_mass(skeleton, q), rest[..., None])[..., 0]
+    return solve_small(_mass(skeleton, q), rest[..., None])[..., 0]
 
 
 def _end_torque(skeleton: PlanarSkeleton, q: Any, f_end: Any) -> Any:
-    _, J = skeleton_end(skeleton, q)
-    f = check_state("f_end", f_end, 2, ("fx", "fy"))
-    return np.sum(J * f[..., :, None], axis=-2)
-
-
-def _checked(skeleton: PlanarSkeleton, name: str, value: Any) -> Any:
-    return check_state(name, value, skeleton.n, tuple(f"link{k + 1}" for k in range(skeleton.n)))
+    return np.sum(_end(skeleton, q)[1] * f_end[..., :, None], axis=-2)
 
 
 class _Places:

@@ -7,6 +7,7 @@ roundings of half a unit would give the results, to first order. Both are found 
 """
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -164,6 +165,7 @@ def test_formulas_of_joints(function, arrays, choices, rng):
 
 MODELS = {name: load_model(name) for name in muscle.published_models()}
 EVERY_JOINT = joints.random_system(9, np.random.default_rng(486), passive=True)
+SKELETON = dynamics.PlanarSkeleton((0.4, 0.5, 0.3), (0.2, 0.2, 0.1), (4.0, 3.0, 1.0), (0.1, 0.05, 0.02))
 KINDS = set(inspect.signature(joints.random_system).parameters["kinds"].default)
 
 
@@ -213,7 +215,7 @@ def test_the_system_has_every_joint_type():
     assert {body.joint.kind for body in EVERY_JOINT.bodies} == KINDS
 
 
-@pytest.mark.parametrize("function", [p for p in _evaluators() if not p.id.startswith("muscle.")])
+@pytest.mark.parametrize("function", [p for p in _evaluators() if not re.search("^muscle|skeleton_", p.id)])
 def test_formulas_of_systems(function, rng):
     """On a system of every joint type, with springs and dampers."""
     arrays, others = _arguments(function, EVERY_JOINT, STATES, rng)
@@ -224,11 +226,27 @@ def test_formulas_of_systems(function, rng):
     _agree(formula, _rounding, **arrays)
 
 
+def _skeleton_arguments(function, count, rng):
+    """Arrays (count, ...) for a function of a planar skeleton."""
+    names = list(inspect.signature(function).parameters)[1:-1]
+    return {name: rng.normal(size=(count, 2 if name == "f_end" else SKELETON.n)) for name in names}
+
+
+@pytest.mark.parametrize("function", [p for p in _evaluators() if "skeleton_" in p.id and "end" not in p.id])
+def test_formulas_of_the_skeleton(function, rng):
+    arrays = _skeleton_arguments(function, STATES, rng)
+    _agree(lambda *x: function(SKELETON, *x, backend="numpy"), _rounding, **arrays)
+
+
 @pytest.mark.parametrize("function", list(_evaluators()))
 def test_public_functions_evaluate_through_kernels(function, rng):
     """Each call runs compiled code, unless backend="numpy" is asked for."""
     model = MODELS["two_link"]
-    arrays, others = _arguments(function, model.system, 3, rng)
+    if function.__name__.startswith("skeleton_"):
+        model = SKELETON
+        arrays, others = _skeleton_arguments(function, 3, rng), {}
+    else:
+        arrays, others = _arguments(function, model.system, 3, rng)
     before = kernels.calls()
     function(model, **arrays, **others)
     assert kernels.calls() > before
