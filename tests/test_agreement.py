@@ -253,3 +253,37 @@ def test_public_functions_evaluate_through_kernels(function, rng):
     before = kernels.calls()
     function(model, **arrays, **others, backend="numpy")
     assert kernels.calls() == before
+
+
+# Public functions that take a model and have no backend, and why.
+WITHOUT_BACKEND = {
+    "convert_coordinates": "changes how a state is written, joint by joint",
+    "convert_velocities": "changes how a state is written, joint by joint",
+    "obstacle": "says in words why a body cannot be written to URDF",
+    "with_rotations": "makes a system",
+    "write_urdf": "writes a file",
+    "parameter_names": "lists names",
+    "simulate": "runs kernels only; tested with the simulations",
+    "wrench_at": "runs a kernel only; tested below",
+}
+MODEL_ARGUMENTS = ("model", "system", "source", "body", "skeleton")
+
+
+def test_functions_of_models_have_a_backend_or_a_reason():
+    """A new public function of a model goes through kernels and offers NumPy, or is listed here."""
+    found = set()
+    for room in (joints, muscle, dynamics):
+        for name in room.__all__:
+            function = getattr(room, name)
+            if (
+                inspect.isfunction(function)
+                and next(iter(inspect.signature(function).parameters), "") in MODEL_ARGUMENTS
+            ):
+                found |= set() if "backend" in inspect.signature(function).parameters else {name}
+    assert found <= set(WITHOUT_BACKEND)
+
+
+def test_wrenches_are_made_by_a_kernel(rng):
+    before = kernels.calls()
+    dynamics.wrench_at(EVERY_JOINT, EVERY_JOINT.random(2, rng), EVERY_JOINT.body_names[0], (1.0, 0.0, 0.0))
+    assert kernels.calls() == before + 1

@@ -1,0 +1,47 @@
+"""The benchmarks' own tools: the registry, the rows, the table and the figure. No times are tested."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from benchmarks import figure, machine
+from benchmarks.measure import Route, alternate, rows
+from benchmarks.names import NAMES
+
+FOLDER = Path(benchmarks.__file__).parent
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_comparison_has_a_run_without_needed_arguments(name):
+    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    run = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
+    assert len(run.args.defaults) == len(run.args.args)
+
+
+def test_routes_run_in_turn_and_the_first_round_does_not_count():
+    order = []
+    times = alternate({"a": Route(lambda: order.append("a"), 2), "b": Route(lambda: order.append("b"))}, repeats=3)
+    assert order == ["a", "b"] * 4
+    assert {name: len(values) for name, values in times.items()} == {"a": 3, "b": 3}
+
+
+def test_ratios_are_of_medians():
+    found = rows("work", {"slow": [4.0, 2.0, 30.0], "fast": [1.0, 1.0, 0.5]}, "slow", "s", more=1)
+    assert [row["ratio"] for row in found] == [1.0, 4.0]
+    assert (found[0]["median"], found[0]["low"], found[0]["high"], found[0]["more"]) == (4.0, 3.0, 17.0, 1)
+
+
+def test_figure_of_all_kinds_of_rows(tmp_path):
+    found = rows("work", {"slow": [1e-3, 2e-3], "fast": [1e-6, 1e-6]}, "slow", "ns")
+    file = tmp_path / "ratios.png"
+    figure.draw({"first": found, "second": [{"work": "no ratio", "median": 1.0}]}, file, "a machine")
+    assert file.stat().st_size > 5000
+
+
+def test_the_record_names_machine_and_versions():
+    record = machine.describe()
+    text = machine.summary(record)
+    assert record["processor"] in text
+    assert f"numpy {record['versions']['numpy']}" in text
