@@ -42,6 +42,10 @@ class _Apart:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
 
+    def displaced(self, q: Any, motion: Any) -> Any:
+        """Coordinates stay: a point that moves with them does not move on its body here."""
+        return q
+
     def shifts(self, q: Any, motion: Any, poses: Any, base: str) -> dict[str, tuple[Any, Any]]:
         """(small turn, step of the origin) of every body, from its six entries (step, turn) of the motion."""
         entries = ((name, slice(6 * i, 6 * i + 6)) for i, name in enumerate(self._system.body_names))

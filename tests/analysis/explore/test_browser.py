@@ -1,0 +1,139 @@
+"""The explorer in Jupyter Lab, in a headless Chromium: what a person sees and moves.
+
+Needs the extras `notebooks` and `browser`, and a Chromium: `playwright install --with-deps chromium`, one of the system
+(`apt install chromium-headless-shell`), or the path of one in MYOQUAT_CHROMIUM.
+MYOQUAT_SCREENSHOTS names a folder in which the test leaves what it saw.
+"""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
+pytest.importorskip("jupyterlab", reason="needs the extra notebooks")
+pytest.importorskip("anywidget", reason="needs the extra notebooks")
+pytestmark = pytest.mark.browser
+
+NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "explore.ipynb"
+SYSTEM = ("chromium-headless-shell", "chromium", "google-chrome")
+SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A Jupyter Lab of its own, with the notebook in it."""
+    folder = tmp_path_factory.mktemp("lab")
+    shutil.copy(NOTEBOOK, folder)
+    log = folder / "log"
+    quiet = ["--no-browser", "--IdentityProvider.token=", "--ServerApp.port=0"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        quiet.append("--allow-root")
+    own = {name: str(folder / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+    root = str(NOTEBOOK.parents[1])
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *quiet, f"--ServerApp.root_dir={folder}"],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **own, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])},
+        )
+    try:
+        yield _address(process, log)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _address(process, log):
+    """Where the server answers, as its log says."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        found = re.search(r"http://(?:localhost|127\.0\.0\.1):\d+", log.read_text())
+        if found:
+            return found[0]
+        time.sleep(0.1)
+    raise RuntimeError(log.read_text()[-2000:])
+
+
+@pytest.fixture(scope="module")
+def page(address):
+    with sync_api.sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        path = os.environ.get("MYOQUAT_CHROMIUM") or next(filter(None, map(shutil.which, SYSTEM)), None)
+        if path is None and not Path(own).exists():
+            pytest.skip("no Chromium: playwright install --with-deps chromium-headless-shell, or MYOQUAT_CHROMIUM")
+        browser = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
+        page = browser.new_page(viewport={"width": 1400, "height": 1050})
+        page.goto(f"{address}/lab/tree/explore.ipynb?reset")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        page.wait_for_selector("text=/ipykernel.* Idle/", timeout=60_000)
+        page.click("text=Run >> nth=0")
+        page.click("text=Run All Cells")
+        page.wait_for_function("document.querySelectorAll('.gl-container canvas').length >= 2", timeout=60_000)
+        page.add_style_tag(content=".Toastify { display: none }")  # Jupyter's own news
+        yield page
+        browser.close()
+
+
+def picture(page, name):
+    """What the page shows as pixels (h, w, 3)."""
+    data = page.screenshot()
+    if folder := os.environ.get("MYOQUAT_SCREENSHOTS"):
+        Path(folder, name).write_bytes(data)
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float)
+
+
+def settled(page, name):
+    """The picture once it no longer changes."""
+    before = picture(page, name)
+    for _ in range(40):
+        page.wait_for_timeout(300)
+        now = picture(page, name)
+        if np.abs(now - before).mean() < 0.05:
+            return now
+        before = now
+    raise AssertionError("the page never came to rest")
+
+
+def inside(image, box):
+    """The pixels of an element."""
+    left, top = int(box["x"]), int(box["y"])
+    return image[top : top + int(box["height"]), left : left + int(box["width"])]
+
+
+def test_sliders_move_the_figure(page):
+    view = page.locator(".js-plotly-plot:has(canvas)").first
+    view.scroll_into_view_if_needed()
+    before = settled(page, "explore_start.png")
+    box = view.bounding_box()
+    seen = inside(before, box)
+    colored = (seen.max(axis=-1) - seen.min(axis=-1)) > 90
+    assert colored.sum() > 500  # muscles, in yellow to red
+    page.locator(".jupyter-widgets select").first.select_option("YZY")
+    page.locator(".jupyter-widgets .noUi-handle").nth(1).focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+    after = settled(page, "explore_moved.png")
+    moved = np.abs(inside(after, box) - seen).max(axis=-1) > 60
+    assert moved.sum() > 300
+    assert page.locator("text=A.Z2").count() > 0  # moment arms of the angles that are shown
+
+
+def test_a_film_plays(page):
+    page.locator(".jupyter-widget-play, .widget-play").first.scroll_into_view_if_needed()
+    clock = page.locator("text=/t = [0-9.]+ s/").first
+    assert clock.inner_text() == "t = 0.000 s"
+    page.locator(".jupyter-widget-play button, .widget-play button").first.click()
+    page.wait_for_timeout(1500)
+    settled_time = clock.inner_text()
+    assert float(settled_time.split()[2]) > 0.1
+    picture(page, "player.png")

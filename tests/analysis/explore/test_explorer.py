@@ -1,0 +1,131 @@
+"""The explorer's numbers: what sliders make of q, and what is drawn of it."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
+pytest.importorskip("anywidget", reason="needs the extra notebooks")
+
+from analysis.explore import Explorer, Player
+from analysis.explore.stick import stick_figure
+from dynamics import simulate
+from joints import (
+    convert_coordinates,
+    euler_from_quaternion,
+    quaternion_exp,
+    quaternion_from_euler,
+    rotation_matrix,
+)
+from joints.euler import SEQUENCES
+from joints.sampling import random_system
+from muscle import Model, load_model, muscle_forces, path_jacobian, path_lengths
+
+TWO_LINK = load_model("two_link")
+
+
+@pytest.fixture
+def explorer():
+    return Explorer(TWO_LINK)
+
+
+def test_it_begins_where_the_model_does(explorer):
+    assert np.array_equal(explorer.q, TWO_LINK.start_q)
+    a = np.array([m.activation for m in TWO_LINK.muscles])
+    np.testing.assert_allclose(explorer.forces, muscle_forces(TWO_LINK, explorer.q, np.zeros(6), a))
+
+
+def test_sliders_about_an_axis_make_quaternions(explorer):
+    ball = explorer.controls[1][0]
+    for text, x in zip(ball.axis, (1.0, 2.0, -2.0), strict=True):
+        text.value = x
+    ball.angle.value = 60
+    np.testing.assert_allclose(explorer.q[4:], quaternion_exp(np.radians(60) * np.array([1, 2, -2]) / 3), atol=1e-15)
+    before = explorer.q.copy()
+    for text in ball.axis:
+        text.value = 0.0
+    np.testing.assert_allclose(np.linalg.norm(explorer.q[4:]), 1, atol=1e-15)  # no axis, no turn
+    assert np.array_equal(explorer.q[:4], before[:4])
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_sliders_of_euler_angles_make_quaternions(explorer, sequence):
+    ball = explorer.controls[0][0]
+    rotation = rotation_matrix(explorer.q[:4])
+    ball.mode.value = sequence  # another way to say the same
+    np.testing.assert_allclose(rotation_matrix(explorer.q[:4]), rotation, atol=1e-12)
+    shown = np.radians([slider.value for slider in ball.angles])
+    np.testing.assert_allclose(shown, euler_from_quaternion(TWO_LINK.start_q[:4], sequence), atol=1e-12)
+    for slider, degrees in zip(ball.angles, (20, 50, -70), strict=True):
+        slider.value = degrees
+    np.testing.assert_allclose(explorer.q[:4], quaternion_from_euler(np.radians([20, 50, -70]), sequence), atol=1e-15)
+
+
+def test_moment_arms_are_those_of_what_is_shown(explorer):
+    arms, names = explorer.moment_arms
+    np.testing.assert_allclose(arms, -path_jacobian(TWO_LINK, explorer.q))
+    assert names == list(TWO_LINK.system.velocity_names)
+    for controls, sequence in zip(explorer.controls, ("YZY", "YZX"), strict=True):
+        controls[0].mode.value = sequence
+    arms, names = explorer.moment_arms
+    euler = TWO_LINK.with_rotations("sequence")
+    phi = convert_coordinates(TWO_LINK.system, euler.system, explorer.q)
+    np.testing.assert_allclose(arms, -path_jacobian(euler, phi, "coordinates"), atol=1e-12)
+    assert names == ["A.Y1", "A.Z2", "A.Y3", "B.Y1", "B.Z2", "B.X3"]
+    assert np.array_equal(explorer.arms.data[0].z, arms)
+
+
+def test_the_figure_shows_paths_of_their_length_and_colours_by_tension(explorer):
+    explorer.activations[1].value = 0.0
+    drawn = {trace.name: np.array([trace.x, trace.y, trace.z]).T for trace in explorer.view.figure.data if trace.name}
+    lengths = path_lengths(TWO_LINK, explorer.q)
+    for name, l in zip(TWO_LINK.muscle_names, lengths, strict=True):
+        np.testing.assert_allclose(np.linalg.norm(np.diff(drawn[name], axis=0), axis=1).sum(), l, rtol=1e-12)
+    assert explorer.forces[1] < 12
+    colors = {trace.name: trace.line.color for trace in explorer.view.figure.data}
+    assert colors["m2"] != colors["m4"]
+
+
+def test_set_q_moves_the_sliders(explorer, rng):
+    q = TWO_LINK.system.random(1, rng)[0]
+    explorer.set_q(q)
+    np.testing.assert_allclose(explorer.q, q)
+    with pytest.raises(ValueError, match="must be 1 to within"):
+        explorer.set_q(2 * q)
+
+
+@pytest.mark.parametrize("name", ["two_link_euler", "mapping_analysis"])
+def test_other_published_models(name):
+    explorer = Explorer(name)
+    assert explorer.label == ("length [m]" if name.startswith("mapping") else "tension [N]")
+    assert np.isfinite(explorer.forces).all()
+
+
+def test_every_joint_type_has_sliders(rng):
+    """Moved to either end, they give coordinates that the system takes."""
+    system = random_system(12, rng)
+    explorer = Explorer(Model(system))
+    count = 0
+    for controls in explorer.controls:
+        for control in controls:
+            for slider in getattr(control, "sliders", getattr(control, "angles", [])):
+                slider.value = slider.max
+                count += 1
+    system.check_q(explorer.q)
+    assert count >= system.nu
+    assert len(stick_figure(explorer.model, explorer.q).joints) == 12
+
+
+def test_a_player_shows_the_rows_of_a_trajectory():
+    trajectory = simulate(TWO_LINK, duration=1.0, step=1e-3)
+    player = Player(trajectory, speed=0.5)
+    np.testing.assert_allclose(np.diff(trajectory.time[player.frames]), 0.025, atol=1e-3)
+    player.slider.value = 20
+    row = player.frames[20]
+    assert player.clock.value == f"t = {trajectory.time[row]:.3f} s"
+    drawn = {trace.name: np.array([trace.x, trace.y, trace.z]).T for trace in player.view.figure.data if trace.name}
+    np.testing.assert_allclose(drawn["m1"], stick_figure(TWO_LINK, trajectory.q[row]).muscles["m1"])
+    assert player.curves.layout.shapes[0].x0 == trajectory.time[row]
+    with pytest.raises(ValueError, match=r"run \(3,\) does not name one of a batch \(\)"):
+        Player(trajectory, run=3)
+    with pytest.raises(ValueError, match="speed must be positive"):
+        Player(trajectory, speed=0)
