@@ -15,7 +15,7 @@ import kernels
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco_dynamics import DynamicsLoop as MujocoLoop
 from benchmarks.pinocchio_dynamics import DynamicsLoop as PinocchioLoop
-from benchmarks.trees import chain, person, random_state
+from benchmarks.systems import chain, person, random_state
 from dynamics import articulated, composite, inverse
 from joints import ArticulatedSystem
 

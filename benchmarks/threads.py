@@ -12,7 +12,7 @@ import numpy as np
 
 import kernels
 from benchmarks.measure import Route, alternate, rows
-from benchmarks.trees import chain, random_state
+from benchmarks.systems import chain, random_state
 from dynamics import articulated
 from muscle import jacobians, load_model
 from muscle.path import lengths

@@ -45,3 +45,22 @@ def test_the_record_names_machine_and_versions():
     text = machine.summary(record)
     assert record["processor"] in text
     assert f"numpy {record['versions']['numpy']}" in text
+
+
+def test_what_a_comparison_imports_from_here_exists():
+    """Read, not imported: the peers need not be installed."""
+    for file in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("benchmarks."):
+                source = FOLDER / f"{node.module.split('.', 1)[1]}.py"
+                assert {alias.name for alias in node.names} <= _names_of(source), f"{file.name} from {source.name}"
+
+
+def _names_of(source):
+    found = set()
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
