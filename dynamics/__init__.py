@@ -14,7 +14,7 @@ from dynamics.equations import (
     power,
     wrench_at,
 )
-from dynamics.simulation import Run, SimulationWarning, Simulator, Trajectory, simulate
+from dynamics.simulation import Event, Occurrence, Run, SimulationWarning, Simulator, Trajectory, simulate
 from dynamics.skeleton import (
     PlanarSkeleton,
     skeleton_bias,
@@ -25,6 +25,8 @@ from dynamics.skeleton import (
 )
 
 __all__ = [
+    "Event",
+    "Occurrence",
     "PlanarSkeleton",
     "Run",
     "SimulationWarning",

@@ -144,13 +144,16 @@ def quaternion_log(Q: Any) -> Any:
     """(..., 3) rotation vector v [rad] with quaternion_exp(v) = Q / |Q|; its length lies in [0, 2 pi].
 
     Lengths above pi belong to Q0 < 0, where -Q gives the shorter way round. At Q = (-1, 0, 0, 0) every axis serves;
-    (2 pi, 0, 0) is returned.
+    (2 pi, 0, 0) is returned. Smooth through Q = (1, 0, 0, 0), exact derivatives included.
     """
     w, x, y, z = components(scaled(Q))
     square = x * x + y * y + z * z
     turned = np.logical_and(square <= 0, w < 0)
-    length = np.sqrt(np.where(square <= 0, 1.0, square))
-    ratio = np.where(square <= 0, 2 / np.where(square <= 0, w, 1.0), 2 * arctan2(length, w) / length)
+    small = np.logical_and(square < 1e-3 * w * w, w > 0)  # the series of arctan(s)/s, s = |(x, y, z)|/w
+    tangent = np.where(small, square, 0.0) / np.where(small, w * w, 1.0)
+    series = 1 - tangent * (1 / 3 - tangent * (1 / 5 - tangent * (1 / 7 - tangent * (1 / 9 - tangent / 11))))
+    length = np.sqrt(np.where(np.logical_or(small, square <= 0), 1.0, square))
+    ratio = np.where(small, 2 * series / np.where(small, w, 1.0), 2 * arctan2(length, w) / length)
     return vector([np.where(turned, 2 * np.pi, ratio * x), ratio * y, ratio * z])
 
 

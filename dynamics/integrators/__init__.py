@@ -2,8 +2,21 @@
 
 from dynamics.integrators.base import FixedStep
 from dynamics.integrators.equations import StateEquations
+from dynamics.integrators.lie_rk4 import LieRungeKutta4
 from dynamics.integrators.rk4 import RungeKutta4
+from dynamics.integrators.semi_implicit import SemiImplicitEuler
+from dynamics.integrators.variational import Variational
 
-FIXED_STEP: dict[str, FixedStep] = {method.name: method for method in (RungeKutta4(),)}
+FIXED_STEP: dict[str, FixedStep] = {
+    method.name: method for method in (RungeKutta4(), LieRungeKutta4(), SemiImplicitEuler(), Variational())
+}
 
-__all__ = ["FIXED_STEP", "FixedStep", "RungeKutta4", "StateEquations"]
+__all__ = [
+    "FIXED_STEP",
+    "FixedStep",
+    "LieRungeKutta4",
+    "RungeKutta4",
+    "SemiImplicitEuler",
+    "StateEquations",
+    "Variational",
+]

@@ -2,17 +2,24 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from dynamics.equations import forward_dynamics
-from dynamics.simulation.simulator import Run, Simulator
+from dynamics.simulation.adaptive import ADAPTIVE, EVENT
+from dynamics.simulation.batches import solve_batch
+from dynamics.simulation.controls import Control
+from dynamics.simulation.events import Event
+from dynamics.simulation.schedule import Schedule
+from dynamics.simulation.simulator import BASELINE, Run, Simulator
 from dynamics.simulation.trajectory import REASONS, Trajectory
 from joints.checks import check_state
 from joints.door import system_of
 from joints.quaternion import normalize
+from kernels import Steps
 from muscle.evaluate import muscle_torques
 from muscle.model import Model
 
@@ -39,6 +46,7 @@ def simulate(
     stabilization: str = "projection",
     output_step: float | None = None,
     *,
+    events: Sequence[Event] = (),
     project_start: bool = False,
     progress: bool | None = None,
 ) -> Trajectory:
@@ -46,11 +54,17 @@ def simulate(
 
     q0, u0         the start, by default the model's own (neutral and at rest if it names none); leading axes
                    broadcast with those of activation and torque and run side by side.
+    method         of fixed step: "rk4", "lie_rk4", "euler" (semi-implicit), "variational" (symplectic); adaptive:
+                   "dop853", "rk45", "radau" (implicit, for stiff muscles). rtol asks for an adaptive one, dop853 if
+                   method is left at "rk4".
     step           [s] of a fixed-step method, 1e-3 by default; shortened so that whole steps fill duration and
-                   output_step.
+                   output_step. Of an adaptive method, its first step.
+    rtol           bound on the local error of a step of an adaptive method, 1e-6 by default, relative to 1 + |x|.
+    stabilization  "projection" divides every Q by its length after each step; "baumgarte" pulls |Q| back; "none".
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
                    linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
     output_step    [s] between rows of the trajectory; every step by default.
+    events         `Event`s to look for, with an adaptive method; they end up in `Trajectory.occurrences`.
     project_start  True divides quaternions of q0 by their lengths first; otherwise one off the unit sphere by more
                    than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
@@ -60,8 +74,39 @@ def simulate(
     unknown method or stabilization, times that are not positive, and values that do not fit, ModelError for a
     singular mass matrix.
     """
+    if constraints:
+        raise NotImplementedError("simulate does not take constraints yet")
     system = system_of(model)
     q, u = _start(model, q0, u0, project_start)
+    adaptive = method in ADAPTIVE or rtol is not None
+    if events and not adaptive:
+        raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
+    if adaptive:
+        method = "dop853" if method == "rk4" else method
+        run, controls, steps, occurrences = _adaptive(
+            model, q, u, duration, step, rtol, activation, torque, method, stabilization, output_step, events
+        )
+    else:
+        run, controls = _fixed(
+            model, q, u, duration, step, activation, torque, method, stabilization, output_step, progress
+        )
+        steps = np.broadcast_to(Schedule.of(duration, step, output_step).steps, run.stopped.shape)[()]
+        occurrences = ()
+    given = {name: control.at(run.time) for name, control in controls.items()}
+    trajectory = Trajectory(
+        model, run.time, run.q, run.u, given.get("activation"), given.get("torque"), f"{method}, {stabilization}",
+        run.stopped, run.reason, steps, occurrences,
+    )  # fmt: skip
+    if np.isin(run.reason, (Steps.RAN, EVENT), invert=True).any():
+        warnings.warn(_stop_message(model, system, run, controls), SimulationWarning, stacklevel=2)
+    return trajectory
+
+
+def _fixed(
+    model: Any, q: Any, u: Any, duration: float, step: float | None, activation: Any, torque: Any, method: str,
+    stabilization: str, output_step: float | None, progress: bool | None,
+) -> tuple[Run, dict[str, Control]]:  # fmt: skip
+    """By a compiled loop, all states side by side."""
     simulator = Simulator(model, method=method, stabilization=stabilization, outside=torque is not None)
     controls = simulator.controls(activation, torque)
     states = math.prod(np.broadcast_shapes(q.shape[:-1], u.shape[:-1]))
@@ -71,15 +116,29 @@ def simulate(
         run = simulator(
             q, u, duration, step=step, activation=activation, torque=torque, output_step=output_step, tick=bar.update
         )
-    given = {name: control.at(run.time) for name, control in controls.items()}
-    description = f"{method}, {stabilization}"
-    trajectory = Trajectory(
-        model, run.time, run.q, run.u, given.get("activation"), given.get("torque"), description, run.stopped,
-        run.reason,
+    return run, controls
+
+
+def _adaptive(
+    model: Any, q: Any, u: Any, duration: float, step: float | None, rtol: float | None, activation: Any, torque: Any,
+    method: str, stabilization: str, output_step: float | None, events: Sequence[Event],
+) -> tuple[Run, dict[str, Control], Any, Any]:  # fmt: skip
+    """By SciPy's solvers, state after state."""
+    if method not in ADAPTIVE:
+        raise ValueError(f"rtol needs an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
+    rtol = 1e-6 if rtol is None else rtol
+    if not 1e-14 < rtol < 1:
+        raise ValueError(f"rtol must lie between 1e-14 and 1, not {rtol!r}")
+    simulator = Simulator(model, stabilization=stabilization, outside=torque is not None)
+    controls = simulator.controls(activation, torque)
+    schedule = Schedule.of(duration, step, output_step)
+    constant = (BASELINE * schedule.h,) if simulator.equations.baumgarte else ()
+    run, steps, occurrences = solve_batch(
+        model, simulator.equations, q, u, duration, controls,
+        output=None if output_step is None else schedule.times[1:], events=events, method=method, rtol=rtol,
+        parameters=constant, project=stabilization == "projection", first_step=step,
     )  # fmt: skip
-    if run.reason.any():
-        warnings.warn(_stop_message(model, system, run, controls), SimulationWarning, stacklevel=2)
-    return trajectory
+    return run, controls, steps, occurrences
 
 
 def _start(model: Any, q0: Any, u0: Any, project: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +160,8 @@ def _start(model: Any, q0: Any, u0: Any, project: bool) -> tuple[np.ndarray, np.
 
 def _stop_message(model: Any, system: Any, run: Run, controls: dict[str, Any]) -> str:
     """Time, state and |udot| of the first state that stopped."""
-    where = tuple(int(i) for i in np.argwhere(run.reason)[0]) if run.reason.ndim else ()
+    failed = np.isin(run.reason, (Steps.RAN, EVENT), invert=True)
+    where = tuple(int(i) for i in np.argwhere(failed)[0]) if run.reason.ndim else ()
     time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
     tau = np.zeros(system.nu)
     values = {name: _picked(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
@@ -112,7 +172,7 @@ def _stop_message(model: Any, system: Any, run: Run, controls: dict[str, Any]) -
             norm = float(np.linalg.norm(forward_dynamics(model, q, u, tau + values.get("torque", 0.0))))
         except ValueError:
             norm = math.nan  # off the unit sphere or at a lock: there is no acceleration
-    which = f"state {list(where)} of {np.count_nonzero(run.reason)} that stopped" if where else "the simulation stopped"
+    which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
     return (
         f"{which} at t = {time:.6g} s: {REASONS[int(run.reason[where])]}; last good state q = {_shown(q)}, "
         f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; a smaller step may help"

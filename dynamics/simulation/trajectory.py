@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
+from dynamics.simulation.adaptive import EVENT, STUCK
 from joints.door import system_of
 from joints.system import ArticulatedSystem
 from kernels import Steps
@@ -19,6 +20,8 @@ __all__ = ["REASONS", "Trajectory"]
 
 REASONS = {
     Steps.RAN: "ran to the end",
+    EVENT: "an event ended it",
+    STUCK: "the step size has become too small to go on",
     Steps.NOT_FINITE: "the next state is not finite",
     Steps.BOUND: "the speed |u| is beyond 1e6",
 }
@@ -30,7 +33,8 @@ class Trajectory:
 
     time (t,) [s], the start first; q (..., t, nq), u (..., t, nu), NaN after a simulation stopped; activation
     (..., t, m) and torque (..., t, nu) at those times, None without; method: how it was computed; stopped (...,): time
-    of the step that failed, NaN if none did; code (...,): the reason's number, `reason` in words.
+    of the step that failed, NaN if none did; code (...,): the reason's number, `reason` in words; steps (...,): steps
+    taken; occurrences: the events that happened, an array (...,) of tuples for a batch.
 
     What is computed on demand is kept; rows of NaN give NaN.
     """
@@ -44,6 +48,8 @@ class Trajectory:
     method: str
     stopped: np.ndarray
     code: np.ndarray
+    steps: Any = None
+    occurrences: Any = ()
 
     @property
     def system(self) -> ArticulatedSystem:

@@ -1,0 +1,40 @@
+"""Semi-implicit Euler on the manifold: the speed first, then the pose along the new speed."""
+
+from typing import Any, ClassVar
+
+from dynamics.integrators.base import FixedStep
+from dynamics.integrators.equations import StateEquations
+from joints import state
+from joints._layout import joined
+from kernels import StepLoop, step_loop
+
+__all__ = ["SemiImplicitEuler"]
+
+
+class SemiImplicitEuler(FixedStep):
+    """u' = u + h udot(t, q, u), q' = q exp(h u'): order 1, one evaluation a step, what physics engines do.
+
+    Quaternions turn by the exponential, so that |Q| is kept to round-off, which adds up ("none"), or divided out
+    ("projection").
+    """
+
+    name: ClassVar[str] = "euler"
+    order: ClassVar[int] = 1
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "none")
+
+    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+        def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
+            q, u = equations.split(x)
+            u = u + h * equations.acceleration(t, q, u, equations.named(values))
+            after = joined([state.integrate(equations.system, q, h * u), u])
+            return equations.project(after) if stabilization == "projection" else after
+
+        return step_loop(
+            equations.size,
+            step=step,
+            inputs=equations.inputs,
+            parameters=equations.parameters,
+            bound=equations.beyond,
+            name="simulate_euler",
+            lanes=lanes,
+        )

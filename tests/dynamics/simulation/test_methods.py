@@ -1,0 +1,188 @@
+"""Every method: its order, what it keeps, and exact solutions of rigid bodies."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ellipj
+
+from dynamics import Event, SimulationWarning, simulate
+from dynamics.integrators import FIXED_STEP
+from dynamics.simulation.adaptive import ADAPTIVE
+from joints import ArticulatedSystem, normalize
+from joints.system import Body
+from joints.types import PrismaticJoint, SphericalJoint
+from muscle import load_model, path_lengths
+
+ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("two_link")
+
+
+@pytest.fixture(scope="module")
+def pendulum(model):
+    """The double ball pendulum, without friction and muscles."""
+    return ArticulatedSystem(tuple(replace(body, damping=0.0) for body in model.system.bodies))
+
+
+def states(trajectory):
+    return np.concatenate([trajectory.q, trajectory.u], axis=-1)
+
+
+@pytest.mark.parametrize("stabilization", ["projection", "none"])
+@pytest.mark.parametrize("name", FIXED_STEP)
+def test_the_order_of_the_error(model, name, stabilization):
+    """Against the independent trajectory, halving the step twice."""
+    errors = []
+    for step in (4e-3, 2e-3, 1e-3):
+        way = simulate(model, duration=0.5, step=step, output_step=0.5, method=name, stabilization=stabilization)
+        errors.append(np.abs(states(way)[1] - np.array(ORACLE["x"])[1]).max())
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    np.testing.assert_allclose(orders, FIXED_STEP[name].order, atol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("name", "rtol", "bound"), [("dop853", 1e-12, 1e-9), ("rk45", 1e-11, 2e-9), ("radau", 1e-9, 2e-8)]
+)
+def test_adaptive_methods_meet_the_independent_trajectory(model, name, rtol, bound):
+    duration = 4.0 if name == "dop853" else 1.0
+    way = simulate(model, duration=duration, rtol=rtol, output_step=0.5, method=name)
+    wanted = np.array(ORACLE["x"])[: len(way.time)]
+    assert np.abs(states(way) - wanted).max() < bound
+    assert np.abs(way.norm_drift).max() < 5e-16
+    assert 0 < way.steps < 4000
+
+
+def test_the_norm_is_kept_to_round_off(pendulum):
+    """Divided out it is exact; Lie-group steps only add up rounding; plain Runge-Kutta drifts."""
+    Q, u = normalize(np.array([1.0, 0.2, -0.3, 0.1])), np.array([2.0, 1, 3, -2, 1, 0.5])
+
+    def drift(name, kind):
+        way = simulate(pendulum, np.tile(Q, 2), u, 20.0, 4e-3, output_step=1.0, method=name, stabilization=kind)
+        return np.abs(way.norm_drift).max()
+
+    assert drift("rk4", "projection") <= 5e-16
+    assert drift("lie_rk4", "none") < 1e-12
+    assert drift("variational", "none") < 1e-12
+    assert drift("rk4", "none") > 1e-9
+
+
+def test_the_symplectic_method_has_no_trend_in_the_energy(pendulum):
+    """100 s; the error of its energy swings, and its mean over the second half is that over the first."""
+    u0 = np.array([1.0, 2, 3, -2, 1, 0.5])
+    q0 = load_model("two_link").start_q
+    way = simulate(pendulum, q0, u0, 100.0, 2e-3, output_step=0.02, method="variational")
+    error = (way.energy - way.energy[0]) / np.ptp(way.kinetic_energy)
+    assert np.abs(error).max() < 5e-5
+    halves = error[1:].reshape(2, -1).mean(axis=1)
+    assert abs(halves[1] - halves[0]) < 0.2 * np.abs(error).max()
+
+
+def top(moments, **changes):
+    body = Body("top", "ground", SphericalJoint(), mass=1.0, inertia=(*moments, 0.0, 0.0, 0.0), **changes)
+    return ArticulatedSystem((body,), gravity=(0.0, 0.0, -9.81 if "center_of_mass" in changes else 0.0))
+
+
+@pytest.mark.parametrize("method", [*FIXED_STEP, *ADAPTIVE])
+def test_a_free_rigid_body_turns_as_jacobi_s_functions_say(method):
+    """omega = (a cn, b sn, c dn)(p t | m) about the principal axes [Landau, Lifshitz, Mechanics, section 37]."""
+    I1, I2, I3 = moments = (1.0, 2.0, 3.0)
+    w1, w3 = 0.8, 1.0  # M^2 > 2 E I2: around the third axis
+    omega0 = np.array([w1, 0.0, w3])
+    E2 = I1 * w1**2 + I3 * w3**2
+    M2 = (I1 * w1) ** 2 + (I3 * w3) ** 2
+    p = np.sqrt((I3 - I2) * (M2 - E2 * I1) / (I1 * I2 * I3))
+    m = (I2 - I1) * (E2 * I3 - M2) / ((I3 - I2) * (M2 - E2 * I1))
+    b = np.sqrt((E2 * I3 - M2) / (I2 * (I3 - I2)))
+    options = {"rtol": 1e-10} if method in ADAPTIVE else {"step": 1e-3}
+    way = simulate(top(moments), [1.0, 0, 0, 0], omega0, 5.0, output_step=0.5, method=method, **options)
+    sn, cn, dn, _ = ellipj(p * way.time, m)
+    exact = np.stack([w1 * cn, b * sn, w3 * dn], axis=-1)
+    bound = {"euler": 5e-3, "variational": 1e-6}.get(method, 1e-8)
+    sign = np.sign(way.u[1, 1] * exact[1, 1])  # the second axis may be counted either way
+    assert np.abs(way.u - exact * [1, sign, 1]).max() < bound
+
+
+def test_the_heavy_top_precesses_steadily():
+    """Upright angle theta, spin n about the axis: precession solves I1 W^2 cos(theta) - I3 w3 W + m g l = 0."""
+    I1, I3, l, g = 0.05, 0.02, 0.3, 9.81
+    theta, w3 = 0.6, 60.0
+    system = top((I1, I1, I3), center_of_mass=(0.0, 0.0, l))
+    A = I1 + l * l  # about the pivot
+    a, b, c = A * np.cos(theta), -I3 * w3, g * l
+    W = (-b - np.sqrt(b * b - 4 * a * c)) / (2 * a)
+    Q = np.array([np.cos(theta / 2), 0.0, np.sin(theta / 2), 0.0])
+    u = np.array([-W * np.sin(theta), 0.0, w3])  # child frame: W along z, seen from a body tilted about y
+    way = simulate(system, Q, u, 2.0, 2e-4, output_step=0.1, method="lie_rk4")
+    z = way.q[:, 0] ** 2 - way.q[:, 1] ** 2 - way.q[:, 2] ** 2 + way.q[:, 3] ** 2
+    np.testing.assert_allclose(z, np.cos(theta), atol=1e-8)
+    tip = (
+        2 * (way.q[:, 1] * way.q[:, 3] + way.q[:, 0] * way.q[:, 2]),
+        2 * (way.q[:, 2] * way.q[:, 3] - way.q[:, 0] * way.q[:, 1]),
+    )
+    np.testing.assert_allclose(np.unwrap(np.arctan2(tip[1], tip[0])), W * way.time, atol=1e-7)
+
+
+def test_events_are_found_where_they_are(model):
+    events = [Event.length("m1", 1.75), Event.coordinate("A.Q2", 0.1)]
+    way = simulate(model, duration=1.5, rtol=1e-10, events=events)
+    assert {e.name for e in way.occurrences} == {"m1", "A.Q2"}
+    for e in way.occurrences:
+        value = path_lengths(model, e.q)[0] - 1.75 if e.name == "m1" else e.q[2] - 0.1
+        assert abs(value) < 1e-12
+    first = way.occurrences[0]
+    ended = simulate(model, duration=1.5, rtol=1e-10, events=[replace(e, terminal=True) for e in events])
+    assert ended.time[-1] == pytest.approx(first.time, abs=1e-12)
+    assert ended.reason == "an event ended it"
+    assert ended.stopped == ended.time[-1]
+
+
+def test_a_table_s_kinks_do_not_cost_accuracy(model):
+    """The activation has a kink at 0.013 s; simulating the two parts one after the other knows where."""
+    a0, a1 = np.full(6, 0.1), np.full(6, 0.9)
+    table = ([0.0, 0.013, 0.05], np.stack([a0, a1, a0]))
+    whole = simulate(model, duration=0.05, rtol=1e-12, activation=table)
+    first = simulate(model, duration=0.013, rtol=1e-12, activation=table)
+    rest = simulate(model, first.q[-1], first.u[-1], 0.037, rtol=1e-12, activation=([0.0, 0.037], np.stack([a1, a0])))
+    np.testing.assert_allclose(states(whole)[-1], states(rest)[-1], atol=1e-13)
+
+
+def test_adaptive_batches_need_an_output_step_and_then_run(model):
+    q = np.stack([model.start_q] * 2)
+    u = np.array([[0.0] * 6, [1.0] * 6])
+    with pytest.raises(ValueError, match="needs output_step"):
+        simulate(model, q, u, 0.1, rtol=1e-8)
+    way = simulate(model, q, u, 0.1, rtol=1e-8, output_step=0.05)
+    assert way.q.shape == (2, 3, 8)
+    one = simulate(model, q[1], u[1], 0.1, rtol=1e-8, output_step=0.05)
+    assert np.array_equal(way.q[1], one.q)
+    assert np.array_equal(way.steps, [way.steps[0], one.steps])
+
+
+def test_an_adaptive_run_that_blows_up_says_so():
+    fall = Body("b", "ground", PrismaticJoint((0.0, 0.0, 1.0)), mass=1e-3)
+    with pytest.warns(SimulationWarning, match=r"beyond 1e6"):
+        way = simulate(ArticulatedSystem((fall,)), duration=1.0, rtol=1e-6, torque=np.array([1e5]), output_step=0.1)
+    assert not way.complete
+    assert np.isnan(way.q[-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rtol": 2.0}, "between 1e-14 and 1"),
+        ({"rtol": 1e-6, "method": "euler"}, "rtol needs an adaptive method"),
+        ({"events": [Event.length("m1", 1.0)]}, "events need an adaptive method"),
+        ({"rtol": 1e-6, "events": [Event.length("m9", 1.0)]}, "no muscle 'm9'"),
+        ({"method": "lie_rk4", "stabilization": "baumgarte"}, "stabilization 'baumgarte' is unknown"),
+        ({"method": "leapfrog"}, "method 'leapfrog' is unknown; there are: rk4"),
+    ],
+)
+def test_refusals(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(model, duration=0.01, **options)
