@@ -14,7 +14,7 @@ _BAR = 0.24  # inches per row
 def draw(comparisons: dict[str, list[dict[str, Any]]], file: Path, caption: str) -> None:
     """Write the figure of all rows that hold a ratio; the ending of `file` says the format."""
     groups = _groups(comparisons)
-    count = sum(len(rows) + 2 for rows in groups)
+    count = sum(len(rows) + 0.4 for rows in groups)
     figure = Figure(figsize=(8.0, _BAR * count + 1.2), layout="constrained")
     axes = figure.add_subplot()
     labels: list[tuple[float, str]] = []
@@ -32,34 +32,39 @@ def draw(comparisons: dict[str, list[dict[str, Any]]], file: Path, caption: str)
             zorder=3,
         )
         y -= 1
-        for row in rows:
+        for row in rows[1:]:
             _bar(axes, y, row)
             labels.append((y, row["route"]))
             y -= 1
-        y -= 1
+        y -= 0.4
     _frame(axes, labels, y, caption)
     figure.savefig(file, dpi=150)
 
 
 def _groups(comparisons: dict[str, list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The rows with a ratio, those of one work together, fastest first."""
+    """The rows with a ratio, those of one work together, the reference first, then fastest first."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for name, rows in comparisons.items():
         for row in rows:
             if "ratio" in row:
                 groups.setdefault((name, row["work"]), []).append(row)
-    return [sorted(rows, key=lambda row: -row["ratio"]) for rows in groups.values()]
+    return [sorted(rows, key=lambda row: (not _is_reference(row), -row["ratio"])) for rows in groups.values()]
+
+
+def _is_reference(row: dict[str, Any]) -> bool:
+    return row["route"] == row["against"]
 
 
 def _title(rows: list[dict[str, Any]]) -> str:
-    return f"{rows[0]['work']} (against {rows[0]['against']})"
+    """The work, and what 1 stands for: the reference has no bar of its own."""
+    first = rows[0]
+    return f"{first['work']} (1 = {first['against']}, {_time(first['median'], first['unit'])})"
 
 
 def _bar(axes: Any, y: float, row: dict[str, Any]) -> None:
     """From 1 to the ratio, with the middle half of the repeats as a line and the time as text."""
     ratio = row["ratio"]
-    reference = row["route"] == row["against"]
-    color = "black" if reference else "0.45" if ratio >= 1 else "0.8"
+    color = "0.45" if ratio >= 1 else "0.8"
     axes.barh(y, ratio - 1, left=1, height=0.7, color=color, edgecolor="black", linewidth=0.6)
     spread = [ratio * row["median"] / row[key] for key in ("high", "low")]
     axes.plot(spread, [y, y], color="white", linewidth=3.0, solid_capstyle="butt")
