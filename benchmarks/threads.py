@@ -1,10 +1,9 @@
-"""Two threads against one: jobs of more than 100 ms, of calls of a few each, whose threads share blocks of states.
+"""Two threads against one: jobs of more than 100 ms, whose threads share blocks of states.
 
 Beside them the same job in two processes at once: what the machine has to give at that moment, no more than 2. Only
 where that is near 2, on an idle machine, does the row of two threads say something about threads.
 """
 
-import statistics
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ import numpy as np
 
 import kernels
 from benchmarks.measure import Route, alternate, rows
-from benchmarks.systems import chain, random_state
+from benchmarks.systems import chain
 from dynamics import articulated
 from muscle import jacobians, load_model
 from muscle.path import lengths
@@ -32,7 +31,7 @@ def run(repeats: int = REPEATS) -> list[dict[str, Any]]:
         return [{"work": "two threads", "route": "none: this process may use one processor"}]
     found = []
     for index, (work, make) in enumerate(_JOBS.items()):
-        job, states = _repeated(*make())
+        job = _as_long(make())
         workers = [_Worker(index) for _ in range(2)]
         try:
             routes = {
@@ -44,25 +43,17 @@ def run(repeats: int = REPEATS) -> list[dict[str, Any]]:
         finally:
             for worker in workers:
                 worker.close()
-        found += rows(f"{work}, {states} states a call", measured, "one thread", "ms")
+        found += rows(work, measured, "one thread", "ms")
     return found
 
 
-def _repeated(kernel: kernels.Kernel, arrays: tuple[np.ndarray, ...]) -> tuple[Callable[[int], None], int]:
-    """(job(threads), states of a call): the call on arrays as often as takes one thread WANTED seconds."""
-    out = kernel(*arrays, threads=1)
-    once = []
-    for _ in range(3):
-        start = time.perf_counter()
-        kernel(*arrays, out=out, threads=1)
-        once.append(time.perf_counter() - start)
-    times = max(1, round(WANTED / statistics.median(once)))
-
-    def job(threads: int) -> None:
-        for _ in range(times):
-            kernel(*arrays, out=out, threads=threads)
-
-    return job, len(arrays[0])
+def _as_long(call: Callable[[int, int], Any]) -> Callable[[int], Any]:
+    """job(threads): call(amount, threads) with the amount that takes one thread WANTED seconds."""
+    call(1, 1)
+    start = time.perf_counter()
+    call(10, 1)
+    amount = max(1, round(10 * WANTED / (time.perf_counter() - start)))
+    return lambda threads: call(amount, threads)
 
 
 class _Worker:
@@ -96,30 +87,40 @@ def _at_once(workers: list[_Worker]) -> None:
 
 def _work(index: int) -> None:
     """What a worker does: say that it is ready, then do the job for every line."""
-    job, _ = _repeated(*list(_JOBS.values())[index]())
+    job = _as_long(list(_JOBS.values())[index]())
     print("ready", flush=True)
     for _ in sys.stdin:
         job(1)
         print("done", flush=True)
 
 
-def _dynamics() -> tuple[kernels.Kernel, tuple[np.ndarray, ...]]:
-    """Bound by arithmetic."""
+def _simulation() -> Callable[[int, int], Any]:
+    """One call: `amount` Runge-Kutta steps of 1024 chains of 8 bodies."""
     system = chain(8)
-    inputs = {"q": system.nq, "u": system.nu, "x": system.nu}
-    kernel = kernels.compile(lambda q, u, x: articulated.forward(system, q, u, x), inputs)
-    return kernel, random_state(system, 2_000_000 // system.nq)
+
+    def rhs(t: Any, x: Any) -> Any:
+        q, u = x[: system.nq], x[system.nq :]
+        return np.concatenate([system.rates(q, u), articulated.forward(system, q, u, np.zeros(system.nu))])
+
+    loop = kernels.step_loop(system.nq + system.nu, rhs=rhs)
+    start = np.concatenate([system.random(1024, np.random.default_rng(0)), np.zeros((1024, system.nu))], axis=-1)
+    return lambda amount, threads: loop(start, h=1e-5, steps=amount, every=amount, threads=threads)
 
 
-def _paths() -> tuple[kernels.Kernel, tuple[np.ndarray, ...]]:
-    """Writes much."""
+def _paths() -> Callable[[int, int], Any]:
+    """`amount` calls of 2 ms each, which write much."""
     model = load_model("two_link")
     both = lambda q: (lengths(model.system, model.muscles, q), jacobians.velocity(model, q))  # noqa: E731
     kernel = kernels.compile(both, {"q": model.system.nq}, ["l", "J"])
-    return kernel, (model.system.random(2**17, np.random.default_rng(0)),)
+    q = model.system.random(2**17, np.random.default_rng(0))
+    out = kernel(q)
+    return lambda amount, threads: [kernel(q, out=out, threads=threads) for _ in range(amount)]
 
 
-_JOBS = {"ABA of a chain of 8": _dynamics, "two_link lengths and Jacobian": _paths}
+_JOBS = {
+    "one call: simulation of chains of 8 bodies": _simulation,
+    "calls of 2 ms: two_link lengths and Jacobian": _paths,
+}
 
 
 if __name__ == "__main__":
