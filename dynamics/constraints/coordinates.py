@@ -1,0 +1,42 @@
+"""Constraints on single coordinates: couplers and prescribed motions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics.constraints.base import Holonomic, check_coordinates
+from joints.functions import AxisFunction, Linear
+from joints.system import ArticulatedSystem
+
+__all__ = ["CoordinateCoupler", "Prescribed"]
+
+
+@dataclass(frozen=True)
+class CoordinateCoupler(Holonomic):
+    """phi = q_dependent - scale f(q_independent) (1): gears, and the couplers of OpenSim's models."""
+
+    dependent: str
+    independent: str
+    function: AxisFunction = Linear()  # noqa: RUF009 - frozen
+    scale: float = 1.0
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_coordinates(system, self.dependent, self.independent)
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        wanted = self.scale * self.function.value(system.coordinate(self.independent, q))
+        return (system.coordinate(self.dependent, q) - wanted)[..., None]
+
+
+@dataclass(frozen=True)
+class Prescribed(Holonomic):
+    """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable."""
+
+    coordinate: str
+    motion: Callable[[Any], Any]
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_coordinates(system, self.coordinate)
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]

@@ -1,0 +1,30 @@
+"""Constraints of one's own, written as NumPy formulas."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics.constraints.base import Holonomic, NonHolonomic
+from joints.system import ArticulatedSystem
+
+__all__ = ["PositionFormula", "VelocityFormula"]
+
+
+@dataclass(frozen=True)
+class PositionFormula(Holonomic):
+    """phi(system, q, t) -> (..., k), twice differentiable; its derivatives are taken exactly."""
+
+    formula: Callable[[ArticulatedSystem, Any, Any], Any]
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        return self.formula(system, q, t)
+
+
+@dataclass(frozen=True)
+class VelocityFormula(NonHolonomic):
+    """psi(system, q, u, t) -> (..., k), differentiable, linear in u."""
+
+    formula: Callable[[ArticulatedSystem, Any, Any, Any], Any]
+
+    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
+        return self.formula(system, q, u, t)

@@ -1,0 +1,106 @@
+"""Loops: points, frames, distances and axes of two bodies held together."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.constraints.base import Holonomic, check_bodies, point_of
+from joints.euler import quaternion_from_euler
+from joints.quaternion import rotation_matrix
+from joints.system import ArticulatedSystem
+from joints.types.direction import perpendiculars, unit_axis
+from kernels.analytic import arctan2
+
+__all__ = ["Distance", "ParallelAxes", "PointLoop", "Weld"]
+
+Vector = tuple[float, float, float]
+ORIGIN: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class _Pair(Holonomic):
+    """Two bodies, one of which may be the ground."""
+
+    first: str
+    second: str
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_bodies(system, self.first, self.second)
+
+
+@dataclass(frozen=True)
+class PointLoop(_Pair):
+    """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m]."""
+
+    first_point: Vector = ORIGIN
+    second_point: Vector = ORIGIN
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        return point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+
+
+@dataclass(frozen=True)
+class Distance(_Pair):
+    """Two points `distance` > 0 apart: phi = (|p1 - p2|^2 - d^2) / (2 d) (1) [m], a massless rod."""
+
+    first_point: Vector = ORIGIN
+    second_point: Vector = ORIGIN
+    distance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.distance > 0:
+            raise ValueError(f"a distance must be positive, not {self.distance}; PointLoop holds points together")
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+        return (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+
+
+@dataclass(frozen=True)
+class ParallelAxes(_Pair):
+    """Axes of two bodies parallel: phi = (e1 . a2, e2 . a2) (2), e1 and e2 perpendicular to the first body's axis."""
+
+    first_axis: Vector = (0.0, 0.0, 1.0)
+    second_axis: Vector = (0.0, 0.0, 1.0)
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        poses = system.poses(q)
+        (R1, _), (R2, _) = poses[self.first], poses[self.second]
+        E = np.stack(perpendiculars(unit_axis(self.first_axis)))
+        axis = (R2 @ np.array(unit_axis(self.second_axis))[..., None])[..., 0]
+        return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
+
+
+@dataclass(frozen=True)
+class Weld(_Pair):
+    """A frame of each body at one pose: phi = (p1 - p2 [m], log(R1^T R2) [rad]) (6).
+
+    The frames sit at points and XYZ angles [rad] in their bodies. The logarithm is smooth up to half a turn.
+    """
+
+    first_point: Vector = ORIGIN
+    second_point: Vector = ORIGIN
+    first_angles: Vector = ORIGIN
+    second_angles: Vector = ORIGIN
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        poses = system.poses(q)
+        R1, R2 = (
+            poses[body][0] @ rotation_matrix(quaternion_from_euler(np.array(angles), "XYZ"))
+            for body, angles in ((self.first, self.first_angles), (self.second, self.second_angles))
+        )
+        apart = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+        return np.concatenate([apart, rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
+
+
+def rotation_log(R: Any) -> Any:
+    """(..., 3) rotation vector of R (..., 3, 3), smooth through the identity; of no use at half a turn."""
+    v = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1) / 2
+    cosine = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1) / 2
+    square = np.sum(v * v, axis=-1)  # sin^2 of the angle
+    small = (square < 1e-3) & (cosine > 0)
+    s = np.where(small, square, 0.0)
+    series = 1 + s * (1 / 6 + s * (3 / 40 + s * (5 / 112 + s * (35 / 1152 + s * 63 / 2816))))  # arcsin(x) / x
+    sine = np.sqrt(np.where(small, 1.0, square))
+    return v * np.where(small, series, arctan2(sine, cosine) / sine)[..., None]

@@ -1,0 +1,49 @@
+"""A ball that rolls on a plane without slipping."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.constraints.base import NonHolonomic, check_bodies, point_of
+from joints import state
+from joints.system import ArticulatedSystem
+from joints.types.direction import unit_axis
+from kernels.derivatives import jacobian_at
+
+__all__ = ["Rolling"]
+
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Rolling(NonHolonomic):
+    """psi = velocity of the body's point that touches the plane (3) [m/s], world axes: a ball of `radius` about
+    `centre` in the body's frame, on the plane through `plane_point` with `normal`, both in the world.
+
+    phi = height of the centre over the plane less the radius (1) is kept with it.
+    """
+
+    body: str
+    radius: float
+    centre: Vector = (0.0, 0.0, 0.0)
+    normal: Vector = (0.0, 0.0, 1.0)
+    plane_point: Vector = (0.0, 0.0, 0.0)
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_bodies(system, self.body)
+
+    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+        over = point_of(system, q, self.body, self.centre) - np.array(self.plane_point)
+        return (np.sum(over * np.array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+
+    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
+        R, _ = system.poses(q)[self.body]
+        n = np.array(unit_axis(self.normal))
+        foot = np.array(self.centre) - self.radius * (np.swapaxes(R, -1, -2) @ n[..., None])[..., 0]
+
+        def along(s: Any) -> Any:  # the material point that touches now
+            R, p = system.poses(state.displaced(system, q, s * u))[self.body]
+            return p + (R @ foot[..., None])[..., 0]
+
+        return jacobian_at(along, np.zeros(1), like=q)[..., 0]

@@ -1,0 +1,164 @@
+"""Constrained motion from arrays: M a = Q with A a = b, in every form, redundant constraints included.
+
+M (..., n, n) mass matrix, Q (..., n) all forces of the unconstrained motion, A (..., k, n), b (..., k). All forms
+minimise Gauss's (a - M^-1 Q)^T M (a - M^-1 Q) under A a = b [F. E. Udwadia, R. E. Kalaba, Proc. R. Soc. Lond. A 439,
+1992]. Where each fails, and what it costs (`python -m benchmarks constraints` measures it):
+
+    form        singular M          redundant A    inconsistent b        cost
+    classical   fails               yes            least squares in M    a matrix root: the most
+    working     fails               yes            least squares in M    a Cholesky factor of M
+    augmented   if (M; A) has       yes            least squares in M_A  as classical, of M + A^+ A
+                full rank
+    kkt         if (M; A) has       fails          fails                 one LU factor of n + k
+                full rank
+    priorities  if the levels with  yes            level by level        an SVD a level
+                M have full rank
+
+The published drawbacks: at instability points, where rows of A become dependent, the pseudo-inverse cuts off what is
+below the tolerance instead of dividing by it, and the rank says so; no form but the classical one needs roots;
+`priorities` ranks constraints that cannot hold together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
+
+RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count as zero
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """acceleration (..., n); force (..., n) Q_c = M a - Q of the constraints; rank (...,) of them in the metric of M;
+    residual (..., k) A a - b: beyond round-off, the constraints contradict each other."""
+
+    acceleration: np.ndarray
+    force: np.ndarray
+    rank: np.ndarray
+    residual: np.ndarray
+
+
+def classical(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
+    """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free): the published form, the reference. ValueError for singular M."""
+    M, Q, A, b = _arrays(M, Q, A, b)
+    values, vectors = np.linalg.eigh(M)
+    _check_regular(values[..., 0], values[..., -1])
+    root = _times(vectors / np.sqrt(values)[..., None, :], np.swapaxes(vectors, -1, -2))  # M^-1/2
+    free = _apply(_times(root, root), Q)
+    plus, rank = _pseudo_inverse(_times(A, root), tolerance)
+    a = free + _apply(root, _apply(plus, b - _apply(A, free)))
+    return _result(M, Q, A, b, a, rank)
+
+
+def working(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
+    """The same a with L^-T in place of M^-1/2, M = L L^T: no matrix root. ValueError for singular M."""
+    M, Q, A, b = _arrays(M, Q, A, b)
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise ValueError("the mass matrix is singular: use augmented or kkt") from None
+    C = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)  # A L^-T
+    free = np.linalg.solve(L, Q[..., None])[..., 0]  # L^T a_free
+    plus, rank = _pseudo_inverse(C, tolerance)
+    y = free + _apply(plus, b - _apply(C, free))
+    a = np.linalg.solve(np.swapaxes(L, -1, -2), y[..., None])[..., 0]
+    return _result(M, Q, A, b, a, rank)
+
+
+def augmented(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
+    """For singular M: M_A = M + A^+ A and Q + A^+ b in place of M and Q give the same a, if M and A together have full
+    rank [F. E. Udwadia, A. D. Schutte, J. Appl. Mech. 77, 2010]. ValueError if they do not: then the motion is not
+    determined."""
+    M, Q, A, b = _arrays(M, Q, A, b)
+    plus, _ = _pseudo_inverse(A, tolerance)
+    heavy = M + _times(plus, A)
+    least = np.linalg.eigvalsh(heavy)
+    if np.any(least[..., 0] <= tolerance * least[..., -1]):
+        raise ValueError("mass matrix and constraints together are singular: they do not determine the motion")
+    found = working(heavy, Q + _apply(plus, b), A, b, tolerance)
+    return _result(M, Q, A, b, found.acceleration, found.rank)
+
+
+def kkt(M: Any, Q: Any, A: Any, b: Any) -> Constrained:
+    """[[M, A^T], [A, 0]] (a, -lambda) = (Q, b): the saddle point. ValueError where the matrix is singular: redundant
+    constraints, or a motion that is not determined."""
+    M, Q, A, b = _arrays(M, Q, A, b)
+    k = A.shape[-2]
+    top = np.concatenate([M, np.swapaxes(A, -1, -2)], axis=-1)
+    bottom = np.concatenate([A, np.zeros((*A.shape[:-2], k, k))], axis=-1)
+    whole = np.concatenate([top, bottom], axis=-2)
+    if np.any(np.linalg.cond(whole) > 1 / np.finfo(float).eps):
+        raise ValueError("the saddle point matrix is singular: redundant constraints, or an undetermined motion")
+    a = np.linalg.solve(whole, np.concatenate([Q, b], axis=-1)[..., None])[..., : M.shape[-1], 0]
+    return _result(M, Q, A, b, a, np.full(a.shape[:-1], k))
+
+
+def priorities(
+    M: Any, Q: Any, levels: Sequence[tuple[Any, Any]], weights: Sequence[Any] | None = None,
+    tolerance: float = RANK_TOLERANCE,
+) -> Constrained:  # fmt: skip
+    """Least constraint, level by level: the first (A, b) exactly, or in the least-squares sense if it contradicts
+    itself, the next as well as the first allows, and so on; what freedom is left follows Gauss's principle.
+
+    weights, one (k,) for each level, weigh the rows of its least squares. residual holds all levels' in order.
+    """
+    M, Q = np.asarray(M, float), np.asarray(Q, float)
+    n = M.shape[-1]
+    a, N = np.zeros_like(Q), np.broadcast_to(np.eye(n), M.shape)
+    rank: Any = 0
+    for i, (A, b) in enumerate(levels):
+        A, b = np.asarray(A, float), np.asarray(b, float)
+        root = np.sqrt(np.ones(A.shape[-2]) if weights is None else np.asarray(weights[i], float))
+        B = root[:, None] * A
+        plus, found = _pseudo_inverse(_times(B, N), tolerance, np.linalg.norm(B, ord=2, axis=(-2, -1)))
+        a = a + _apply(N, _apply(plus, root * (b - _apply(A, a))))
+        N = _times(N, np.eye(n) - _times(plus, _times(B, N)))
+        rank = rank + found
+    free = np.linalg.pinv(_times(np.swapaxes(N, -1, -2), _times(M, N)), rcond=tolerance, hermitian=True)
+    a = a + _apply(N, _apply(free, _apply(np.swapaxes(N, -1, -2), Q - _apply(M, a))))
+    A = np.concatenate([np.asarray(A, float) for A, _ in levels], axis=-2)
+    b = np.concatenate([np.asarray(b, float) for _, b in levels], axis=-1)
+    return _result(M, Q, A, b, a, rank)
+
+
+def _arrays(M: Any, Q: Any, A: Any, b: Any) -> tuple[np.ndarray, ...]:
+    M, Q, A, b = (np.asarray(x, dtype=float) for x in (M, Q, A, b))
+    n, k = M.shape[-1], A.shape[-2] if A.ndim > 1 else -1
+    if M.shape[-2:] != (n, n) or Q.shape[-1:] != (n,) or A.shape[-2:] != (k, n) or b.shape[-1:] != (k,):
+        raise ValueError(
+            f"M (..., n, n), Q (..., n), A (..., k, n) and b (..., k) are wanted, not {M.shape}, {Q.shape}, {A.shape} "
+            f"and {b.shape}"
+        )
+    for name, x in (("M", M), ("Q", Q), ("A", A), ("b", b)):
+        if not np.isfinite(x).all():
+            raise ValueError(f"{name} must be finite")
+    return M, Q, A, b
+
+
+def _check_regular(least: Any, greatest: Any) -> None:
+    if np.any(least <= np.finfo(float).eps * 10 * greatest):
+        raise ValueError("the mass matrix is singular: use augmented or kkt")
+
+
+def _pseudo_inverse(A: np.ndarray, tolerance: float, scale: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """(A^+, rank), singular values below tolerance times the largest, or times `scale`, taken as zero."""
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    top = s.max(axis=-1, initial=0.0) if scale is None else scale
+    kept = s > tolerance * np.asarray(top)[..., None]
+    inverse = np.where(kept, 1 / np.where(kept, s, 1.0), 0.0)
+    return _times(np.swapaxes(Vt, -1, -2) * inverse[..., None, :], np.swapaxes(U, -1, -2)), kept.sum(axis=-1)
+
+
+def _result(M: Any, Q: Any, A: Any, b: Any, a: Any, rank: Any) -> Constrained:
+    return Constrained(a, _apply(M, a) - Q, np.asarray(rank), _apply(A, a) - b)
+
+
+def _times(A: Any, B: Any) -> Any:
+    return A @ B
+
+
+def _apply(A: Any, x: Any) -> Any:
+    return (A @ x[..., None])[..., 0]
