@@ -5,6 +5,7 @@ python -m benchmarks.studies kills           50 x kill -9 during a study of 20,0
 python -m benchmarks.studies scale           cost, bytes and messages per block, for docs/scale.md
 """
 
+import json
 import multiprocessing
 import os
 import resource
@@ -13,6 +14,7 @@ import signal
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,7 +181,28 @@ def scale(samples: int) -> None:
                 f"{size / samples:6.0f} bytes per sample, {files:4.1f} files per block"
             )
             shutil.rmtree(path)
-    click.echo(f"a task's description: {len(str(description(study(samples))))} bytes")
+    _messages(samples)
+
+
+def _messages(samples: int) -> None:
+    """What Dask sends for a block: messages of the scheduler and the client, which live in this process."""
+    counts: Counter[str] = Counter()
+    send = distributed.batched.BatchedSend.send
+
+    def counted(self: Any, *messages: Any) -> None:
+        counts.update(message["op"] for message in messages if isinstance(message, dict))
+        send(self, *messages)
+
+    distributed.batched.BatchedSend.send = counted
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        results, report = compute(study(samples), client=client, block=256)
+    distributed.batched.BatchedSend.send = send
+    listed = ", ".join(f"{count / results.blocks:.1f} {op}" for op, count in counts.most_common(6))
+    click.echo(f"Dask, messages per block: {listed}")
+    click.echo(f"a task carries {len(json.dumps(description(study(samples))))} bytes; {report.wall:.1f} s in all")
 
 
 if __name__ == "__main__":

@@ -152,6 +152,12 @@ def check_laws(study: "Study") -> None:
     for muscle in study.model.muscles:
         if muscle.law is None:
             raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=study.model.file)
+        if muscle.law.states:
+            raise ModelError(
+                f"a study cannot yet simulate the states of a muscle ({', '.join(muscle.law.states)}); a rigid tendon "
+                "has none",
+                element=f"muscle {muscle.name!r}",
+            )
         for key in muscle.law.open_parameters():
             if f"muscles.{muscle.name}.{key}" not in study.parameters.names:
                 raise ModelError(f"no {key} is given", element=f"muscle {muscle.name!r}", file=study.model.file)

@@ -17,7 +17,7 @@ _FIELDS = {
     "damping": "N m s/rad",
     "stiffness": "N m/rad",
 }
-_ENDINGS = {"_length": "m", "_force": "N", "_angle": "rad", "_velocity": "1/s", "_time": "s"}
+_ENDINGS = {"_length": "m", "isometric_force": "N", "pennation": "rad", "_velocity": "1/s", "_time": "s"}
 
 
 def unit_of(system: ArticulatedSystem, name: str, place: Place) -> str:

@@ -11,6 +11,7 @@ from analysis.studies.summaries.joint_reaction import muscle_wrenches
 from dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from joints import ArticulatedSystem, Body, SphericalJoint
 from muscle import Model, load_model, muscle_forces, muscle_torques
+from muscle.laws.thelen import Thelen2003
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -49,6 +50,18 @@ def test_start_and_activation_vary_too():
         model = study.parameters.bind(values)
         run = simulate(model, study.start[0], model.start_u, 0.05, step=1e-3)
         np.testing.assert_allclose(found.q_final[i], run.q[-1], rtol=0, atol=1e-12)
+
+
+def test_hill_muscles_on_rigid_tendons():
+    law = Thelen2003(30.0, 1.5, 0.6, 0.1, tendon="rigid")
+    arm = load_model("two_link")
+    model = replace(arm, muscles=tuple(replace(muscle, law=law) for muscle in arm.muscles))
+    vary = {name: {"uniform": [0.9, 1.1], "relative": True} for name in ("muscles.*.optimal_fiber_length",)}
+    study = Study(model, vary | {"muscles.m1.pennation": {"uniform": [0.0, 0.2]}}, samples=3, duration=0.1)
+    found = study.run()
+    run = simulate(study.parameters.bind(study.values()[2]), *study.start, 0.1, step=1e-3)
+    np.testing.assert_allclose(found.q_final[2], run.q[-1], rtol=0, atol=1e-12)
+    assert list(found.parameter_unit.values[-2:]) == ["m", "rad"]
 
 
 def test_activations_given_over_time():
