@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "engine_for"]
 
 Arrays = dict[str, np.ndarray]
+BY_ACCELERATION = ("rk4", "lie_rk4", "euler")  # methods that meet the model in its acceleration, and nowhere else
 CAPACITY = 8  # engines kept by a process that serves several studies
 
 _engines: OrderedDict[str, "Engine"] = OrderedDict()
@@ -49,8 +50,7 @@ class Engine:
     """The compiled form of a study."""
 
     def __init__(self, study: "Study") -> None:
-        check_laws(study)
-        check_regular(study.model.system)
+        check_study(study)
         self.study = study
         self.columns = Columns.of(study)
         self.keep = study.keep
@@ -145,6 +145,19 @@ class Engine:
             columns = [np.interp(times, given.times, column) for column in np.asarray(given.values).T]
             return np.stack(columns, axis=-1)
         return np.ascontiguousarray(np.broadcast_to(given[:, None], (len(given), len(times), given.shape[1])))
+
+
+def check_study(study: "Study") -> None:
+    """What can be said before anything is compiled: ModelError for a model that cannot move, ValueError for a method
+    that would not see what varies, or not stop at limits."""
+    columns = Columns.of(study)
+    if study.method not in BY_ACCELERATION and (columns.inner.names or study.limits):
+        raise ValueError(
+            f"the method {study.method!r} takes the model's numbers as constants and knows no limits: vary only the "
+            f"start and activations, or use one of {', '.join(BY_ACCELERATION)}"
+        )
+    check_laws(study)
+    check_regular(study.model.system)
 
 
 def check_laws(study: "Study") -> None:

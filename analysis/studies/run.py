@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from analysis.studies.engine import Engine
+from analysis.studies.engine import Engine, check_study
 from analysis.studies.layout import sizes, variables
 from analysis.studies.memory import Memory
 from analysis.studies.progress import bar
@@ -79,6 +79,7 @@ def compute(
 ) -> tuple[Store | Memory, RunReport]:
     """What `run_study` does: the filled results, and what it took."""
     began = perf_counter()
+    check_study(study)
     study.check_values()
     cluster = None
     if client is not None or scheduler is not None:

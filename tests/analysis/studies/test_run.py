@@ -7,8 +7,10 @@ import pytest
 import xarray as xr
 
 from analysis.studies import Study, recompute, study_of, to_table, to_trajectories
+from analysis.studies.engine import BY_ACCELERATION
 from analysis.studies.summaries.joint_reaction import muscle_wrenches
 from dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
+from dynamics.integrators import FIXED_STEP
 from joints import ArticulatedSystem, Body, SphericalJoint
 from muscle import Model, load_model, muscle_forces, muscle_torques
 from muscle.laws.thelen import Thelen2003
@@ -40,6 +42,21 @@ def test_every_sample_is_the_simulation_of_the_model_with_its_values():
         np.testing.assert_allclose(found.u[i], run.u[1:], rtol=0, atol=1e-12)
     assert np.array_equal(found.q_final, found.q[:, -1])
     assert (found.status == 1).all()
+
+
+@pytest.mark.parametrize("method", FIXED_STEP)
+def test_every_method_sees_what_varies_or_says_that_it_does_not(method):
+    vary = {name: {"uniform": [0.8, 1.2], "relative": True} for name in ("bodies.*.mass", "muscles.m2.optimal_length")}
+    study = Study("two_link", vary, samples=2, duration=0.05, method=method)
+    if method not in BY_ACCELERATION:
+        with pytest.raises(ValueError, match="takes the model's numbers as constants"):
+            study.run()
+        study = Study("two_link", {"start_u.A.omega_x": [0.0, 1.0]}, design="grid", duration=0.05, method=method)
+    found = study.run()
+    model = study.parameters.bind(study.values()[1])
+    run = simulate(model, study.start[0], model.start_u, 0.05, step=1e-3, method=method)
+    np.testing.assert_allclose(found.q_final[1], run.q[-1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.u_final[1], run.u[-1], rtol=0, atol=1e-12)
 
 
 def test_start_and_activation_vary_too():

@@ -16,6 +16,7 @@ import zarr
 from analysis.studies import StoreError, Study, open_results
 from analysis.studies.run import compute
 from analysis.studies.store import Store
+from muscle import ModelError
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
 STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
@@ -141,6 +142,14 @@ def test_results_of_another_version_or_processor_are_refused(path, attributes, m
         STUDY.run(path, resume=True)
     if "format" not in str(attributes):
         assert open_results(path).sizes["sample"] == 60  # still readable
+
+
+def test_a_study_that_cannot_be_leaves_no_store(path):
+    with pytest.raises(ModelError, match="no max_isometric_force is given"):
+        Study("mapping_analysis", {"bodies.Clavicle.mass": [1.0]}, design="grid", activation=[0.5] * 6).run(path)
+    with pytest.raises(ValueError, match="sample"):
+        replace(STUDY, vary={"bodies.A.mass": {"uniform": [-2, -1]}}).run(path)
+    assert not path.exists()
 
 
 def test_what_is_no_store_is_refused(path):
