@@ -72,13 +72,14 @@ class Constraints:
         held = Constraints(self.system, [c for c in self.parts if c.position(self.system, q, t).shape[-1]])
         for _ in range(rounds if held.parts else 0):
             phi = held.position(q, t)
-            A = held._position_jacobian(q, t)
+            A = held.position_jacobian(q, t)
             q = state.integrate(self.system, q, self._corrector(q, A)(-phi, None)[0])
         A = self.jacobian(q, t)
         correction, _ = self._corrector(q, A)(-self.rate(q, u, t), None)
         return q, u + correction
 
-    def _position_jacobian(self, q: Any, t: Any) -> Any:
+    def position_jacobian(self, q: Any, t: Any) -> Any:
+        """(..., h, nu) d phi / d motion."""
         rows = [_position_rows(c, self.system, q, t) for c in self.parts]
         batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
         return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)

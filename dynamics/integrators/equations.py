@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import articulated
+from dynamics.constraints import Constraint, Constraints
 from joints import state
 from joints._layout import joined
 from joints.door import system_of
@@ -28,12 +29,14 @@ class StateEquations:
 
     outside      whether torques (nu,) from outside act, as the input "torque".
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
-                 so that |Q|^2 - 1 decays as exp(-t / T).
+                 so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
+    constraints  that the motion obeys; independent ones.
     """
 
     model: Any
     outside: bool = False
     baumgarte: bool = False
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -52,7 +55,7 @@ class StateEquations:
     @property
     def key(self) -> Hashable:
         """What tells these equations from others."""
-        return (type(self).__name__, self.model.content_key, self.outside, self.baumgarte)
+        return (type(self).__name__, self.model.content_key, self.outside, self.baumgarte, self.constraints)
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -83,7 +86,12 @@ class StateEquations:
 
     def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
         """(..., nu) udot."""
-        return articulated.forward(self.system, q, u, self.force(q, u, given))
+        free = articulated.forward(self.system, q, u, self.force(q, u, given))
+        if not self.constraints:
+            return free
+        held = Constraints(self.system, self.constraints)
+        rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
+        return held.acceleration(q, u, t, free, rest)[0]
 
     def rate(self, t: Any, x: Any, *values: Any) -> Any:
         """(..., size) xdot, the values in the order of inputs and parameters."""
@@ -103,11 +111,13 @@ class StateEquations:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""
         return self._by_quaternion(q, lambda Q: (np.sum(Q * Q, axis=-1)[..., None] - 1) / 2 * Q, lambda r: 0.0 * r)
 
-    def project(self, x: Any) -> Any:
-        """(..., size) x with every quaternion divided by its length."""
+    def project(self, x: Any, t: Any = 0.0) -> Any:
+        """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
         q, u = self.split(x)
-        unit = self._by_quaternion(q, lambda Q: Q / np.sqrt(np.sum(Q * Q, axis=-1))[..., None], lambda rest: rest)
-        return joined([unit, u])
+        q = self._by_quaternion(q, lambda Q: Q / np.sqrt(np.sum(Q * Q, axis=-1))[..., None], lambda rest: rest)
+        if self.constraints:
+            q, u = Constraints(self.system, self.constraints).nearest(q, u, t + np.zeros(()), rounds=1)
+        return joined([q, u])
 
     def _by_quaternion(self, q: Any, ball: Any, otherwise: Any) -> Any:
         """q taken apart into quaternions and what lies between them."""

@@ -59,7 +59,7 @@ class LieRungeKutta4(FixedStep):
             inputs=equations.inputs,
             parameters=equations.parameters,
             method=Stages((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)),
-            project=equations.project if stabilization == "projection" else None,
+            project=(lambda x: equations.project(x)) if stabilization == "projection" else None,
             bound=equations.beyond,
             name="simulate_lie_rk4",
             lanes=lanes,

@@ -27,7 +27,7 @@ class SemiImplicitEuler(FixedStep):
             q, u = equations.split(x)
             u = u + h * equations.acceleration(t, q, u, equations.named(values))
             after = joined([state.integrate(equations.system, q, h * u), u])
-            return equations.project(after) if stabilization == "projection" else after
+            return equations.project(after, t + h) if stabilization == "projection" else after
 
         return step_loop(
             equations.size,

@@ -39,6 +39,9 @@ class Variational(FixedStep):
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "none")
 
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+        if equations.constraints:
+            raise ValueError("method 'variational' takes no constraints; lie_rk4 and the adaptive methods do")
+
         def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
             q, p = equations.split(x)
             given = equations.named(values)

@@ -6,7 +6,7 @@ step starts there. An input given as a table starts the solver anew at each of i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ from scipy.integrate import DOP853, RK45, Radau
 from scipy.optimize import brentq
 
 import kernels
+from dynamics.constraints import ConstraintArrays, Constraints
+from dynamics.equations import mass_matrix
 from dynamics.integrators import StateEquations
 from dynamics.simulation.controls import Control
 from dynamics.simulation.events import Event, Occurrence
+from dynamics.udwadia_kalaba import working
 from joints.compiled import kernel_for
 from kernels import Kernel, Steps
 
@@ -49,6 +52,41 @@ class _Problem:
     parameters: tuple[Any, ...]
     project: bool
     events: Sequence[Event]
+    redundant: bool = False
+
+    def projected(self, t: float, x: np.ndarray) -> np.ndarray:
+        """The state on the manifold."""
+        equations = self.equations
+        if not equations.constraints:
+            return equations.project(x)
+        if self.redundant:
+            q, u = equations.split(replace(equations, constraints=()).project(x))
+            return np.concatenate(self._held.nearest(q, u, t))
+        formula = lambda x, t: equations.project(x, t)  # noqa: E731
+        sizes = {"x": equations.size, "t": ()}
+        key = ("projected", equations.key)
+        return kernel_for(key, lambda: kernels.compile(formula, sizes, ["x"], name="projected"))(x, np.float64(t))
+
+    @property
+    def _held(self) -> ConstraintArrays:
+        return ConstraintArrays(Constraints(self.equations.system, self.equations.constraints))
+
+    def _least_constraint(self, free: Callable[[float, np.ndarray], np.ndarray]) -> Callable[[float, Any], np.ndarray]:
+        """The slope under redundant constraints, from arrays: `free` is the slope without them."""
+        system, held = self.equations.system, self._held
+
+        def slope(t: float, x: np.ndarray) -> np.ndarray:
+            q, u = self.equations.split(self.projected(t, x) if self.project else x)
+            rate = free(t, x)
+            M = mass_matrix(system, q)
+            b = held.bias(q, u, t)
+            if self.equations.baumgarte:
+                T = self.parameters[0]
+                b = b - 2 / T * held.rate(q, u, t)
+            a = working(M, M @ rate[system.nq :], held.jacobian(q, t), b).acceleration
+            return np.concatenate([rate[: system.nq], a])
+
+        return slope
 
     def kernel(self) -> Kernel:
         sizes = {"t": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters}
@@ -60,6 +98,9 @@ class _Problem:
         return [*(control.at(times)[..., 0, :] for control in self.controls.values()), *self.parameters]
 
     def slope(self) -> Callable[[float, np.ndarray], np.ndarray]:
+        if self.redundant:
+            loose = replace(self, equations=replace(self.equations, constraints=()), redundant=False)
+            return self._least_constraint(loose.slope())
         kernel = self.kernel()
         return lambda t, x: kernel(np.float64(t), x, *self.given(t), threads=1, check=False)
 
@@ -68,7 +109,7 @@ class _Problem:
         return lambda t, x: kernel(np.float64(t), x, *self.given(t), threads=1, check=False)
 
     def values(self, t: float, x: np.ndarray) -> list[float]:
-        q, u = self.equations.split(self.equations.project(x))
+        q, u = self.equations.split(self.projected(t, x))
         return [float(event.value(self.model, t, q, u)) for event in self.events]
 
 
@@ -86,12 +127,14 @@ def solve(
     output: np.ndarray | None = None,
     events: Sequence[Event] = (),
     first_step: float | None = None,
+    redundant: bool = False,
 ) -> AdaptiveRun:
     """Move one state x (n,) over `duration` with error per step below rtol (1 + |x|).
 
-    output: times of the rows, every step's end if None. What was computed before a stop is kept.
+    output: times of the rows, every step's end if None. redundant: the constraints depend on each other. What was
+    computed before a stop is kept.
     """
-    problem = _Problem(model, equations, controls, parameters, project, events)
+    problem = _Problem(model, equations, controls, parameters, project, events, redundant)
     run = AdaptiveRun([0.0], [x], 0)
     kinks = np.unique(np.concatenate([[duration], *(control.knots for control in controls.values())]))
     start = 0.0
@@ -131,17 +174,17 @@ def _segment(
             last = solver.t if halt is None else halt
             _rows(problem, run, dense, before, last, output)
             if halt is not None:
-                return _stop(run, EVENT, halt, _kept(problem, dense(halt)))
+                return _stop(run, EVENT, halt, _kept(problem, halt, dense(halt)))
             values = following
-            x = _kept(problem, solver.y)
+            x = _kept(problem, solver.t, solver.y)
             if problem.project:
                 solver.y, solver.f = x, slope(solver.t, x)
     return x
 
 
-def _kept(problem: _Problem, x: np.ndarray) -> np.ndarray:
+def _kept(problem: _Problem, t: float, x: np.ndarray) -> np.ndarray:
     """The state as it is stored: on the manifold, if it is to be kept there."""
-    return problem.equations.project(x) if problem.project else x.copy()
+    return problem.projected(t, x) if problem.project else x.copy()
 
 
 def _stop(run: AdaptiveRun, reason: int, time: float, x: np.ndarray) -> np.ndarray:
@@ -155,7 +198,7 @@ def _rows(
     """The rows that fall into a step."""
     times = np.array([now]) if output is None else output[(output > before) & (output <= now)]
     run.times += [float(t) for t in times]
-    run.rows += [_kept(problem, dense(t)) for t in times]
+    run.rows += [_kept(problem, float(t), dense(t)) for t in times]
 
 
 def _events(
@@ -168,7 +211,7 @@ def _events(
             time = brentq(lambda t, k=k: problem.values(t, dense(t))[k], before, now, xtol=1e-14, rtol=1e-14)
             found.append((time, event))
     for time, event in sorted(found, key=lambda pair: pair[0]):
-        q, u = problem.equations.split(_kept(problem, dense(time)))
+        q, u = problem.equations.split(_kept(problem, float(time), dense(time)))
         run.occurrences.append(Occurrence(event.name, float(time), q, u))
         if event.terminal:
             return float(time)

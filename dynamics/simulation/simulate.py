@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from dynamics.equations import forward_dynamics
 from dynamics.simulation.adaptive import ADAPTIVE, EVENT
 from dynamics.simulation.batches import solve_batch
@@ -60,13 +61,15 @@ def simulate(
     step           [s] of a fixed-step method, 1e-3 by default; shortened so that whole steps fill duration and
                    output_step. Of an adaptive method, its first step.
     rtol           bound on the local error of a step of an adaptive method, 1e-6 by default, relative to 1 + |x|.
-    stabilization  "projection" divides every Q by its length after each step; "baumgarte" pulls |Q| back; "none".
+    stabilization  "projection" divides every Q by its length after each step and brings the state onto the
+                   constraints, along M^-1 A^T; "baumgarte" pulls both back; "none".
+    constraints    `dynamics.constraints` that the motion obeys; redundant ones need dop853 or rk45.
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
                    linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
     output_step    [s] between rows of the trajectory; every step by default.
     events         `Event`s to look for, with an adaptive method; they end up in `Trajectory.occurrences`.
-    project_start  True divides quaternions of q0 by their lengths first; otherwise one off the unit sphere by more
-                   than 1e-6 is refused.
+    project_start  True divides quaternions of q0 by their lengths and moves the start onto the constraints; otherwise
+                   one that is off by more than 1e-6 is refused, with the violation.
     progress       True, False, or None for a bar on long runs in a terminal.
 
     A state that blows up (not finite, or |u| beyond 1e6) stops alone: a SimulationWarning gives time, state and norm
@@ -74,28 +77,36 @@ def simulate(
     unknown method or stabilization, times that are not positive, and values that do not fit, ModelError for a
     singular mass matrix.
     """
-    if constraints:
-        raise NotImplementedError("simulate does not take constraints yet")
     system = system_of(model)
     q, u = _start(model, q0, u0, project_start)
     adaptive = method in ADAPTIVE or rtol is not None
+    constraints = tuple(constraints)
+    rank = count = 0
+    if constraints:
+        q, u, rank, count = _constrained_start(system, constraints, q, u, project_start)
     if events and not adaptive:
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
     if adaptive:
         method = "dop853" if method == "rk4" else method
         run, controls, steps, occurrences = _adaptive(
-            model, q, u, duration, step, rtol, activation, torque, method, stabilization, output_step, events
-        )
+            model, q, u, duration, step, rtol, activation, torque, method, stabilization, output_step, events,
+            constraints, rank < count,
+        )  # fmt: skip
     else:
+        if rank < count:
+            raise ValueError(
+                f"{count} constraints of rank {rank} at the start: redundant ones need an adaptive method, one of "
+                f"dop853 and rk45 (rtol=...)"
+            )
         run, controls = _fixed(
-            model, q, u, duration, step, activation, torque, method, stabilization, output_step, progress
+            model, q, u, duration, step, activation, torque, method, stabilization, output_step, progress, constraints
         )
         steps = np.broadcast_to(Schedule.of(duration, step, output_step).steps, run.stopped.shape)[()]
         occurrences = ()
     given = {name: control.at(run.time) for name, control in controls.items()}
     trajectory = Trajectory(
         model, run.time, run.q, run.u, given.get("activation"), given.get("torque"), f"{method}, {stabilization}",
-        run.stopped, run.reason, steps, occurrences,
+        run.stopped, run.reason, steps, occurrences, constraints,
     )  # fmt: skip
     if np.isin(run.reason, (Steps.RAN, EVENT), invert=True).any():
         warnings.warn(_stop_message(model, system, run, controls), SimulationWarning, stacklevel=2)
@@ -104,10 +115,17 @@ def simulate(
 
 def _fixed(
     model: Any, q: Any, u: Any, duration: float, step: float | None, activation: Any, torque: Any, method: str,
-    stabilization: str, output_step: float | None, progress: bool | None,
+    stabilization: str, output_step: float | None, progress: bool | None, constraints: tuple[Constraint, ...],
 ) -> tuple[Run, dict[str, Control]]:  # fmt: skip
     """By a compiled loop, all states side by side."""
-    simulator = Simulator(model, method=method, stabilization=stabilization, outside=torque is not None)
+    simulator = Simulator(
+        model, method=method, stabilization=stabilization, outside=torque is not None, constraints=constraints
+    )
+    if simulator.held is not None and stabilization == "projection" and method != "euler" and simulator.held.varies():
+        raise ValueError(
+            f"constraints that change with time: method {method!r} cannot project onto them; use "
+            "stabilization='baumgarte' or an adaptive method (rtol=...)"
+        )
     controls = simulator.controls(activation, torque)
     states = math.prod(np.broadcast_shapes(q.shape[:-1], u.shape[:-1]))
     total = round(duration / (step or 1e-3)) if duration > 0 and math.isfinite(duration) else 0
@@ -122,6 +140,7 @@ def _fixed(
 def _adaptive(
     model: Any, q: Any, u: Any, duration: float, step: float | None, rtol: float | None, activation: Any, torque: Any,
     method: str, stabilization: str, output_step: float | None, events: Sequence[Event],
+    constraints: tuple[Constraint, ...], redundant: bool,
 ) -> tuple[Run, dict[str, Control], Any, Any]:  # fmt: skip
     """By SciPy's solvers, state after state."""
     if method not in ADAPTIVE:
@@ -129,7 +148,9 @@ def _adaptive(
     rtol = 1e-6 if rtol is None else rtol
     if not 1e-14 < rtol < 1:
         raise ValueError(f"rtol must lie between 1e-14 and 1, not {rtol!r}")
-    simulator = Simulator(model, stabilization=stabilization, outside=torque is not None)
+    if redundant and method == "radau":
+        raise ValueError("method 'radau' needs independent constraints; dop853 and rk45 take redundant ones")
+    simulator = Simulator(model, stabilization=stabilization, outside=torque is not None, constraints=constraints)
     controls = simulator.controls(activation, torque)
     schedule = Schedule.of(duration, step, output_step)
     constant = (BASELINE * schedule.h,) if simulator.equations.baumgarte else ()
@@ -137,6 +158,7 @@ def _adaptive(
         model, simulator.equations, q, u, duration, controls,
         output=None if output_step is None else schedule.times[1:], events=events, method=method, rtol=rtol,
         parameters=constant, project=stabilization == "projection", first_step=step,
+        redundant=redundant,
     )  # fmt: skip
     return run, controls, steps, occurrences
 
@@ -156,6 +178,21 @@ def _start(model: Any, q0: Any, u0: Any, project: bool) -> tuple[np.ndarray, np.
     except ValueError as error:
         hint = "; project_start=True divides by the length" if "must be 1 to within" in str(error) else ""
         raise ValueError(f"{error}{hint}") from None
+
+
+def _constrained_start(
+    system: Any, constraints: tuple[Constraint, ...], q: np.ndarray, u: np.ndarray, project: bool
+) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """The start on the constraints, their rank there and their number; ValueError with the violation otherwise."""
+    held = ConstraintArrays(Constraints(system, constraints))
+    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
+    q, u = (np.array(np.broadcast_to(x, (*batch, x.shape[-1]))) for x in (q, u))
+    if project:
+        for where in np.ndindex(batch):
+            q[where], u[where] = held.nearest(q[where], u[where])
+    held.check(q, u)
+    ranks = [held.rank(q[where], 0.0) for where in np.ndindex(batch)]
+    return q, u, min(ranks, default=0), held.count
 
 
 def _stop_message(model: Any, system: Any, run: Run, controls: dict[str, Any]) -> str:

@@ -1,11 +1,12 @@
 """Simulators: a model's step loop, compiled once and called on arrays of states."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from dynamics.integrators import FIXED_STEP, FixedStep, StateEquations
 from dynamics.regularity import check_regular
 from dynamics.simulation.controls import Control
@@ -45,13 +46,14 @@ class Simulator:
         simulator = Simulator(model)
         run = simulator(q0, u0, 4.0, step=1e-3, activation=np.full(6, 0.5))    # q0 (..., nq), u0 (..., nu)
 
-    method, stabilization as for `simulate`; `outside`: whether calls give torques. Raises ValueError for a method or
-    stabilization that is unknown, ModelError for a singular mass matrix or a muscle without force law.
+    method, stabilization, constraints as for `simulate`; `outside`: whether calls give torques. Raises ValueError for a
+    method or stabilization that is unknown, ModelError for a singular mass matrix or a muscle without force law.
     """
 
     def __init__(
-        self, model: Any, *, method: str = "rk4", stabilization: str = "projection", outside: bool = False
-    ) -> None:
+        self, model: Any, *, method: str = "rk4", stabilization: str = "projection", outside: bool = False,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:  # fmt: skip
         self.method = method_named(method)
         if stabilization not in self.method.stabilizations:
             raise ValueError(
@@ -60,10 +62,11 @@ class Simulator:
             )
         check_laws(model)
         self.stabilization = stabilization
-        self.equations = StateEquations(model, outside, baumgarte=stabilization == "baumgarte")
+        self.equations = StateEquations(model, outside, stabilization == "baumgarte", tuple(constraints))
         self.model = model
         self.system = self.equations.system
         check_regular(self.system)
+        self.held = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
         self._loops: dict[int | None, StepLoop] = {}
 
     def __call__(

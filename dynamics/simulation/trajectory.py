@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
+from dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, mass_matrix, potential_energy
 from dynamics.simulation.adaptive import EVENT, STUCK
+from dynamics.udwadia_kalaba import working
 from joints.door import system_of
 from joints.system import ArticulatedSystem
 from kernels import Steps
@@ -50,6 +52,7 @@ class Trajectory:
     code: np.ndarray
     steps: Any = None
     occurrences: Any = ()
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -98,6 +101,8 @@ class Trajectory:
     @cached_property
     def acceleration(self) -> np.ndarray:
         """(..., t, nu) udot."""
+        if self.constraints:
+            return self._along(self._constrained, self.q, self.u, self.torques, self._times)
         return self._along(lambda q, u, tau: forward_dynamics(self.model, q, u, tau), self.q, self.u, self.torques)
 
     @cached_property
@@ -115,9 +120,24 @@ class Trajectory:
         """(..., t) kinetic and potential [J]."""
         return self.kinetic_energy + self.potential_energy
 
+    def _constrained(self, q: np.ndarray, u: np.ndarray, tau: np.ndarray, t: np.ndarray) -> np.ndarray:
+        held = ConstraintArrays(Constraints(self.system, self.constraints))
+        M = mass_matrix(self.system, q)
+        Q = (M @ forward_dynamics(self.system, q, u, tau)[..., None])[..., 0]
+        return working(M, Q, held.jacobian(q, t[..., 0]), held.bias(q, u, t[..., 0])).acceleration
+
+    @property
+    def _times(self) -> np.ndarray:
+        return np.broadcast_to(self.time, self.q.shape[:-1])[..., None]
+
     @cached_property
     def reactions(self) -> np.ndarray:
-        """(..., t, bodies, 6) wrench (force [N], torque [N m]) on each body through its joint, world axes."""
+        """(..., t, bodies, 6) wrench (force [N], torque [N m]) on each body through its joint, world axes.
+
+        Raises NotImplementedError for a motion under constraints, whose forces would have to be added.
+        """
+        if self.constraints:
+            raise NotImplementedError("reactions of joints under constraints: their forces are not taken along yet")
         return self._along(
             lambda q, u, udot: joint_reactions(self.model, q, u, udot), self.q, self.u, self.acceleration
         )
@@ -128,6 +148,14 @@ class Trajectory:
         slices = self.system.quaternion_slices()
         norms = [np.linalg.norm(self.q[..., s], axis=-1) - 1 for s in slices]
         return np.stack(norms, axis=-1) if norms else np.zeros((*self.q.shape[:-1], 0))
+
+    @cached_property
+    def constraint_drift(self) -> np.ndarray:
+        """(..., t, h) phi of every constraint on coordinates [m, rad]: zero but for what the method leaves."""
+        if not self.constraints:
+            return np.zeros((*self.q.shape[:-1], 0))
+        held = ConstraintArrays(Constraints(self.system, self.constraints))
+        return self._along(lambda q, t: held.position(q, t[..., 0]), self.q, self._times)
 
     @property
     def _muscled(self) -> Model:

@@ -1,0 +1,106 @@
+"""Constraints evaluated on arrays through kernels, and the forms that redundant constraints need."""
+
+from typing import Any
+
+import casadi
+import numpy as np
+
+import kernels
+from dynamics import composite
+from dynamics.constraints.equations import Constraints
+from dynamics.udwadia_kalaba import RANK_TOLERANCE
+from joints.compiled import kernel_for
+from kernels.arrays import as_casadi_vector, symbols_casadi
+
+__all__ = ["ConstraintArrays"]
+
+VIOLATION = 1e-6  # beyond it a start is refused
+ROUNDS = 20  # of Newton's method for a start; it ends when a step no longer helps
+
+
+class ConstraintArrays:
+    """phi, phidot, A, b of `constraints` on batches: q (..., nq), u (..., nu), t (...)."""
+
+    def __init__(self, constraints: Constraints) -> None:
+        self.constraints = constraints
+        self.system = constraints.system
+
+    @property
+    def count(self) -> int:
+        """k, the number of rows of A."""
+        return int(self.rate(self.system.neutral(), np.zeros(self.system.nu), 0.0).shape[-1])
+
+    def position(self, q: Any, t: Any) -> np.ndarray:
+        """(..., h) phi."""
+        return self._kernel("phi", lambda q, t: self.constraints.position(q, t), {"q": self.system.nq, "t": ()})(q, t)
+
+    def rate(self, q: Any, u: Any, t: Any) -> np.ndarray:
+        """(..., k) phidot and psi."""
+        return self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
+
+    def jacobian(self, q: Any, t: Any) -> np.ndarray:
+        """(..., k, nu) A."""
+        return self._kernel("A", self.constraints.jacobian, {"q": self.system.nq, "t": ()})(q, t)
+
+    def bias(self, q: Any, u: Any, t: Any) -> np.ndarray:
+        """(..., k) b."""
+        return self._kernel("b", self.constraints.bias, self._state)(q, u, t)
+
+    def rank(self, q: Any, t: Any) -> int:
+        """Rank of A at one pose, in the metric of M."""
+        A, M = self.jacobian(q, t), composite.mass(self.system, np.asarray(q, dtype=float))
+        C = np.linalg.solve(np.linalg.cholesky(M), A.T)
+        s = np.linalg.svd(C, compute_uv=False)
+        return int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum())
+
+    def check(self, q: np.ndarray, u: np.ndarray, t: float = 0.0) -> None:
+        """ValueError with the violation for a state (..., nq), (..., nu) that does not obey within 1e-6."""
+        for name, values in (("position", self.position(q, t)), ("velocity", self.rate(q, u, t))):
+            worst = float(np.abs(values).max(initial=0.0))
+            if not worst <= VIOLATION:
+                row = int(np.argwhere(np.abs(values) == worst)[0][-1]) if np.isfinite(worst) else 0
+                raise ValueError(
+                    f"the start violates the constraints: {name} row {row} is off by {worst:.3g}, allowed is "
+                    f"{VIOLATION:g}; project_start=True moves it there"
+                )
+
+    def nearest(self, q: np.ndarray, u: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if there is no
+        way there."""
+        q, u, left = q.copy(), u.copy(), np.inf
+        for _ in range(ROUNDS):
+            phi = self.position(q, t)
+            error = float(np.abs(phi).max(initial=0.0))
+            if error == 0.0 or (error < 1e-12 and error >= 0.5 * left):
+                break
+            left = error
+            q = self.system.integrate(q, self._least(self._position_jacobian(q, t), q, -phi))
+        u = u + self._least(self.jacobian(q, t), q, -self.rate(q, u, t))
+        self.check(q, u, t)
+        return q, u
+
+    def varies(self) -> bool:
+        """True if time stands in the constraints."""
+        q, u = symbols_casadi("q", (self.system.nq,)), symbols_casadi("u", (self.system.nu,))
+        t = symbols_casadi("t", ())
+        rows = as_casadi_vector(np.concatenate([self.constraints.position(q, t), self.constraints.rate(q, u, t)]))
+        return bool(casadi.depends_on(rows, as_casadi_vector(t)))
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    @property
+    def _state(self) -> dict[str, Any]:
+        return {"q": self.system.nq, "u": self.system.nu, "t": ()}
+
+    def _position_jacobian(self, q: Any, t: Any) -> np.ndarray:
+        return self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
+
+    def _least(self, A: np.ndarray, q: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """The smallest motion in the metric of M with A motion = wanted."""
+        L = np.linalg.cholesky(composite.mass(self.system, q))
+        C = np.linalg.solve(L, A.T).T
+        return np.linalg.solve(L.T, np.linalg.pinv(C, rcond=RANK_TOLERANCE) @ wanted)
+
+    def _kernel(self, name: str, formula: Any, sizes: dict[str, Any]) -> Any:
+        key = ("constraints", name, self.constraints.key)
+        return kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"constraints_{name}"))

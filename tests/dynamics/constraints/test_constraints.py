@@ -1,0 +1,274 @@
+"""Each kind of constraint in a moving simulation, against an independent solution."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from dynamics import simulate
+from dynamics.constraints import (
+    ConstraintArrays,
+    Constraints,
+    CoordinateCoupler,
+    Distance,
+    ParallelAxes,
+    PointLoop,
+    PositionFormula,
+    Prescribed,
+    Rolling,
+    VelocityFormula,
+    Weld,
+)
+from joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
+from joints.functions import Linear, Polynomial
+from joints.system import Body
+from joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+
+INERTIA = (0.2, 0.3, 0.1, 0.01, 0.0, 0.02)
+COM = (0.1, 0.0, -0.5)
+
+
+def body(name, parent, joint, **changes):
+    return Body(name, parent, joint, **{"mass": 2.0, "center_of_mass": COM, "inertia": INERTIA} | changes)
+
+
+def free(count=1):
+    return ArticulatedSystem(tuple(body(f"b{i}", "ground", FloatingJoint()) for i in range(count)))
+
+
+START = np.array([0.8, 0.6, 0.0, 0.0])
+SPIN = np.array([1.0, -0.5, 0.7])
+
+
+def hanging():
+    """A ball pendulum, its state in minimal coordinates."""
+    return ArticulatedSystem((body("b0", "ground", SphericalJoint()),))
+
+
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [
+        ({"step": 1e-3}, 1e-9),
+        ({"step": 1e-3, "method": "lie_rk4"}, 1e-9),
+        ({"rtol": 1e-10}, 1e-8),
+        ({"step": 1e-3, "stabilization": "baumgarte"}, 1e-6),
+        ({"step": 1e-3, "method": "euler"}, 2e-2),
+    ],
+)
+def test_a_free_body_held_at_a_point_is_a_ball_pendulum(options, bound):
+    reference = simulate(hanging(), START, SPIN, 1.0, rtol=1e-12, output_step=0.25)
+    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
+    way = simulate(free(), q0, u0, 1.0, constraints=[PointLoop("b0", "ground")], output_step=0.25, **options)
+    np.testing.assert_allclose(way.q[:, 3:], reference.q, atol=bound)
+    np.testing.assert_allclose(way.u[:, 3:], reference.u, atol=10 * bound)
+    assert np.abs(way.constraint_drift).max() < (1e-14 if options.get("stabilization") is None else 1e-6)
+
+
+def test_parallel_axes_and_a_point_make_a_hinge():
+    """About y, which is kept parallel to itself: a plane pendulum."""
+    hinge = ArticulatedSystem((body("b0", "ground", RevoluteJoint((0.0, 1.0, 0.0))),))
+    reference = simulate(hinge, [0.4], [1.5], 1.0, rtol=1e-12, output_step=0.25)
+    held = [PointLoop("b0", "ground"), ParallelAxes("ground", "b0", (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))]
+    Q = np.array([np.cos(0.2), 0.0, np.sin(0.2), 0.0])
+    way = simulate(free(), np.r_[0, 0, 0, Q], np.r_[0, 0, 0, 0, 1.5, 0], 1.0, constraints=held, output_step=0.25)
+    np.testing.assert_allclose(2 * np.arctan2(way.q[:, 5], way.q[:, 3]), reference.q[:, 0], atol=1e-9)
+
+
+def test_a_weld_makes_one_body_of_two():
+    """Two free bodies welded at an angle move like one with both masses."""
+    angles = (0.3, -0.2, 0.5)
+    pair = free(2)
+    held = [Weld("b0", "b1", (0.1, 0.2, 0.3), (0.0, 0.0, -0.1), angles)]
+    start = np.r_[0, 0, 0, START, 0.05, 0.1, 0.2, 1, 0, 0, 0]
+    way = simulate(pair, start, np.r_[0.3, 0, 0, SPIN, 0, 0, 0, 0, 0, 0], 0.5, rtol=1e-10, constraints=held,
+                   output_step=0.1, project_start=True)  # fmt: skip
+    from_first = ArticulatedSystem((pair.bodies[0], *_welded(angles)))
+    reference = simulate(from_first, way.q[0, :7], way.u[0, :6], 0.5, rtol=1e-11, output_step=0.1)
+    np.testing.assert_allclose(way.q[:, :7], reference.q, atol=1e-8)
+    assert np.abs(way.constraint_drift).max() < 1e-13
+
+
+def _welded(angles):
+    """b1 fixed to b0 so that its point (0, 0, -.1) meets b0's (.1, .2, .3)."""
+    from_angles = rotation_matrix(quaternion_from_euler(np.array(angles), "XYZ"))
+    position = np.array([0.1, 0.2, 0.3]) - from_angles @ np.array([0.0, 0.0, -0.1])
+    Q = quaternion_from_euler(np.array(angles), "XYZ")
+    yield body("b1", "b0", FixedJoint(), position=tuple(position.tolist()), orientation=tuple(Q.tolist()))
+
+
+def test_a_rod_between_two_slides():
+    """An ellipse trammel: x = d sin(a), y = d cos(a) with masses on both ends."""
+    d, g = 0.8, 9.81
+    system = ArticulatedSystem(
+        (
+            Body("x", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0),
+            Body("z", "ground", PrismaticJoint((0.0, 0.0, 1.0)), mass=2.0),
+        )
+    )
+
+    def motion(t, s):  # L = (m1 cos^2 + m2 sin^2) d^2 adot^2 / 2 - m2 g d cos(a)
+        a, w = s
+        I = d * d * (np.cos(a) ** 2 + 2 * np.sin(a) ** 2)
+        return [w, (2 * g * d * np.sin(a) - d * d * np.sin(a) * np.cos(a) * w * w) / I]
+
+    a0, w0 = 0.5, 1.0
+    times = np.linspace(0, 1, 5)
+    exact = solve_ivp(motion, (0, 1), [a0, w0], rtol=1e-11, atol=1e-11, t_eval=times).y
+    q0, u0 = d * np.array([np.sin(a0), np.cos(a0)]), d * w0 * np.array([np.cos(a0), -np.sin(a0)])
+    way = simulate(system, q0, u0, 1.0, constraints=[Distance("x", "z", distance=d)], output_step=0.25)
+    np.testing.assert_allclose(way.q, d * np.stack([np.sin(exact[0]), np.cos(exact[0])], axis=-1), atol=1e-9)
+
+
+def test_gears_and_a_nonlinear_coupler():
+    """q2 = f(q1): the motion is that of one coordinate with inertia I1 + I2 f'^2 [Lagrange]."""
+    system = ArticulatedSystem(
+        (
+            Body("a", "ground", RevoluteJoint(), inertia=(1, 1, 0.5, 0, 0, 0), stiffness=2.0, coordinate_names=("a",)),
+            Body("b", "ground", RevoluteJoint(), inertia=(1, 1, 0.2, 0, 0, 0), coordinate_names=("b",)),
+        ),
+        gravity=(0.0, 0.0, 0.0),
+    )
+    for function in (Linear(3.0, 0.1), Polynomial((0.1, 1.0, 0.5))):
+
+        def motion(t, s, f=function):
+            df, ddf = f.slope(s[0]), f.curvature(s[0])
+            return [s[1], -(2.0 * s[0] + 0.2 * df * ddf * s[1] ** 2) / (0.5 + 0.2 * df * df)]
+
+        times = np.linspace(0, 2, 5)
+        exact = solve_ivp(motion, (0, 2), [0.6, 0.0], rtol=1e-11, atol=1e-11, t_eval=times).y
+        held = [CoordinateCoupler("b", "a", function)]
+        way = simulate(system, [0.6, float(function.value(0.6))], [0, 0], 2.0, constraints=held, output_step=0.5)
+        np.testing.assert_allclose(way.q[:, 0], exact[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{"rtol": 1e-10}, {"step": 1e-3, "stabilization": "baumgarte"}, {"step": 1e-4, "method": "euler"}]
+)
+def test_a_pendulum_on_a_shaken_cart(options):
+    """x = A sin(w t): phi'' = -(m l (g sin phi + x'' cos phi)) / J about the pivot."""
+    A, w, J, ml = 0.2, 3.0, 0.3 + 2.0 * 0.25, 1.0
+    system = ArticulatedSystem(
+        (
+            Body("cart", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0, coordinate_names=("x",)),
+            body("bob", "cart", RevoluteJoint((0.0, -1.0, 0.0)), center_of_mass=(0.0, 0.0, -0.5)),
+        )
+    )
+
+    def motion(t, s):
+        return [s[1], -ml * (9.81 * np.sin(s[0]) - A * w * w * np.sin(w * t) * np.cos(s[0])) / J]
+
+    exact = solve_ivp(motion, (0, 1), [0.3, 0.0], rtol=1e-11, atol=1e-11, t_eval=np.linspace(0, 1, 5)).y
+    held = [Prescribed("x", lambda t: A * np.sin(w * t))]
+    way = simulate(system, [0.0, 0.3], [A * w, 0.0], 1.0, constraints=held, output_step=0.25, **options)
+    np.testing.assert_allclose(way.q[:, 1], exact[0], atol=1e-3 if "method" in options else 1e-7)
+    np.testing.assert_allclose(way.q[:, 0], A * np.sin(w * way.time), atol=1e-7)
+
+
+def test_projection_of_fixed_steps_does_not_know_the_time():
+    held = [Prescribed("b0.x", lambda t: np.sin(t))]
+    with pytest.raises(ValueError, match="constraints that change with time"):
+        simulate(free(), u0=np.r_[1, 0, 0, 0, 0, 0], constraints=held)
+    assert not ConstraintArrays(Constraints(free(), [PointLoop("b0", "ground")])).varies()
+
+
+def homogeneous_ball(m, r):
+    I = 0.4 * m * r * r
+    return ArticulatedSystem((Body("ball", "ground", FloatingJoint(), mass=m, inertia=(I, I, I, 0.0, 0.0, 0.0)),))
+
+
+def test_a_ball_rolls_down_an_incline():
+    """A homogeneous ball: acceleration 5/7 g sin(slope), and its contact point at rest."""
+    slope, r = 0.3, 0.2
+    n = (np.sin(slope), 0.0, np.cos(slope))
+    ball = ArticulatedSystem(
+        (Body("ball", "ground", FloatingJoint(), mass=3.0, inertia=(*(0.4 * 3 * r * r,) * 3, 0, 0, 0)),)
+    )
+    q0, u0 = np.r_[r * np.array(n), 1, 0, 0, 0], np.zeros(6)
+    way = simulate(ball, q0, u0, 1.0, constraints=[Rolling("ball", r, normal=n)], rtol=1e-9, output_step=0.25)
+    along = way.q[:, :3] @ np.array([np.cos(slope), 0.0, -np.sin(slope)])
+    np.testing.assert_allclose(along, 5 / 14 * 9.81 * np.sin(slope) * way.time**2, atol=1e-8)
+    np.testing.assert_allclose(way.q[:, :3] @ np.array(n), r, atol=1e-13)
+
+
+def test_a_rolling_ball_on_a_turntable_circles():
+    """On a plane that turns at W the centre circles at 2/7 W [W. Weckesser, Am. J. Phys. 65, 1997]."""
+    r, W = 0.1, 2.0
+    ball = ArticulatedSystem(
+        (Body("ball", "ground", FloatingJoint(), mass=1.0, inertia=(*(0.4 * r * r,) * 3, 0, 0, 0)),)
+    )
+
+    def slip(system, q, u, t):
+        R = rotation_matrix(q[..., 3:])
+        v, omega = (R @ u[..., :3, None])[..., 0], (R @ u[..., 3:, None])[..., 0]
+        x, y = q[..., 0], q[..., 1]
+        rim = np.stack(
+            [v[..., 0] - r * omega[..., 1] + W * y, v[..., 1] + r * omega[..., 0] - W * x, v[..., 2]], axis=-1
+        )
+        return rim
+
+    start, velocity = np.array([0.3, 0.0]), np.array([0.0, 0.4])
+    # v_x = r w_y - W y, v_y = -r w_x + W x
+    omega = np.array([(W * start[0] - velocity[1]) / r, (velocity[0] + W * start[1]) / r, 0.0])
+    way = simulate(ball, np.r_[start, r, 1, 0, 0, 0], np.r_[velocity, 0, omega], 2.0,
+                   constraints=[VelocityFormula(slip)], rtol=1e-10, output_step=0.25)  # fmt: skip
+    w = 2 / 7 * W
+    centre = start + np.array([-velocity[1], velocity[0]]) / w
+    turn = np.stack([np.cos(w * way.time), np.sin(w * way.time)], axis=-1)
+    d = start - centre
+    exact = centre + np.stack([d[0] * turn[:, 0] - d[1] * turn[:, 1], d[0] * turn[:, 1] + d[1] * turn[:, 0]], axis=-1)
+    np.testing.assert_allclose(way.q[:, :2], exact, atol=1e-7)
+
+
+def test_a_formula_of_one_s_own_is_as_good_as_the_built_in_one():
+    def phi(system, q, t):
+        return system.poses(q)["b0"][1]
+
+    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
+    mine = simulate(free(), q0, u0, 0.2, constraints=[PositionFormula(phi)])
+    built_in = simulate(free(), q0, u0, 0.2, constraints=[PointLoop("b0", "ground")])
+    np.testing.assert_allclose(mine.q, built_in.q, atol=1e-13)
+
+
+def test_redundant_constraints_go_through_the_rank_revealing_form():
+    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
+    twice = [PointLoop("b0", "ground"), PointLoop("b0", "ground")]
+    with pytest.raises(ValueError, match="6 constraints of rank 3 at the start"):
+        simulate(free(), q0, u0, 0.2, constraints=twice)
+    way = simulate(free(), q0, u0, 0.2, constraints=twice, rtol=1e-10, output_step=0.1)
+    reference = simulate(hanging(), START, SPIN, 0.2, rtol=1e-12, output_step=0.1)
+    np.testing.assert_allclose(way.q[:, 3:], reference.q, atol=1e-9)
+
+
+def test_the_acceleration_obeys():
+    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
+    way = simulate(free(), q0, u0, 0.01, constraints=[PointLoop("b0", "ground")])
+    rate = np.gradient(way.u, way.time, axis=0, edge_order=2)
+    np.testing.assert_allclose(rate[1:-1], way.acceleration[1:-1], atol=1e-3)
+    with pytest.raises(NotImplementedError, match="under constraints"):
+        _ = way.reactions
+
+
+def test_starts_off_the_constraints_are_refused_or_moved():
+    held = [PointLoop("b0", "ground")]
+    with pytest.raises(ValueError, match=r"position row 0 is off by 0\.1, .*project_start=True"):
+        simulate(free(), np.r_[0.1, 0, 0, START], constraints=held)
+    with pytest.raises(ValueError, match=r"velocity row \d is off by"):
+        simulate(free(), np.r_[0, 0, 0, START], np.r_[0, 0.2, 0, SPIN], constraints=held)
+    way = simulate(free(), np.r_[0.1, 0, 0, START], np.r_[0, 0.2, 0, SPIN], 0.01, constraints=held, project_start=True)
+    assert np.abs(way.constraint_drift).max() < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Constraints(free(), [PointLoop("b0", "b9")]), "body 'b9' does not exist"),
+        (lambda: Constraints(free(), [CoordinateCoupler("x", "b0.x")]), "coordinate 'x' does not exist"),
+        (lambda: Distance("b0", "ground", distance=0.0), "a distance must be positive"),
+        (
+            lambda: simulate(hanging(), START, constraints=[PointLoop("b0", "ground")], method="variational"),
+            "takes no con",
+        ),
+    ],
+)
+def test_constraints_that_cannot_be(make, message):
+    with pytest.raises((ModelError, ValueError), match=message):
+        make()
