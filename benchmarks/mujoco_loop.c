@@ -52,3 +52,10 @@ void mass(const mjModel *m, mjData *d, const double *q, const double *v, const d
         copy(out + i * m->nC, d->M, m->nC);
     }
 }
+
+// n steps of the model's own integrator from the state that the data holds.
+void steps(const mjModel *m, mjData *d, long n)
+{
+    for (long i = 0; i < n; i++)
+        mj_step(m, d);
+}

@@ -9,27 +9,27 @@ from benchmarks.mujoco_model import engine, loop
 from benchmarks.native import pointer
 from muscle import Model
 
-__all__ = ["PathLoop"]
+__all__ = ["PathLoop", "tendons"]
 
 
-def _tendons(model: Model) -> tuple[dict[str, str], str]:
+def tendons(model: Model) -> tuple[dict[str, str], str]:
     """Sites by body, one per path point, and a spatial tendon per muscle."""
     sites: dict[str, str] = {}
-    tendons = []
+    found = []
     for i, muscle in enumerate(model.muscles):
         names = [f"s{i}_{k}" for k in range(len(muscle.path))]
         for name, point in zip(names, muscle.path, strict=True):
             position = " ".join(map(repr, point.position))
             sites[point.body] = sites.get(point.body, "") + f'<site name="{name}" pos="{position}"/>'
-        tendons.append("<spatial>" + "".join(f'<site site="{name}"/>' for name in names) + "</spatial>")
-    return sites, f"<tendon>{''.join(tendons)}</tendon>"
+        found.append(f'<spatial name="t{i}">' + "".join(f'<site site="{name}"/>' for name in names) + "</spatial>")
+    return sites, f"<tendon>{''.join(found)}</tendon>"
 
 
 class PathLoop:
     """MuJoCo's engine on one model of ball, hinge and free joints and straight paths, many poses in one C call."""
 
     def __init__(self, model: Model) -> None:
-        self.model = engine(model.system, *_tendons(model))
+        self.model = engine(model.system, *tendons(model))
         self.data = mujoco.MjData(self.model)
         self._function = loop().paths
 

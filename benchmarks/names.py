@@ -9,5 +9,7 @@ NAMES = (
     "threads",  # two threads against one
     "cold",  # import, build, compile
     "elementary",  # sin, exp, ...: errors and nanoseconds
+    "simulation",  # a Runge-Kutta step of a muscle model
+    "integrators",  # no timing: norm and energy of every method over many steps
     "studies",  # 100,000 simulations with varied muscles, stored
 )
