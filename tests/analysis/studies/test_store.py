@@ -183,6 +183,24 @@ def test_a_full_disk_ends_with_a_clear_error_and_resumes(path, whole, monkeypatc
     xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
 
 
+def test_an_interrupt_stops_after_the_blocks_at_work(path, whole, monkeypatch):
+    write, stored = Store.write, []
+
+    def interrupted_at_the_third(self, block, arrays):
+        write(self, block, arrays)
+        stored.append(block)
+        if len(stored) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "write", interrupted_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        STUDY.run(path, block=BLOCK, threads=2)
+    monkeypatch.undo()
+    assert 3 <= len(stored) < 9
+    assert (open_results(path).status > 0).sum() == sum(min(BLOCK, 60 - BLOCK * block) for block in stored)
+    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only Linux has /proc")
 def test_a_folder_that_takes_no_files():
     with pytest.raises(OSError, match=r"/proc"):  # no one can write there, root neither
