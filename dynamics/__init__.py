@@ -1,5 +1,6 @@
 """Equations of motion, constraints, integrators and simulation."""
 
+from dynamics import constraints, udwadia_kalaba
 from dynamics.equations import (
     bias_force,
     external_force,
@@ -14,6 +15,8 @@ from dynamics.equations import (
     power,
     wrench_at,
 )
+from dynamics.gamma import Gamma, forward_dynamics_gamma
+from dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
 from dynamics.simulation import Event, Occurrence, Run, SimulationWarning, Simulator, Trajectory, simulate
 from dynamics.skeleton import (
     PlanarSkeleton,
@@ -26,6 +29,7 @@ from dynamics.skeleton import (
 
 __all__ = [
     "Event",
+    "Gamma",
     "Occurrence",
     "PlanarSkeleton",
     "Run",
@@ -33,8 +37,11 @@ __all__ = [
     "Simulator",
     "Trajectory",
     "bias_force",
+    "constraints",
     "external_force",
+    "first_order_form",
     "forward_dynamics",
+    "forward_dynamics_gamma",
     "gravity_force",
     "inverse_dynamics",
     "inverse_mass_matrix",
@@ -43,11 +50,14 @@ __all__ = [
     "mass_matrix",
     "potential_energy",
     "power",
+    "quaternion_accelerations",
+    "quaternion_form",
     "simulate",
     "skeleton_bias",
     "skeleton_end",
     "skeleton_fd",
     "skeleton_id",
     "skeleton_mass",
+    "udwadia_kalaba",
     "wrench_at",
 ]

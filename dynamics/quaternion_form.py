@@ -1,0 +1,95 @@
+"""Equations of motion in quaternion coordinates, as published: full rates Qdot under |Q|^2 = 1, and M(Q) xdot = f.
+
+The mass matrix of the rates qdot is N^+T M N^+, 4 G^T I G for one ball: singular along Q, where nothing moves. The
+constraint A Qddot = -2 Qdot.Qdot, A = 2 Q^T, makes up for it [DESIGN: Graf; Udwadia and Schutte 2010].
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics import composite, inverse
+from dynamics.udwadia_kalaba import Constrained, augmented
+from joints import state
+from joints._layout import joined
+from joints.checks import check_state
+from joints.compiled import Input, evaluate
+from joints.door import system_of
+from kernels.derivatives import jacobian_at
+
+__all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
+
+
+def quaternion_form(model: Any, q: Any, qd: Any, tau: Any, *, backend: str = "kernel") -> tuple[Any, ...]:
+    """(M (..., nq, nq), Q (..., nq), A (..., balls, nq), b (..., balls)): M qddot = Q under A qddot = b.
+
+    q (..., nq), rates qd (..., nq) with Qdot perpendicular to Q, tau (..., nu) on the velocities u.
+    """
+    system = system_of(model)
+    arrays = {
+        "q": (system.check_q(q), system.nq),
+        "qd": (check_state("qd", qd, system.nq, system.coordinate_names), system.nq),
+        "tau": (check_state("tau", tau, system.nu, system.velocity_names), system.nu),
+    }
+    inputs = {name: Input(array, array, (n,)) for name, (array, n) in arrays.items()}
+    nq, balls = system.nq, len(system.quaternion_slices())
+
+    def formula(q: Any, qd: Any, tau: Any) -> Any:
+        parts = _parts(system, q, qd, tau)
+        batch = q.shape[:-1]
+        return joined([part.reshape((*batch, -1)) for part in parts])
+
+    flat = evaluate("quaternion_form", system.content_key, formula, inputs, 1, backend=backend)
+    edges = np.cumsum([nq * nq, nq, balls * nq])
+    M, Q, A, b = np.split(flat, edges, axis=-1)
+    batch = flat.shape[:-1]
+    return M.reshape((*batch, nq, nq)), Q, A.reshape((*batch, balls, nq)), b
+
+
+def quaternion_accelerations(model: Any, q: Any, qd: Any, tau: Any, *, backend: str = "kernel") -> Constrained:
+    """qddot (..., nq) of `quaternion_form` by the augmented mass matrix, which its singular M needs, and the force that
+    keeps |Q| = 1."""
+    return augmented(*quaternion_form(model, q, qd, tau, backend=backend))
+
+
+def first_order_form(model: Any, q: Any, u: Any, tau: Any, *, backend: str = "kernel") -> tuple[Any, Any]:
+    """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the published first-order form.
+
+    The upper rows are qdot = N u, the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
+    """
+    system = system_of(model)
+    q, u = system.check_q(q), system.check_u(u)
+    tau = check_state("tau", tau, system.nu, system.velocity_names)
+    inputs = {"q": Input(q, q, (system.nq,)), "u": Input(u, u, (system.nu,)), "tau": Input(tau, tau, (system.nu,))}
+    nq, n = system.nq, system.nq + system.nu
+
+    def formula(q: Any, u: Any, tau: Any) -> Any:
+        batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], tau.shape[:-1])
+        H = np.broadcast_to(composite.mass(system, q), (*batch, system.nu, system.nu), subok=True)
+        upper = np.broadcast_to(np.eye(n)[:nq], (*batch, nq, n))
+        lower = np.concatenate([np.zeros((*batch, system.nu, nq)), H], axis=-1)
+        M = np.concatenate([upper, lower], axis=-2)
+        f = joined([state.rates(system, q, u), tau - inverse.bias(system, q, u)])
+        return joined([M.reshape((*batch, n * n)), f])
+
+    flat = evaluate("first_order_form", system.content_key, formula, inputs, 1, backend=backend)
+    return flat[..., : n * n].reshape((*flat.shape[:-1], n, n)), flat[..., n * n :]
+
+
+def _parts(system: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
+    """M, Q, A and b of `quaternion_form`."""
+    plus = state.rate_inverse(system, q)  # u = N^+ qdot
+    transposed = np.swapaxes(plus, -1, -2)
+    H = composite.mass(system, q)
+    u = np.sum(plus * qd[..., None, :], axis=-1)
+    turning = jacobian_at(lambda s: state.velocities(system, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
+    rest = tau - inverse.bias(system, q, u) - np.sum(H * turning[..., None, :], axis=-1)
+    rows, sides = [], []
+    for s in system.quaternion_slices():
+        before, after = np.zeros((*q.shape[:-1], s.start)), np.zeros((*q.shape[:-1], system.nq - s.stop))
+        rows.append(joined([before, 2 * q[..., s], after]))
+        sides.append(-2 * np.sum(qd[..., s] * qd[..., s], axis=-1))
+    batch = q.shape[:-1]
+    A = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, system.nq))
+    b = np.stack(sides, axis=-1) if sides else np.zeros((*batch, 0))
+    return transposed @ H @ plus, np.sum(transposed * rest[..., None, :], axis=-1), A, b
