@@ -65,9 +65,7 @@ class Gamma:
                 raise ModelError(f"gamma: {name} fails by {error:.3g}; allowed is {CHECKED:g}")
 
 
-def forward_dynamics_gamma(
-    model: Any, gamma: Gamma, q: Any, qd: Any, tau: Any, f_ext: Any = None, *, backend: str = "kernel"
-) -> np.ndarray:
+def forward_dynamics_gamma(model: Any, gamma: Gamma, q: Any, qd: Any, tau: Any, f_ext: Any = None) -> np.ndarray:
     """(..., nq) qddot of a system whose coordinates obey q = gamma(y), from q, qd (..., nq) as given.
 
     tau (..., nu) acts on u. Coordinates are the system's own: for quaternions qd = Qdot, and qddot = Qddot, with the
@@ -93,7 +91,7 @@ def forward_dynamics_gamma(
         return _acceleration(system, gamma, q, qd, tau, f_ext)
 
     content = (system.content_key, gamma, tuple(inputs))
-    return evaluate("forward_dynamics_gamma", content, formula, inputs, 1, backend=backend)
+    return evaluate("forward_dynamics_gamma", content, formula, inputs, 1)
 
 
 def _acceleration(system: Any, gamma: Gamma, q0: Any, qd0: Any, tau: Any, f_ext: Any) -> Any:

@@ -20,7 +20,7 @@ from kernels.derivatives import jacobian_at
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
 
 
-def quaternion_form(model: Any, q: Any, qd: Any, tau: Any, *, backend: str = "kernel") -> tuple[Any, ...]:
+def quaternion_form(model: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
     """(M (..., nq, nq), Q (..., nq), A (..., balls, nq), b (..., balls)): M qddot = Q under A qddot = b.
 
     q (..., nq), rates qd (..., nq) with Qdot perpendicular to Q, tau (..., nu) on the velocities u.
@@ -39,20 +39,20 @@ def quaternion_form(model: Any, q: Any, qd: Any, tau: Any, *, backend: str = "ke
         batch = q.shape[:-1]
         return joined([part.reshape((*batch, -1)) for part in parts])
 
-    flat = evaluate("quaternion_form", system.content_key, formula, inputs, 1, backend=backend)
+    flat = evaluate("quaternion_form", system.content_key, formula, inputs, 1)
     edges = np.cumsum([nq * nq, nq, balls * nq])
     M, Q, A, b = np.split(flat, edges, axis=-1)
     batch = flat.shape[:-1]
     return M.reshape((*batch, nq, nq)), Q, A.reshape((*batch, balls, nq)), b
 
 
-def quaternion_accelerations(model: Any, q: Any, qd: Any, tau: Any, *, backend: str = "kernel") -> Constrained:
+def quaternion_accelerations(model: Any, q: Any, qd: Any, tau: Any) -> Constrained:
     """qddot (..., nq) of `quaternion_form` by the augmented mass matrix, which its singular M needs, and the force that
     keeps |Q| = 1."""
-    return augmented(*quaternion_form(model, q, qd, tau, backend=backend))
+    return augmented(*quaternion_form(model, q, qd, tau))
 
 
-def first_order_form(model: Any, q: Any, u: Any, tau: Any, *, backend: str = "kernel") -> tuple[Any, Any]:
+def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
     """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the published first-order form.
 
     The upper rows are qdot = N u, the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
@@ -72,7 +72,7 @@ def first_order_form(model: Any, q: Any, u: Any, tau: Any, *, backend: str = "ke
         f = joined([state.rates(system, q, u), tau - inverse.bias(system, q, u)])
         return joined([M.reshape((*batch, n * n)), f])
 
-    flat = evaluate("first_order_form", system.content_key, formula, inputs, 1, backend=backend)
+    flat = evaluate("first_order_form", system.content_key, formula, inputs, 1)
     return flat[..., : n * n].reshape((*flat.shape[:-1], n, n)), flat[..., n * n :]
 
 

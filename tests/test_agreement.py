@@ -259,7 +259,11 @@ def test_public_functions_evaluate_through_kernels(function, rng):
 WITHOUT_BACKEND = {
     "convert_coordinates": "changes how a state is written, joint by joint",
     "convert_velocities": "changes how a state is written, joint by joint",
-    "obstacle": "says in words why a body cannot be written to URDF",
+    "first_order_form": "runs a kernel only; tested against independent values",
+    "forward_dynamics_gamma": "second derivatives, which floats do not have; tested against constraints",
+    "obstacle": "says in words why a joint is no ball joint",
+    "quaternion_accelerations": "runs a kernel only; tested against forward dynamics",
+    "quaternion_form": "runs a kernel only; tested against forward dynamics",
     "with_rotations": "makes a system",
     "write_urdf": "writes a file",
     "parameter_names": "lists names",
