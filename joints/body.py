@@ -11,7 +11,7 @@ from joints.shapes import Shape
 from joints.types import Joint
 from joints.vectors import full
 
-__all__ = ["Body", "Vector", "check_body", "check_physical"]
+__all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical"]
 
 Vector = tuple[float, ...]
 INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
@@ -73,7 +73,8 @@ def check_body(body: Body) -> None:
             raise ModelError(f"{key} must be finite and not negative, not {value}", element=element)
     if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
         raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)
-    _check_spring(body, element)
+    if body.spring_mount is not None:
+        check_mount(body.spring_mount, body.joint, element)
     names = body.coordinate_names
     if names is not None and len(names) != body.joint.nq:
         raise ModelError(f"coordinate_names must be {body.joint.nq} names, not {names}", element=element)
@@ -82,25 +83,24 @@ def check_body(body: Body) -> None:
         raise ModelError(f"the inertia is indefinite: a principal moment is {lowest:.6g}", element=element)
 
 
-def _check_vector(element: str, key: str, values: Vector, size: int) -> None:
+def _check_vector(element: str | None, key: str, values: Vector, size: int) -> None:
     if len(values) != size or not all(math.isfinite(v) for v in values):
         raise ModelError(f"{key} must be {size} finite numbers, not {values}", element=element)
 
 
-def _check_spring(body: Body, element: str) -> None:
-    if body.spring_mount is None:
-        return
-    _check_vector(element, "spring_mount", body.spring_mount, body.joint.nq)
-    start = body.joint.facts.quaternion
-    if start is not None and abs(math.hypot(*body.spring_mount[start : start + 4]) - 1) > UNIT_TOLERANCE:
-        raise ModelError(f"spring_mount must hold a unit quaternion, not {body.spring_mount}", element=element)
+def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None:
+    """ModelError unless a spring's mount is nq finite numbers, a quaternion among them of length one."""
+    _check_vector(element, "spring_mount", mount, joint.nq)
+    start = joint.facts.quaternion
+    if start is not None and abs(math.hypot(*mount[start : start + 4]) - 1) > UNIT_TOLERANCE:
+        raise ModelError(f"spring_mount must hold a unit quaternion, not {mount}", element=element)
 
 
 def check_physical(body: Body) -> None:
     """ModelError if no rigid body can have this inertia: its principal moments violate the triangle inequality."""
     element = f"body {body.name!r}"
     a, b, c = _principal(body.inertia)
-    if a + b < c * (1 - INERTIA_TOLERANCE):
+    if c - b - a > INERTIA_TOLERANCE * c:  # in this order no sum of huge moments overflows
         raise ModelError(
             f"the inertia violates the triangle inequality: principal moments {a:.6g} + {b:.6g} < {c:.6g}",
             element=element,

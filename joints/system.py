@@ -16,7 +16,7 @@ from joints.checks import UNIT_TOLERANCE, check_state, check_unit
 from joints.errors import ModelError
 from joints.indices import Indices
 from joints.quaternion import rotation_matrix
-from joints.tree import Tree, build_tree
+from joints.tree import Tree, build_tree, find_cycle
 from joints.types import FloatingJoint, SphericalJoint
 from joints.types.base import VELOCITY_FRAMES
 from joints.vectors import cross, row_cross, turn
@@ -300,13 +300,7 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
                 f"parent {body.parent!r} is not a body; known: {', '.join(sorted(seen))}",
                 element=f"body {body.name!r}",
             )
-        _check_reaches_ground(body, parents, ground)
-
-
-def _check_reaches_ground(body: Body, parents: dict[str, str], ground: str) -> None:
-    chain, name = [body.name], body.parent
-    while name != ground and name in parents:
-        if name in chain:
-            raise ModelError(f"a cycle of parents: {' -> '.join([*chain, name])}", element=f"body {body.name!r}")
-        chain.append(name)
-        name = parents[name]
+    cycle = find_cycle(parents)
+    if cycle:
+        around = " -> ".join([*cycle, cycle[0]])
+        raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")

@@ -1,6 +1,6 @@
 """The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from joints.types import FixedJoint, Joint
 from joints.vectors import congruent, steiner
 from kernels.arrays import as_array
 
-__all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree"]
+__all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
 
 WORLD = -1  # the parent of links that hang on the ground
 
@@ -77,6 +77,20 @@ class Tree:
             chain.append(link)
             link = self.links[link].parent
         return tuple(reversed(chain))
+
+
+def find_cycle(parents: Mapping[str, str]) -> tuple[str, ...]:
+    """The first cycle that the names run into, each name before its parent; empty if there is none. Linear time."""
+    done: set[str] = set()
+    for name in parents:
+        chain: dict[str, int] = {}
+        while name in parents and name not in done:
+            if name in chain:
+                return tuple(chain)[chain[name] :]
+            chain[name] = len(chain)
+            name = parents[name]
+        done.update(chain)
+    return ()
 
 
 def build_tree(

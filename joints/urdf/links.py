@@ -63,12 +63,13 @@ def _color(material: Any) -> Any:
 
 def read_shapes(link: Any, known: dict[str, Any]) -> tuple[Shape, ...]:
     """Visual and collision shapes of a link, in the file's order."""
-    found = [element for element in link.iterchildren("visual", "collision") if element.find("geometry") is not None]
-    return tuple(_shape(element, known) for element in found)
+    return tuple(_shape(element, known) for element in link.iterchildren("visual", "collision"))
 
 
 def _shape(element: Any, known: dict[str, Any]) -> Shape:
     geometry = xml.child(element, "geometry")
+    if geometry is None:
+        xml.complain(element, f"<{element.tag}> needs <geometry>")
     found = [e for e in geometry if isinstance(e.tag, str)]
     if len(found) != 1:
         xml.complain(geometry, f"<geometry> must hold one shape, not {len(found)}")

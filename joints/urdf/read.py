@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from joints.body import Body, Vector, check_body, check_physical
+from joints.body import Body, Vector, check_body, check_mount, check_physical
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
+from joints.tree import find_cycle
 from joints.types import (
     FixedJoint,
     FloatingJoint,
@@ -135,14 +136,9 @@ def _root(links: dict[str, Any], joints: dict[str, Any], carrying: dict[str, Any
     roots = [name for name in links if name not in carrying]
     if len(roots) > 1:
         xml.complain(links[roots[1]], f"a second root: neither it nor {roots[0]!r} is the child of a joint")
-    for name in carrying:
-        seen: list[str] = []
-        while name in carrying:
-            if name in seen:
-                cycle = ", ".join(seen[seen.index(name) :])
-                xml.complain(carrying[name], f"a cycle of joints through the links {cycle}")
-            seen.append(name)
-            name, _ = _ends(carrying[name])
+    cycle = find_cycle({link: _ends(joint)[0] for link, joint in carrying.items()})
+    if cycle:
+        xml.complain(carrying[cycle[0]], f"a cycle of joints through the links {', '.join(cycle)}")
     return roots[0]
 
 
@@ -160,7 +156,7 @@ def _body(link: Any, colors: dict[str, Any], parent: str, joint: Joint, **fields
     )
     element = xml.child(link, "inertial")
     try:
-        check_body(body)
+        check_body(body)  # the joint's own numbers have been checked at the joint
         check_physical(body)
     except ModelError as error:
         xml.complain(link if element is None else element, error.message)
@@ -216,4 +212,9 @@ def _rotor(joint: Any, dynamics: Any) -> float:
 def _mount(dynamics: Any, joint: Joint) -> tuple[float, ...] | None:
     if dynamics is None or dynamics.get("spring_mount") is None:
         return None
-    return xml.numbers(dynamics, "spring_mount", joint.nq)
+    mount = xml.numbers(dynamics, "spring_mount", joint.nq)
+    try:
+        check_mount(mount, joint)
+    except ModelError as error:
+        xml.complain(dynamics, error.message)
+    return mount

@@ -156,14 +156,16 @@ def _link(inner):
 TREE = _joint("j", "a", "b")
 CYCLE = _robot(LINKS, _joint("j", "b", "c"), _joint("k", "c", "b"))
 WHOLE_CYCLE = _robot(LINKS, _joint("i", "a", "b"), _joint("j", "b", "c"), _joint("k", "c", "a"))
+MOUNT = _ab('<dynamics spring_mount="1 1 0 0"/>').replace("revolute", "spherical")
 BAD = {  # file, message, line
     "not XML": ("<robot>", "not valid XML", None),
     "other root": ("<mujoco/>", "begins with <robot>", 1),
     "entity": ('<!DOCTYPE r [<!ENTITY e "x">]>\n<robot/>', "document types and entities", 1),
     "external entity": ('\n<!DOCTYPE r SYSTEM "file:///etc/passwd">\n<robot/>', "document types and entities", 2),
     "no links": ("<robot/>", "no <link>", 1),
-    "cycle": (CYCLE, "cycle of joints.*b", None),
-    "all in a cycle": (WHOLE_CYCLE, "cycle of joints", None),
+    "cycle": (CYCLE, "cycle of joints through the links c, b", 3),
+    "all in a cycle": (WHOLE_CYCLE, "cycle of joints through the links b, a, c", 3),
+    "its own parent": (_robot(LINKS, _joint("j", "a", "b"), _joint("k", "c", "c")), "cycle .* the links c", 4),
     "two parents": (_robot(LINKS, _joint("j", "a", "c"), _joint("k", "b", "c")), "two parents.*'j'", 4),
     "two roots": (_robot(LINKS, TREE), "second root", 2),
     "missing link": (_robot(LINKS, _joint("j", "a", "nowhere")), "no link 'nowhere'", 3),
@@ -182,6 +184,14 @@ BAD = {  # file, message, line
     "axis of two": (_ab('<axis xyz="0 0"/>'), "3 finite numbers", 3),
     "damping": (_ab('<dynamics damping="-1"/>'), "damping must not be", 3),
     "mount": (_ab('<dynamics spring_mount="1 0"/>'), "1 finite number", 3),
+    "mount length": (MOUNT, "must hold a unit quaternion", 3),
+    "no shape": (_link("<visual/>"), "<visual> needs <geometry>", 2),
+    "two shapes": (_link("<visual><geometry><box/><box/></geometry></visual>"), "one shape, not 2", 2),
+    "no size": (_link("<visual><geometry><box/></geometry></visual>"), "needs the attribute 'size'", 2),
+    "origin twice": (_ab("<origin/><origin/>"), "more than one <origin>", 3),
+    "no type": (_ab("").replace(' type="revolute"', ""), "needs the attribute 'type'", 3),
+    "negative rotor": (_ab('<dynamics rotor inertia="-1"/>'), "rotor_inertia must not be", 3),
+    "null": ("<robot>\n\x00</robot>", "not valid XML", 2),
     "shape": (_link("<visual><geometry><cone/></geometry></visual>"), "unknown geometry <cone>", 2),
     "empty": ("   ", "empty", None),
     "deep": ("<robot>" + "<a>" * 3000 + "</a>" * 3000 + "</robot>", "not valid XML", None),
@@ -233,3 +243,29 @@ def test_a_link_may_be_called_world(tmp_path):
     path.write_text(f'<robot><link name="world"/><link name="b"/>{_joint("j", "world", "b")}</robot>')
     system = load_urdf(path)
     assert (system.ground, system.body_names) == ("world_", ("world", "b"))
+
+
+def test_huge_numbers_do_not_overflow_silently(tmp_path):
+    """Filterwarnings make an overflow on the way an error."""
+    path = tmp_path / "huge.urdf"
+    path.write_text(_robot(_inertial(moments=("1e308",) * 3), TREE))
+    assert load_urdf(path).bodies[1].inertia[:3] == (1e308,) * 3
+
+
+def test_long_chains_are_read_in_linear_time(tmp_path):
+    """A search for cycles that walks every chain anew would take minutes on a hostile file of this size."""
+    n = 3000
+    links = "".join(f'<link name="l{i}"/>' for i in range(n))
+    joints = "".join(_joint(f"j{i}", f"l{i}", f"l{i + 1}") for i in range(n - 1))
+    path = tmp_path / "chain.urdf"
+    path.write_text(_robot(links, joints))
+    assert load_urdf(path).nq == n - 1
+
+
+@pytest.mark.parametrize("rpy", ["0 1.5707963267948966 0", "0.3 -1.5707963267948966 0.2", "0.1 1.5707963 0.2"])
+def test_turns_at_the_lock_of_rpy_are_written_exactly(tmp_path, rpy):
+    path = tmp_path / "lock.urdf"
+    path.write_text(_ab(f'<origin rpy="{rpy}"/>'))
+    first = load_urdf(path)
+    write_urdf(first, tmp_path / "again.urdf")
+    _same(first, load_urdf(tmp_path / "again.urdf"))
