@@ -26,7 +26,7 @@ from joints.errors import ModelError
 if TYPE_CHECKING:
     from analysis.studies.study import Study
 
-__all__ = ["Engine", "engine_for"]
+__all__ = ["Engine", "check_study", "engine_for"]
 
 Arrays = dict[str, np.ndarray]
 BY_ACCELERATION = ("rk4", "lie_rk4", "euler")  # methods that meet the model in its acceleration, and nowhere else
@@ -43,6 +43,7 @@ def engine_for(key: str, study: Callable[[], "Study"]) -> "Engine":
             _engines[key] = Engine(study())
             while len(_engines) > CAPACITY:
                 _engines.popitem(last=False)
+        _engines.move_to_end(key)
         return _engines[key]
 
 
@@ -56,10 +57,8 @@ class Engine:
         self.keep = study.keep
         self.method = FIXED_STEP[study.method]
         self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
-        began = perf_counter()
         self.loop = self.method.loop(self.equations, "projection", None)
         self.observer = self._observer() if study.keep.summaries else None
-        self.compile_seconds = perf_counter() - began
 
     def _limits(self) -> tuple[tuple[int, float, float], ...]:
         system = self.study.model.system

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from analysis.studies.engine import Engine, check_study
+from analysis.studies.describe import description, key_of
+from analysis.studies.engine import check_study, engine_for
 from analysis.studies.layout import sizes, variables
+from analysis.studies.machine import machine
 from analysis.studies.memory import Memory
 from analysis.studies.progress import bar
 from analysis.studies.store import Store, stored
@@ -137,8 +139,9 @@ def _cluster() -> Any:
 
 def _local(study: "Study", results: Store | Memory, pending: list[int], report: RunReport) -> Iterator[Done]:
     """Compute and store blocks in threads; a few more are handed out than there are threads."""
-    engine = Engine(study)
-    report.compile = engine.compile_seconds
+    began = perf_counter()
+    engine = engine_for(key_of({**description(study), "machine": machine()}), lambda: study)
+    report.compile = perf_counter() - began
 
     def task(number: int) -> Done:
         arrays, seconds = engine.run(*results.span(number))

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from analysis.studies import Study, recompute, study_of, to_table, to_trajectories
-from analysis.studies.engine import BY_ACCELERATION
+from analysis.studies.engine import BY_ACCELERATION, Engine
 from analysis.studies.summaries.joint_reaction import muscle_wrenches
 from dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from dynamics.integrators import FIXED_STEP
@@ -99,6 +99,16 @@ def test_activations_given_over_time():
 def test_no_bit_depends_on_threads_or_blocks(options):
     study = small(summaries=EVERYTHING)
     assert same(study.run(threads=1, block=37), study.run(**options))
+
+
+@pytest.mark.parametrize("lanes", ["1", "2"])
+def test_no_bit_depends_on_lanes(monkeypatch, lanes):
+    study = small(summaries=EVERYTHING)
+    wide, _ = Engine(study).run(0, 37)
+    monkeypatch.setenv("MYOQUAT_LANES", lanes)
+    narrow, _ = Engine(study).run(0, 37)
+    for name, array in wide.items():
+        assert np.array_equal(array, narrow[name], equal_nan=True)
 
 
 def test_a_store_holds_what_memory_does(tmp_path):
