@@ -1,7 +1,9 @@
 """The theorems of mechanics on 1,000 random trees: the worst error of each, no timing.
 
 All joint types, up to 30 bodies, dampers, springs and rotors, both velocity frames; relative errors. A mass matrix of
-condition number c grants udot an error of 1e-16 c: the column `worst / allowed` holds that against 1e-10.
+condition number c costs udot 1e-16 c whatever the algorithm: the rows "over cond M / 1e6" divide the error by that
+where c > 1e6, the rows before them do not. Trees in which nothing moves are left out, and from the power those near
+a spring's kink. The columns `worst` and `seed` name the worst tree; `over` counts those above what is allowed.
 """
 
 from typing import Any
@@ -15,24 +17,30 @@ __all__ = ["run"]
 
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
 STEP = 1e-3
+FORWARD = (articulated.forward, factor.forward)
 
 
 def run(trees: int = 1000) -> list[dict[str, Any]]:
     """A row per theorem: the worst relative error, what is allowed, and the seed of the tree."""
-    errors: dict[str, list[float]] = {}
+    errors: dict[str, dict[int, float]] = {}
     for seed in range(trees):
         for name, error in _errors(seed).items():
-            errors.setdefault(name, []).append(error)
-    return [
-        {"work": f"{trees} random trees", "route": name, "worst": max(values), "allowed": _ALLOWED[name]}
-        | {"median": float(np.median(values)), "trees": len(values)}
-        for name, values in errors.items()
-    ]
+            errors.setdefault(name, {})[seed] = error
+    return [_row(f"{trees} random trees", name, found) for name, found in errors.items()]
+
+
+def _row(work: str, name: str, found: dict[int, float]) -> dict[str, Any]:
+    allowed, worst = _ALLOWED[name], max(found, key=lambda seed: found[seed])
+    over = sum(not error <= allowed for error in found.values())
+    row = {"work": work, "route": name, "worst": found[worst], "allowed": allowed, "over": over}
+    return row | {"median": float(np.median(list(found.values()))), "trees": len(found), "seed": worst}
 
 
 _ALLOWED = {
     "forward(inverse(udot)) = udot, ABA": 1e-10,
     "forward(inverse(udot)) = udot, M = L^T D L": 1e-10,
+    "ABA, over cond M / 1e6": 1e-10,
+    "M = L^T D L, over cond M / 1e6": 1e-10,
     "M symmetric: |M - M^T|": 0.0,
     "M positive definite: -least eigenvalue / greatest": 0.0,
     "u^T M u / 2 = sum over the bodies": 1e-12,
@@ -51,17 +59,18 @@ def _errors(seed: int) -> dict[str, float]:
     f_ext = rng.normal(size=(bodies, 6))
     M = composite.mass(system, q)
     tau = inverse.inverse(system, q, u, udot, f_ext)
-    granted = max(1.0, float(np.linalg.cond(M)) / 1e6) * np.abs(udot).max()
+    granted = max(1.0, float(np.linalg.cond(M)) / 1e6)
+    lost = np.array([np.abs(way(system, q, u, tau, f_ext) - udot).max() for way in FORWARD]) / np.abs(udot).max()
     eigenvalues = np.linalg.eigvalsh(M)
     kinetic = energy.kinetic(system, q, u)
     found = [
-        np.abs(articulated.forward(system, q, u, tau, f_ext) - udot).max() / granted,
-        np.abs(factor.forward(system, q, u, tau, f_ext) - udot).max() / granted,
+        *lost,
+        *lost / granted,
         np.abs(M - M.T).max(),
         max(0.0, -eigenvalues[0] / eigenvalues[-1]),
         abs(kinetic - u @ M @ u / 2) / kinetic,
     ]
-    errors = dict(zip(_ALLOWED, map(float, found), strict=False))
+    errors = dict(zip(_ALLOWED, map(float, found), strict=False))  # the power comes last
     if not _near_half_a_turn(system, q, u):
         errors["d(KE + PE)/dt = power"] = _power_error(system, q, u, udot, tau, f_ext)
     return errors

@@ -17,6 +17,7 @@ from joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
 __all__ = ["write_urdf"]
 
 KINDS = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
+_NO_LIMITS = {"lower": "-1e9", "upper": "1e9", "effort": "1e9", "velocity": "1e9"}
 _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
@@ -26,7 +27,8 @@ def write_urdf(system: ArticulatedSystem, path: str | Path) -> None:
 
     A single body that stands on the ground without offset, welded or floating, becomes the root link: read the file
     with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have
-    no place in URDF. Raises ModelError for joint types that it does not know (euler, universal, custom).
+    no place in URDF. Limits are not kept; a slider, for which URDF demands them, gets limits of 1e9. Raises ModelError
+    for joint types that URDF does not know (euler, universal, custom).
     """
     robot = etree.Element("robot", name=system.name or "system")
     base = _base(system)
@@ -93,6 +95,8 @@ def _add_joint(robot: Any, body: Body) -> None:
     etree.SubElement(joint, "child", link=body.name)
     if isinstance(body.joint, (RevoluteJoint, PrismaticJoint, PlanarJoint)):
         etree.SubElement(joint, "axis", xyz=_text(body.joint.axis))
+    if body.joint.kind == "prismatic":  # other readers refuse a slider without limits
+        etree.SubElement(joint, "limit", **_NO_LIMITS)
     facts = {key: repr(float(getattr(body, key))) for key in _DYNAMICS if getattr(body, key)}
     if body.spring_mount is not None:
         facts["spring_mount"] = _text(body.spring_mount)
