@@ -8,7 +8,8 @@
     muscles.m2.activation
     start_q.A.Q0, start_u.A.omega_x    by the names of coordinates and velocities
 
-Components may also be counted: position.2 is position.z. Axes of joints have no numbers of their own to vary.
+Components may also be counted: position.2 is position.z. Not to be varied: axes of joints, and points of cubic splines,
+whose coefficients are solved for once; a multiplier of a spline can be.
 """
 
 import numbers
@@ -20,6 +21,7 @@ from math import nan
 from typing import Any
 
 from joints.body import Body
+from joints.functions import SimmSpline
 from joints.system import ArticulatedSystem
 from muscle.model import Model
 from muscle.path import Muscle
@@ -108,7 +110,7 @@ Found = tuple[str, str, Place]
 
 def _walk(node: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
     """(name, name with components counted, place) of every number at and below `node`."""
-    for f in fields(node):
+    for f in () if isinstance(node, SimmSpline) else fields(node):
         if f.name in SKIPPED:
             continue
         value = getattr(node, f.name)

@@ -9,7 +9,10 @@ import pytest
 import kernels
 from dynamics import energy, inverse
 from dynamics.articulated import forward
+from joints import ArticulatedSystem, Body
+from joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
 from joints.sampling import random_system
+from joints.types import Axis, CustomJoint
 from muscle import LawB, Model, Muscle, PathPoint, load_model
 from muscle.evaluate import torques
 from muscle.parameters import Parameters, parameter_names
@@ -149,6 +152,35 @@ def varied(parameters, rng):
     inertias = [i for i, name in enumerate(parameters.names) if ".inertia." in name]
     p[inertias] = parameters.defaults[inertias] * 1.05
     return p
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (Constant(0.2), 1),
+        (Linear(1.2, 0.1), 2),
+        (Polynomial((0.1, 1.0, 0.3)), 3),
+        (PiecewiseLinear((0.0, 1.0, 2.0), (0.0, 1.0, 3.0)), 6),
+        (SimmSpline((-1.0, 0.0, 1.0, 2.0), (0.0, 0.5, 1.0, 3.0)), 0),
+        (Multiplier(SimmSpline((-1.0, 0.0, 1.0), (0.0, 0.5, 2.0)), 2.0), 1),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_numbers_of_a_joint_s_functions(function, count):
+    joint = CustomJoint(("a",), rotations=(Axis((0.0, 0.0, 1.0), 0), Axis((1.0, 0.0, 0.0), 0, function)))
+    body = Body("b", "ground", joint, mass=1.0, inertia=(1.0, 2.0, 2.0, 0, 0, 0), center_of_mass=(0.1, 0.2, 0.0))
+    system = ArticulatedSystem((body,))
+    names = [name for name in parameter_names(system) if ".rotations.1.function." in name]
+    assert len(names) == count
+    if count:
+        parameters = Parameters.of(system, names)
+        tau = np.array([0.3])
+        kernel = kernels.compile(
+            lambda q, u, p: forward(parameters.bind(p), q, u, tau), {"q": 1, "u": 1, "p": count}, cache="off"
+        )
+        p = parameters.defaults * 1.01
+        q, u = np.array([0.4]), np.array([0.7])
+        np.testing.assert_allclose(kernel(q, u, p), forward(parameters.bind(p), q, u, tau), rtol=1e-12)
 
 
 def test_what_is_not_varied_stays_folded():
