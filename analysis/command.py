@@ -12,6 +12,7 @@ COMMANDS = {
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
     "info": "Show what a model holds, or how kernels run on this machine.",
     "mapping": "Compare all mappings between a model's muscle Jacobians.",
+    "simulate": "Move a model, store and draw its motion.",
     "sweep": "Run a study: thousands of simulations with varied parameters.",
 }
 

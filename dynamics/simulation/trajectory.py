@@ -1,8 +1,12 @@
 """Trajectories: what a simulation returns, and everything that follows from it on demand."""
 
+import importlib
+import io
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +17,20 @@ from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy
 from dynamics.simulation.adaptive import EVENT, STUCK
 from dynamics.udwadia_kalaba import working
 from joints.door import system_of
+from joints.files import write_bytes
 from joints.system import ArticulatedSystem
 from kernels import Steps
 from muscle.evaluate import muscle_forces, muscle_torques, path_lengths
 from muscle.model import Model
+from muscle.toml.read import parse_model
+from muscle.toml.write import model_text
 
 __all__ = ["REASONS", "Trajectory"]
+
+FIGURES = "dynamics.simulation.figures"  # matplotlib takes half a second: only for those who want figures
+FORMAT = "myoquat-trajectory-1"
+REQUIRED = ("time", "q", "u", "stopped", "code")
+OPTIONAL = ("activation", "torque", "steps")
 
 REASONS = {
     Steps.RAN: "ran to the end",
@@ -200,3 +212,43 @@ class Trajectory:
     def _named(self, names: Any, values: np.ndarray) -> dict[str, np.ndarray]:
         values = np.broadcast_to(values, (*self.q.shape[:-1], len(names)))
         return {name: values[..., k] for k, name in enumerate(names)}
+
+    # ---- to look at, and to keep -----------------------------------------------------------------------------
+
+    def plot(self, run: int | tuple[int, ...] = ()) -> Any:
+        """A matplotlib Figure over time: coordinates, velocities, tensions, energies. `run`: which of a batch."""
+        return importlib.import_module(FIGURES).plot(self, run)
+
+    def animate(self, file: str | Path | None = None, run: int | tuple[int, ...] = (), speed: float = 1.0) -> Any:
+        """A film of bodies and muscles: a matplotlib animation, which a notebook shows; written to `file` if given, as
+        .gif, .html or, where ffmpeg is installed, .mp4. speed: seconds of motion per second of watching."""
+        return importlib.import_module(FIGURES).animate(self, file, run, speed)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything, the model's text included, to a .npz file that `Trajectory.load` reads; no pickle.
+
+        Raises ValueError for a motion under constraints: their formulas cannot be stored.
+        """
+        if self.constraints:
+            raise ValueError("a trajectory under constraints cannot be saved whole; to_dataframe() keeps its numbers")
+        with_muscles = isinstance(self.model, Model)
+        model = self.model if with_muscles else Model(self.system, name=self.system.name or "system")
+        arrays = {name: getattr(self, name) for name in (*REQUIRED, *OPTIONAL) if getattr(self, name) is not None}
+        texts: dict[str, Any] = {"model": model_text(model), "method": self.method, "format": FORMAT}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, muscles=np.array(with_muscles), **arrays, **texts)
+        write_bytes(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Trajectory":
+        """The trajectory in a file that `save` wrote; ValueError for any other file. Events are not kept."""
+        try:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                data: dict[str, Any] = dict(archive)
+        except (ValueError, zipfile.BadZipFile, EOFError) as error:
+            raise ValueError(f"{path}: this is no saved trajectory ({error})") from None
+        if str(data.get("format")) != FORMAT or not set(REQUIRED) <= set(data):
+            raise ValueError(f"{path}: this is no saved trajectory of the format {FORMAT!r}")
+        model = parse_model(str(data["model"]), Path(path))
+        arrays: dict[str, Any] = {name: data.get(name) for name in (*REQUIRED, *OPTIONAL)}
+        return cls(model if data["muscles"] else model.system, method=str(data["method"]), **arrays)

@@ -60,7 +60,7 @@ from muscle.toml.records import read_fields, read_record
 from muscle.toml.values import check_keys, numbers, string
 from muscle.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
 
-__all__ = ["read_model"]
+__all__ = ["parse_model", "read_model"]
 
 _TOP = {"format", "version", "name", "description", "ground", "gravity", "velocity_frame", "start", "bodies", "muscles"}
 _TOP |= set(EXTRAS)
@@ -70,7 +70,11 @@ _START = {"q", "u"}
 def read_model(path: str | Path) -> Model:
     """The model in a TOML file. Raises ModelError with file, element and line, or OSError if it cannot be read."""
     path = Path(path)
-    text = read_text(path)
+    return parse_model(read_text(path), path)
+
+
+def parse_model(text: str, path: Path) -> Model:
+    """The model in the text of a model file that came from `path`."""
     try:
         return _model(_parsed(text), path)
     except ModelError as error:

@@ -16,7 +16,7 @@ from muscle.toml.values import array
 if TYPE_CHECKING:
     from muscle.model import Model
 
-__all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "write_model"]
+__all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_text", "write_model"]
 
 FORMAT = "myoquat-model"
 VERSION = 1
@@ -30,7 +30,12 @@ JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
 
 def write_model(model: "Model", path: str | Path) -> None:
     """Write `model` as TOML; `muscle.load_model` reads it back equal."""
-    write_text(path, tomlkit.dumps(_document(model)))
+    write_text(path, model_text(model))
+
+
+def model_text(model: "Model") -> str:
+    """The text of a model file."""
+    return tomlkit.dumps(_document(model))
 
 
 def _document(model: "Model") -> Any:

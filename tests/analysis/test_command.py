@@ -89,3 +89,17 @@ def test_mapping_imports_only_what_it_uses():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_simulate_stores_and_draws(capsys, tmp_path):
+    files = [tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.png", "way.gif")]
+    for output in files[:3]:
+        code, out, _ = run(capsys, "simulate", "two_link", "--duration", "0.05", "--output", str(output))
+        assert code == 0
+        assert "50 steps to t = 0.05 s, 51 rows; ran to the end" in out
+    extra = ["--plot", str(files[3]), "--film", str(files[4]), "--rtol", "1e-8", "--rotations", "sequence"]
+    code, out, _ = run(capsys, "simulate", "two_link", "--duration", "0.05", *extra)
+    assert code == 0
+    assert "dop853" in out
+    assert all(file.stat().st_size > 1000 for file in files)
+    assert files[1].read_text().startswith("time,A.Q0")

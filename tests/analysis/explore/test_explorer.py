@@ -7,7 +7,6 @@ pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
 pytest.importorskip("anywidget", reason="needs the extra notebooks")
 
 from analysis.explore import Explorer, Player
-from analysis.explore.stick import stick_figure
 from dynamics import simulate
 from joints import (
     convert_coordinates,
@@ -19,6 +18,7 @@ from joints import (
 from joints.euler import SEQUENCES
 from joints.sampling import random_system
 from muscle import Model, load_model, muscle_forces, path_jacobian, path_lengths
+from muscle.stick import stick_figure
 
 TWO_LINK = load_model("two_link")
 

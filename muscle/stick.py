@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from muscle import Model, PathPoint
+from muscle.model import Model
+from muscle.points import PathPoint
 
 __all__ = ["Stick", "stick_figure"]
 

@@ -1,0 +1,85 @@
+"""`myoquat simulate`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dynamics import simulate
+from dynamics.integrators import FIXED_STEP
+from dynamics.simulation.adaptive import ADAPTIVE
+from joints.files import check_output, write_text
+from muscle import load_model
+from muscle.motions import motion_from_states, write_motion
+
+__all__ = ["command"]
+
+OUTPUTS = (".npz", ".csv", ".sto")
+METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
+
+
+@click.command("simulate")
+@click.argument("model")
+@click.option("--duration", default=1.0, show_default=True, help="Seconds of motion.")
+@click.option("--step", type=float, help="Step of a fixed-step method [s]; 1e-3 if nothing is said.")
+@click.option("--rtol", type=float, help="Bound on the local error: an adaptive method.")
+@click.option(
+    "--method", default="rk4", show_default=True, help="rk4, lie_rk4, euler, variational, dop853, rk45, radau."
+)
+@click.option(
+    "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, baumgarte, none."
+)
+@click.option(
+    "--rotations", default="file", show_default=True, help="quaternion, a sequence such as YZY, sequence, file."
+)
+@click.option("--activation", type=float, help="One activation for all muscles; the model's own if nothing is said.")
+@click.option("--output-step", type=float, help="Seconds between rows.")
+@click.option("--output", type=click.Path(path_type=Path), help="Store the motion: .npz (whole), .csv or .sto.")
+@click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw it over time: .png, .pdf, .svg.")
+@click.option("--film", type=click.Path(path_type=Path), help="Show bodies and muscles moving: .gif, .html, .mp4.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+def command(
+    model: str, output: Path | None, picture: Path | None, film: Path | None, force: bool, rotations: str,
+    activation: float | None, **options: Any,
+) -> None:  # fmt: skip
+    """Move MODEL (a published model's name or a file) from its start, and store and draw its motion.
+
+    Exit code 1 if the motion stopped before its end; what was computed is stored.
+    """
+    for path in (output, picture, film):
+        if path is not None:
+            check_output(path, force)
+    if output is not None and output.suffix not in OUTPUTS:
+        raise click.BadParameter(f"--output ends in {', '.join(OUTPUTS)}, not {output.suffix!r}")
+    loaded = load_model(model, rotations)
+    given = None if activation is None else [activation] * len(loaded.muscles)
+    trajectory = simulate(loaded, activation=given, **options)
+    click.echo(_summary(trajectory))
+    if output is not None:
+        _store(trajectory, output)
+    if picture is not None:
+        trajectory.plot().savefig(picture, dpi=150)
+    if film is not None:
+        trajectory.animate(film)
+    for path in (output, picture, film):
+        if path is not None:
+            click.echo(f"wrote {path}")
+    if not trajectory.complete:
+        raise click.exceptions.Exit(1)
+
+
+def _summary(trajectory: Any) -> str:
+    drift = abs(trajectory.norm_drift).max(initial=0.0)
+    return (
+        f"{trajectory.model.name}: {trajectory.method}, {trajectory.steps} steps to t = {trajectory.time[-1]:g} s, "
+        f"{len(trajectory.time)} rows; {trajectory.reason}; largest ||Q| - 1| = {drift:.1e}"
+    )
+
+
+def _store(trajectory: Any, path: Path) -> None:
+    if path.suffix == ".npz":
+        trajectory.save(path)
+    elif path.suffix == ".csv":
+        write_text(path, trajectory.to_dataframe().to_csv(index=False))
+    else:
+        write_motion(motion_from_states(trajectory.model, trajectory.time, trajectory.q, trajectory.u), path)

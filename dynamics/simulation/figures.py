@@ -1,0 +1,130 @@
+"""Figures and films of trajectories."""
+
+import tempfile
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import animation
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from joints.files import write_bytes
+from muscle.model import Model
+from muscle.stick import stick_figure
+
+__all__ = ["animate", "plot"]
+
+RATE = 20  # frames per second of wall time
+STYLES = ("-", "--", "-.", ":")  # lines stay apart in grey
+WRITERS = {".gif": "pillow", ".html": "html", ".mp4": "ffmpeg"}
+PALE, STRONG = np.array([0.95, 0.75, 0.7]), np.array([0.6, 0.0, 0.0])  # muscles from slack to strongest
+
+
+def _chosen(trajectory: Any, run: int | tuple[int, ...]) -> tuple[int, ...]:
+    run = (run,) if isinstance(run, int) else tuple(run)
+    if len(run) != len(trajectory.batch) or any(not 0 <= i < n for i, n in zip(run, trajectory.batch, strict=False)):
+        raise ValueError(f"run {run} does not name one of a batch {trajectory.batch}")
+    return run
+
+
+def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
+    """Coordinates, velocities, tensions and energies over time."""
+    run = _chosen(trajectory, run)
+    system, muscled = trajectory.system, trajectory.activation is not None
+    panels = [
+        ("coordinates q [rad, m, 1]", system.coordinate_names, trajectory.q[run]),
+        ("velocities u [rad/s, m/s]", system.velocity_names, trajectory.u[run]),
+    ]
+    if muscled:
+        panels.append(("muscle tension [N]", trajectory.model.muscle_names, trajectory.forces[run]))
+    kinetic, potential = trajectory.kinetic_energy[run], trajectory.potential_energy[run]
+    energies = np.stack([kinetic, potential - potential[0], kinetic + potential - potential[0]], axis=-1)
+    panels.append(("energy from the start [J]", ("kinetic", "potential", "sum"), energies))
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    axes = np.atleast_2d(figure.subplots(2, 2, sharex=True)).ravel()
+    for ax, (label, names, values) in zip(axes, panels, strict=False):
+        for name, values_of, style in zip(names, values.T, cycle(STYLES), strict=False):
+            ax.plot(trajectory.time, values_of, style, lw=1.2, label=name)
+        ax.set(xlabel="time [s]", ylabel=label)
+        if len(names) <= 12:
+            ax.legend(fontsize=7, ncols=2)
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    return figure
+
+
+def animate(trajectory: Any, file: Any, run: int | tuple[int, ...], speed: float) -> animation.FuncAnimation:
+    """A stick figure with muscles, darker the harder they pull."""
+    if not speed > 0:
+        raise ValueError(f"speed must be positive, not {speed}")
+    path = None if file is None else Path(file)
+    if path is not None and path.suffix not in WRITERS:
+        raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
+    if path is not None and not animation.writers.is_available(WRITERS[path.suffix]):
+        raise ValueError(f"{path.suffix} films need {WRITERS[path.suffix]}, which is not installed")
+    run = _chosen(trajectory, run)
+    good = np.isfinite(trajectory.q[run]).all(axis=-1)
+    last = trajectory.time[good][-1]
+    frames = np.unique(np.searchsorted(trajectory.time, np.arange(0.0, last + 1e-12, speed / RATE) - 1e-9))
+    film = _Film(trajectory, run, frames)
+    moving = animation.FuncAnimation(film.figure, film.show, frames=len(frames), interval=1000 / RATE)
+    if path is not None:
+        _write(moving, path)
+    return moving
+
+
+def _write(moving: animation.FuncAnimation, path: Path) -> None:
+    """Whole or not at all."""
+    if path.suffix == ".html":
+        write_bytes(path, moving.to_jshtml(fps=RATE).encode())
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / f"film{path.suffix}"
+        moving.save(made, writer=WRITERS[path.suffix], fps=RATE)
+        write_bytes(path, made.read_bytes())
+
+
+class _Film:
+    """The figure and what moves in it."""
+
+    def __init__(self, trajectory: Any, run: tuple[int, ...], frames: np.ndarray) -> None:
+        model = trajectory.model
+        self.model = model if isinstance(model, Model) else Model(trajectory.system)
+        self.time, self.q = trajectory.time[frames], trajectory.q[run][frames]
+        forces = trajectory.forces[run][frames] if trajectory.activation is not None else np.zeros((len(frames), 0))
+        self.shade = np.clip(forces / max(float(np.nanmax(forces, initial=0.0)), 1e-12), 0, 1)
+        self.figure = Figure(figsize=(6, 6), layout="constrained")
+        self.axes: Any = self.figure.add_subplot(projection="3d")
+        self.axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+        self._frame_all()
+        self.lines: list[Line2D] = []
+        self.show(0)
+
+    def _frame_all(self) -> None:
+        """The same scale along all axes, with everything in sight at all times."""
+        few = [stick_figure(self.model, q) for q in self.q[:: max(1, len(self.q) // 40)]]
+        bones = [segment for s in few for segments in s.bones.values() for segment in segments]
+        points = np.concatenate([*bones, *(s.attachments for s in few)])
+        centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 or 1.0
+        self.axes.set(**{f"{a}lim": (c - half, c + half) for a, c in zip("xyz", centre, strict=True)})
+        self.axes.set_box_aspect((1, 1, 1))
+
+    def show(self, frame: int) -> list[Line2D]:
+        """Draw one frame."""
+        for line in self.lines:
+            line.remove()
+        stick = stick_figure(self.model, self.q[frame])
+        self.lines = [
+            *(self._line(s, color="0.3", lw=4) for segments in stick.bones.values() for s in segments),
+            *(
+                self._line(path, color=PALE + shade * (STRONG - PALE), lw=1 + 2 * shade)
+                for path, shade in zip(stick.muscles.values(), self.shade[frame], strict=False)
+            ),
+        ]
+        self.axes.set_title(f"t = {self.time[frame]:.2f} s")
+        return self.lines
+
+    def _line(self, points: np.ndarray, **style: Any) -> Line2D:
+        return self.axes.plot(*points.T, **style)[0]
