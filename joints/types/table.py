@@ -6,7 +6,13 @@ from joints.types.base import JointFacts
 __all__ = ["JOINT_FACTS", "joint_table"]
 
 CUSTOM = JointFacts(
-    "custom", ("up to six",) * 6, ("rad or m",) * 6, "given axes", ("rates",) * 6, ("rad/s or m/s",) * 6, "given axes"
+    "custom",
+    ("c1", "c2", "c3", "c4", "c5", "c6"),
+    ("rad or m",) * 6,
+    "given axes (up to six coordinates, names of your own)",
+    ("c1_dot", "c2_dot", "c3_dot", "c4_dot", "c5_dot", "c6_dot"),
+    ("rad/s or m/s",) * 6,
+    "given axes",
 )
 _MODULES = (fixed, floating, revolute, prismatic, spherical, euler, planar, universal)
 

@@ -61,7 +61,7 @@ def test_joints_pass_the_power_of_their_forces(case):
 
 
 def test_dampers_and_springs_pass_through_the_joint():
-    """The wrench holds what the joint's spring and damper give beside tau; tau alone would move a free joint as well."""
+    """The wrench holds what the joint's spring and damper give beside tau: the motion alone decides it."""
     rng = np.random.default_rng(5)
     system = random_system(4, rng, ("revolute", "spherical"))
     q, (u, udot) = system.random(1, rng)[0], rng.normal(size=(2, system.nu))
