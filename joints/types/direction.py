@@ -1,11 +1,24 @@
-"""Axes of joints, checked and brought to unit length."""
+"""Axes of joints, checked and brought to unit length, and what joints with one axis share."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["perpendiculars", "unit_axis"]
+from joints.types.base import CoordinateJoint
+
+__all__ = ["AxisJoint", "perpendiculars", "unit_axis"]
+
+
+@dataclass(frozen=True)
+class AxisJoint(CoordinateJoint):
+    """A joint with one `axis`, the same in joint and child frame, kept at unit length; ValueError for a bad one."""
+
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
 
 
 def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:

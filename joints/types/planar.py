@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.direction import perpendiculars, unit_axis
+from joints.types.base import JointFacts
+from joints.types.direction import AxisJoint, perpendiculars
 from joints.vectors import axis_turn, cross, turn_back
 
 __all__ = ["PlanarJoint"]
@@ -23,7 +23,7 @@ FACTS = JointFacts(
 
 
 @dataclass(frozen=True)
-class PlanarJoint(CoordinateJoint):
+class PlanarJoint(AxisJoint):
     """q = (x [m], y [m], angle [rad]): a slide in the plane normal to `axis`, then a turn about it; u = qdot.
 
     x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
@@ -31,10 +31,6 @@ class PlanarJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "planar"
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
 
     @property
     def facts(self) -> JointFacts:

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.direction import unit_axis
+from joints.types.base import JointFacts
+from joints.types.direction import AxisJoint
 
 __all__ = ["PrismaticJoint"]
 
@@ -14,17 +14,13 @@ FACTS = JointFacts("prismatic", ("position",), ("m",), "joint axis", ("speed",),
 
 
 @dataclass(frozen=True)
-class PrismaticJoint(CoordinateJoint):
+class PrismaticJoint(AxisJoint):
     """q = the displacement (1) [m] along `axis` (unit vector, the same in joint and child frame), u = its rate [m/s].
 
     A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
     """
 
     kind: ClassVar[str] = "prismatic"
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
 
     @property
     def facts(self) -> JointFacts:

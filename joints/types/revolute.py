@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.direction import unit_axis
+from joints.types.base import JointFacts
+from joints.types.direction import AxisJoint
 from joints.vectors import axis_turn
 
 __all__ = ["RevoluteJoint"]
@@ -15,17 +15,13 @@ FACTS = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",), (
 
 
 @dataclass(frozen=True)
-class RevoluteJoint(CoordinateJoint):
+class RevoluteJoint(AxisJoint):
     """q = the angle (1) [rad] about `axis` (unit vector, the same in joint and child frame), u = its rate [rad/s].
 
     A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
     """
 
     kind: ClassVar[str] = "revolute"
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
 
     @property
     def facts(self) -> JointFacts:

@@ -157,6 +157,7 @@ TREE = _joint("j", "a", "b")
 CYCLE = _robot(LINKS, _joint("j", "b", "c"), _joint("k", "c", "b"))
 WHOLE_CYCLE = _robot(LINKS, _joint("i", "a", "b"), _joint("j", "b", "c"), _joint("k", "c", "a"))
 MOUNT = _ab('<dynamics spring_mount="1 1 0 0"/>').replace("revolute", "spherical")
+SPHERE = '<collision><geometry><sphere radius="-1"/></geometry></collision>'
 BAD = {  # file, message, line
     "not XML": ("<robot>", "not valid XML", None),
     "other root": ("<mujoco/>", "begins with <robot>", 1),
@@ -187,6 +188,7 @@ BAD = {  # file, message, line
     "mount length": (MOUNT, "must hold a unit quaternion", 3),
     "no shape": (_link("<visual/>"), "<visual> needs <geometry>", 2),
     "two shapes": (_link("<visual><geometry><box/><box/></geometry></visual>"), "one shape, not 2", 2),
+    "negative size": (_link(SPHERE), "sizes of a <sphere> must not be negative", 2),
     "no size": (_link("<visual><geometry><box/></geometry></visual>"), "needs the attribute 'size'", 2),
     "origin twice": (_ab("<origin/><origin/>"), "more than one <origin>", 3),
     "no type": (_ab("").replace(' type="revolute"', ""), "needs the attribute 'type'", 3),
