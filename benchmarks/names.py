@@ -11,5 +11,6 @@ NAMES = (
     "elementary",  # sin, exp, ...: errors and nanoseconds
     "simulation",  # a Runge-Kutta step of a muscle model
     "integrators",  # no timing: norm and energy of every method over many steps
+    "closed_loops",  # published mechanisms: reference positions, energy, violation, time
     "studies",  # 100,000 simulations with varied muscles, stored
 )

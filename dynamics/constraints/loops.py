@@ -31,13 +31,22 @@ class _Pair(Holonomic):
 
 @dataclass(frozen=True)
 class PointLoop(_Pair):
-    """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m]."""
+    """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m].
+
+    axes: which of x, y, z are held; "xz" for a mechanism that moves in that plane anyway, where the third is redundant.
+    """
 
     first_point: Vector = ORIGIN
     second_point: Vector = ORIGIN
+    axes: str = "xyz"
+
+    def __post_init__(self) -> None:
+        if not self.axes or not set(self.axes) <= set("xyz") or len(set(self.axes)) < len(self.axes):
+            raise ValueError(f"axes are some of x, y, z, not {self.axes!r}")
 
     def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
-        return point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+        d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+        return d if self.axes == "xyz" else d[..., ["xyz".index(axis) for axis in self.axes]]
 
 
 @dataclass(frozen=True)
