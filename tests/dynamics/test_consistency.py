@@ -49,10 +49,13 @@ def _turned_half(system, q, u):
     return False
 
 
-def test_forward_dynamics_inverts_inverse_dynamics_on_1000_trees():
-    """Relative error below 1e-10; a mass matrix of condition number c > 1e6 is granted 1e-16 c."""
+def test_forward_dynamics_inverts_inverse_dynamics_on_300_trees():
+    """Relative error below 1e-10; a mass matrix of condition number c > 1e6 is granted 1e-16 c.
+
+    `python -m benchmarks trees` does 1,000 trees and shows the worst.
+    """
     ill = 0
-    for seed in range(1000):
+    for seed in range(300):
         system, q, u, udot, f_ext = _case(seed, largest=30)
         if not system.nu:
             continue
@@ -62,7 +65,7 @@ def test_forward_dynamics_inverts_inverse_dynamics_on_1000_trees():
             condition = np.linalg.cond(composite.mass(system, q))
             assert error < 1e-10 * max(1.0, condition / 1e6), f"seed {seed}: {error:.3g}, cond {condition:.3g}"
             ill += 1
-    assert ill <= 10
+    assert ill <= 3
 
 
 @pytest.mark.parametrize("seed", range(40))
