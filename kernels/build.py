@@ -56,7 +56,7 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
     key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
     entry = cache.load(key)
     if entry is None:
-        module = Module(lanes, target.fma)
+        module = Module(lanes, target.fma, target.lanes)
         size = recipe.write(module)
         code = compile_object(module.text(), target)
         cache.store(key, {"slots": size.slots, "operations": size.operations, "price": size.price}, code)
@@ -70,7 +70,7 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
 
 def assembly(recipe: Recipe, target: Target, lanes: int) -> str:
     """The LLVM assembly that a recipe writes."""
-    module = Module(lanes, target.fma)
+    module = Module(lanes, target.fma, target.lanes)
     recipe.write(module)
     return module.text()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from kernels import circular, exponential
 from kernels.ir import Builder
 
-__all__ = ["ARITY", "call", "call_sincos"]
+__all__ = ["ARITY", "PACKABLE", "call", "call_packed", "call_sincos"]
 
 _VECTOR: dict[str, Callable[..., str]] = {
     **circular.FUNCTIONS,
@@ -24,6 +24,8 @@ _VECTOR: dict[str, Callable[..., str]] = {
 _LIBRARY = ("pow", "fmod", "remainder", "erf", "asinh", "acosh", "atanh", "hypot")
 _TWO = ("atan2", "pow", "fmod", "remainder", "hypot")
 ARITY: dict[str, int] = {name: 2 if name in _TWO else 1 for name in (*_VECTOR, *_LIBRARY)}
+
+PACKABLE = frozenset([*_VECTOR, "sincos"])  # those that compute all lanes at the price of one
 
 
 def call(b: Builder, name: str, *arguments: str) -> str:
@@ -41,20 +43,49 @@ def call_sincos(b: Builder, x: str) -> tuple[str, str]:
     return sine, cosine
 
 
-def _write(caller: Builder, name: str) -> None:
-    b = caller.module.builder()
+def call_packed(b: Builder, name: str, rows: list[list[str]]) -> list[list[str]]:
+    """A function in PACKABLE of several argument lists of a builder with one lane, up to the module's width: one call
+    on a vector. The results of each list; two, sine and cosine, for "sincos". Lanes are independent, so the bits are
+    those of single calls."""
+    width = b.module.width
+    vector = f"<{width} x double>"
+    packed = f"packed_{name}"
+    b.module.once(packed, lambda: _write(b, name, packed, width))
+    columns = [_vector(b, vector, [row[k] for row in rows]) for k in range(len(rows[0]))]
+    results = 2 if name == "sincos" else 1
+    kind = f"{{{vector}, {vector}}}" if results == 2 else vector
+    value = b.let(f"call {kind} @{packed}({', '.join(f'{vector} {c}' for c in columns)})")
+    parts = [b.let(f"extractvalue {kind} {value}, {k}") for k in range(2)] if results == 2 else [value]
+    return [[b.let(f"extractelement {vector} {part}, i64 {i}") for part in parts] for i in range(len(rows))]
+
+
+def _vector(b: Builder, vector: str, scalars: list[str]) -> str:
+    """The scalars in the first lanes; the others hold the first one, a valid argument."""
+    value = b.let(f"insertelement {vector} poison, double {scalars[0]}, i64 0")
+    zeros = f"<{b.module.width} x i32> zeroinitializer"
+    value = b.let(f"shufflevector {vector} {value}, {vector} poison, {zeros}")
+    for i, scalar in enumerate(scalars[1:], start=1):
+        value = b.let(f"insertelement {vector} {value}, double {scalar}, i64 {i}")
+    return value
+
+
+def _write(caller: Builder, name: str, called: str | None = None, lanes: int | None = None) -> None:
+    if name == "sincos":
+        _write_sincos(caller, called or "lanes_sincos", lanes)
+        return
+    b = caller.module.builder(lanes)
     arguments = [f"%x{k}" for k in range(ARITY[name])]
     write = _VECTOR.get(name)
     result = write(b, *arguments) if write else circular.per_lane(b, name, *arguments)
     b.line(f"ret {b.T} {result}")
-    b.module.define(f"lanes_{name}", b.T, ", ".join(f"{b.T} {a}" for a in arguments), b)
+    b.module.define(called or f"lanes_{name}", b.T, ", ".join(f"{b.T} {a}" for a in arguments), b)
 
 
-def _write_sincos(caller: Builder) -> None:
-    b = caller.module.builder()
+def _write_sincos(caller: Builder, called: str = "lanes_sincos", lanes: int | None = None) -> None:
+    b = caller.module.builder(lanes)
     sine, cosine = circular.sincos(b, "%x")
     pair = f"{{{b.T}, {b.T}}}"
     first = b.let(f"insertvalue {pair} poison, {b.T} {sine}, 0")
     both = b.let(f"insertvalue {pair} {first}, {b.T} {cosine}, 1")
     b.line(f"ret {pair} {both}")
-    b.module.define("lanes_sincos", pair, f"{b.T} %x", b)
+    b.module.define(called, pair, f"{b.T} %x", b)

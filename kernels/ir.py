@@ -21,18 +21,22 @@ def double(x: float) -> str:
 
 
 class Module:
-    """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add."""
+    """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add.
 
-    def __init__(self, lanes: int, fma: bool) -> None:
+    width: lanes of the processor's registers, of which a module for one lane packs elementary functions.
+    """
+
+    def __init__(self, lanes: int, fma: bool, width: int = 1) -> None:
         self.lanes = lanes
         self.fma = fma
+        self.width = width
         self._functions: dict[str, str] = {}
         self._globals: list[str] = []
         self._declarations: dict[str, None] = {}
 
-    def builder(self) -> "Builder":
-        """A builder for one more function of this module."""
-        return Builder(self)
+    def builder(self, lanes: int | None = None) -> "Builder":
+        """A builder for one more function of this module, of its own lanes unless others are named."""
+        return Builder(self, self.lanes if lanes is None else lanes)
 
     def declare(self, result: str, name: str, arguments: Iterable[str]) -> None:
         """Name a function from outside: an intrinsic or one of libm."""
@@ -67,8 +71,7 @@ class Builder:
     Types: `T` float64 lanes, `I` int64 lanes, `B` truth lanes; with one lane they are plain scalars.
     """
 
-    def __init__(self, module: Module) -> None:
-        lanes = module.lanes
+    def __init__(self, module: Module, lanes: int) -> None:
         self.module = module
         self.lanes = lanes
         self.T, self.I, self.B = (t if lanes == 1 else f"<{lanes} x {t}>" for t in ("double", "i64", "i1"))

@@ -83,6 +83,28 @@ class _Emitter:
         else:
             self.values[index] = _ARITHMETIC[name](self.b, *(self.number(i) for i in arguments(node)))
 
+    def write(self, group: list[int]) -> None:
+        """Write one operation, or several that go into one call."""
+        if len({arguments(self.nodes[i]) for i in group}) > 1:
+            self.compute_packed(group)
+        else:
+            for index in group:
+                self.compute(index)
+
+    def compute_packed(self, group: list[int]) -> None:
+        """Write calls of one elementary function that do not depend on each other as one call on a vector."""
+        nodes = [self.nodes[i] for i in group]
+        if nodes[0].operation in ("sin", "cos") and nodes[0].a in self.paired:
+            angles = list(dict.fromkeys(node.a for node in nodes))
+            pairs = elementary.call_packed(self.b, "sincos", [[self.number(a)] for a in angles])
+            self.pairs |= {a: (sine, cosine) for a, (sine, cosine) in zip(angles, pairs, strict=True)}
+            for index in group:
+                self.compute(index)
+            return
+        rows = [[self.number(i) for i in arguments(node)] for node in nodes]
+        for index, (value,) in zip(group, elementary.call_packed(self.b, nodes[0].operation, rows), strict=True):
+            self.values[index] = value
+
     def _of_pair(self, node: Node) -> str:
         if node.a not in self.pairs:
             self.pairs[node.a] = elementary.call_sincos(self.b, self.number(node.a))
@@ -132,13 +154,52 @@ def _paired(nodes: list[Node], part: Sequence[int]) -> frozenset[int]:
     return frozenset(sines & {nodes[i].a for i in part if nodes[i].operation == "cos"})
 
 
+def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset[int]) -> list[list[int]]:
+    """The nodes of a part in an order in which arguments come first; with one lane, calls of an elementary function
+    that do not depend on each other come together, up to the width of the registers.
+
+    A node's level is the number of calls on the longest way to it. At every level the calls come first, then the rest.
+    """
+    if b.lanes > 1 or b.module.width == 1:
+        return [[i] for i in part]
+    level: dict[int, int] = {}
+    groups: dict[tuple[int, str], list[int]] = {}
+    rest: dict[int, list[list[int]]] = {}
+    for i in part:
+        node = nodes[i]
+        deep = max((level.get(a, 0) for a in arguments(node)), default=0)
+        packable = node.operation in elementary.PACKABLE
+        level[i] = deep + packable
+        if packable:
+            pair = node.operation in ("sin", "cos") and node.a in paired
+            groups.setdefault((level[i], "sincos" if pair else node.operation), []).append(i)
+        else:
+            rest.setdefault(level[i], []).append([i])
+    ordered: list[list[int]] = []
+    for depth in range(max(level.values(), default=0) + 1):
+        for (at, _), group in groups.items():
+            if at == depth:
+                ordered += _chunks(nodes, group, b.module.width)
+        ordered += rest.get(depth, [])
+    return ordered
+
+
+def _chunks(nodes: list[Node], group: list[int], width: int) -> list[list[int]]:
+    """Parts of at most `width` different arguments each; equal arguments (a sine and its cosine) stay together."""
+    by_argument: dict[tuple[int, ...], list[int]] = {}
+    for i in group:
+        by_argument.setdefault(arguments(nodes[i]), []).append(i)
+    lists = list(by_argument.values())
+    return [[i for part in lists[k : k + width] for i in part] for k in range(0, len(lists), width)]
+
+
 def emit_values(b: Builder, tape: Tape, leaf: Callable[[int], str]) -> list[str]:
     """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i."""
     nodes = tape.nodes
     part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
     emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
-    for index in part:
-        emitter.compute(index)
+    for group in _steps(b, nodes, part, emitter.paired):
+        emitter.write(group)
     return [emitter.number(index) for index in tape.outputs]
 
 
@@ -216,12 +277,13 @@ class _Split:
     def _write(self, b: Builder, part: list[int], leaves: bool) -> None:
         nodes = self.tape.nodes
         emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
-        for index in part:
-            emitter.compute(index)
-            if index in self.spills:
-                self._store(b, emitter.number(index), self.spills[index])
-            for slot in self.targets.get(index, ()):
-                self._store(b, emitter.number(index), slot)
+        for group in _steps(b, nodes, part, emitter.paired):
+            emitter.write(group)
+            for index in group:
+                if index in self.spills:
+                    self._store(b, emitter.number(index), self.spills[index])
+                for slot in self.targets.get(index, ()):
+                    self._store(b, emitter.number(index), slot)
         if leaves:
             for index, slots in self.targets.items():
                 if nodes[index].operation in ("const", "input"):

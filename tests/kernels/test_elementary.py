@@ -9,6 +9,7 @@ import pytest
 
 import kernels
 from benchmarks.elementary import FUNCTIONS, largest_error
+from kernels.elementary import ARITY, PACKABLE
 
 INF, NAN, PI = math.inf, math.nan, math.pi
 TINY, BIG = 5e-324, 1.7976931348623157e308
@@ -110,3 +111,20 @@ def test_sine_beside_cosine_is_the_sine_alone():
     both = kernels.compile(lambda x: (np.sin(x), np.cos(x)), {"x": 3}, name="both")(x)
     assert np.array_equal(both[0], kernel_of("sin", 3)(x))
     assert np.array_equal(both[1], kernel_of("cos", 3)(x))
+
+
+@pytest.mark.parametrize("name", sorted(PACKABLE - {"sincos"}))
+def test_one_lane_packs_calls_into_vectors_with_the_same_bits(name, rng):
+    """Eleven calls of one function in one formula, and calls of calls: one lane packs them, eight do not."""
+    function = getattr(np, {"atan2": "arctan2", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(name, name))
+
+    def formula(x):
+        inner = [function(x[..., i], x[..., i + 1]) if ARITY[name] == 2 else function(x[..., i]) for i in range(11)]
+        outer = function(inner[0] / 9, inner[1] / 9) if ARITY[name] == 2 else function(inner[0] / 9)
+        return np.stack([*inner, outer, np.sin(x[..., 0]), np.cos(x[..., 0]), np.sin(x[..., 1])], axis=-1)
+
+    x = rng.uniform(0.05, 0.95, (40, 12))
+    one, eight = (kernels.compile(formula, {"x": 12}, cache="off", lanes=lanes) for lanes in (1, 8))
+    assert "packed_" in one.ir
+    assert "packed_" not in eight.ir
+    np.testing.assert_array_equal(one(x), eight(x))
