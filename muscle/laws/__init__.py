@@ -5,8 +5,21 @@ from muscle.laws.degroote_fregly import DeGrooteFregly2016
 from muscle.laws.hill import HillLaw
 from muscle.laws.law_a import LawA
 from muscle.laws.law_b import LawB
+from muscle.laws.springs import PathActuator, PathSpring
 from muscle.laws.thelen import Thelen2003
 
-LAWS: dict[str, type[ForceLaw]] = {law.kind: law for law in (LawA, LawB, Thelen2003, DeGrooteFregly2016)}
+LAWS: dict[str, type[ForceLaw]] = {
+    law.kind: law for law in (LawA, LawB, Thelen2003, DeGrooteFregly2016, PathSpring, PathActuator)
+}
 
-__all__ = ["LAWS", "DeGrooteFregly2016", "ForceLaw", "HillLaw", "LawA", "LawB", "Thelen2003"]
+__all__ = [
+    "LAWS",
+    "DeGrooteFregly2016",
+    "ForceLaw",
+    "HillLaw",
+    "LawA",
+    "LawB",
+    "PathActuator",
+    "PathSpring",
+    "Thelen2003",
+]

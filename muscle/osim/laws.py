@@ -1,14 +1,66 @@
-"""The force laws of OpenSim's muscles."""
+"""The force laws of OpenSim's muscles, with OpenSim 4.6's own values where a file leaves a number out."""
 
+from collections.abc import Callable
 from typing import Any
 
-from muscle.laws import ForceLaw
+from joints.errors import ModelError
+from joints.xml import complain, described
+from muscle.laws import DeGrooteFregly2016, ForceLaw, PathActuator, PathSpring, Thelen2003
 from muscle.osim.census import Census
+from muscle.osim.document import boolean, number
 
-__all__ = ["read_law"]
+__all__ = ["LAWS", "read_law"]
+
+COMMON = {  # ours: (the file's, the value where it is left out)
+    "max_isometric_force": ("max_isometric_force", 1000.0),
+    "optimal_fiber_length": ("optimal_fiber_length", 0.1),
+    "tendon_slack_length": ("tendon_slack_length", 0.2),
+    "pennation": ("pennation_angle_at_optimal", 0.0),
+    "max_contraction_velocity": ("max_contraction_velocity", 10.0),
+}
+THELEN = {
+    "tendon_strain": ("FmaxTendonStrain", 0.04),
+    "passive_strain": ("FmaxMuscleStrain", 0.6),
+    "active_shape": ("KshapeActive", 0.45),
+    "passive_shape": ("KshapePassive", 5.0),
+    "concentric_shape": ("Af", 0.25),
+    "eccentric_force": ("Flen", 1.4),
+}
+DEGROOTE = {
+    "tendon_strain": ("tendon_strain_at_one_norm_force", 0.049),
+    "passive_strain": ("passive_fiber_strain_at_one_norm_force", 0.6),
+    "width_scale": ("active_force_width_scale", 1.0),
+    "damping": ("fiber_damping", 0.0),
+}
+
+
+def _hill(law: Callable[..., ForceLaw], own: dict[str, tuple[str, float]]) -> Callable[[Any], ForceLaw]:
+    def read(element: Any) -> ForceLaw:
+        values = {ours: number(element, theirs, default) for ours, (theirs, default) in (COMMON | own).items()}
+        rigid = boolean(element, "ignore_tendon_compliance")
+        return law(**values, tendon="rigid" if rigid else "elastic")
+
+    return read
+
+
+LAWS: dict[str, Callable[[Any], ForceLaw]] = {
+    "Thelen2003Muscle": _hill(Thelen2003, THELEN),
+    "DeGrooteFregly2016Muscle": _hill(DeGrooteFregly2016, DEGROOTE),
+    "PathSpring": lambda e: PathSpring(
+        number(e, "stiffness"), number(e, "resting_length"), number(e, "dissipation", 0.0)
+    ),
+    "PathActuator": lambda e: PathActuator(number(e, "optimal_force", 1.0)),
+}
 
 
 def read_law(element: Any, census: Census) -> ForceLaw | None:
-    """The law of a muscle, None (noted) for one that is not known."""
-    census.count(element, "force law; its path is read")
-    return None
+    """The law of a muscle, None (noted) for one that is not known; ModelError with its line for impossible numbers."""
+    if element.tag not in LAWS:
+        census.count(element, "force law; its path is read")
+        return None
+    law = LAWS[element.tag](element)
+    try:
+        law.check(described(element))
+    except ModelError as error:
+        complain(element, error.message)
+    return law

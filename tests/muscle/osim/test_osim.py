@@ -10,6 +10,7 @@ import pytest
 from joints import convert_coordinates, convert_velocities
 from joints.types import FloatingJoint, SphericalJoint
 from muscle import ModelError, load_model, path_jacobian, path_lengths
+from muscle.laws import Thelen2003
 from muscle.osim.census import UnsupportedWarning
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
@@ -97,6 +98,43 @@ def test_a_model_from_opensim_goes_through_toml(model, tmp_path):
     for name, other in (("file", model), ("ball", model.with_rotations("quaternion"))):
         other.save(tmp_path / f"{name}.toml")
         assert load_model(tmp_path / f"{name}.toml") == other
+
+
+def test_force_laws_are_read(model):
+    laws = {muscle.name: muscle.law for muscle in model.muscles}
+    assert laws["straight"] == Thelen2003(500.0, 0.1, 0.15, 0.1, tendon_strain=0.04, active_shape=0.45,
+                                          passive_shape=5.0, concentric_shape=0.25, eccentric_force=1.4)  # fmt: skip
+    assert laws["moving"] is None  # Millard's, told in the warning
+
+
+def test_springs_and_actuators_along_a_path(tmp_path):
+    start, points = FILE.read_text().split("<ForceSet><objects>")
+    path = points[points.index("<GeometryPath") : points.index("</GeometryPath>")] + "</GeometryPath>"
+    numbers = "<stiffness>100</stiffness><resting_length>0.1</resting_length><dissipation>0.5</dissipation>"
+    spring = f'<PathSpring name="s">{path}{numbers}</PathSpring>'
+    motor = f'<PathActuator name="a">{path}<optimal_force>20</optimal_force></PathActuator>'
+    model = load(tmp_path, f"{start}<ForceSet><objects>{spring}{motor}{points}")
+    q, u = np.array(model.start_q), np.zeros(model.system.nu)
+    l = path_lengths(model, q)[0]
+    law, motor = model.muscles[0].law, model.muscles[1].law
+    assert law.force(l, 0.2, 0.0) == pytest.approx(100 * (l - 0.1) * 1.1)
+    assert law.force(0.05, 0.0, 0.0) == 0.0
+    assert motor.force(l, u[0], 0.3) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<optimal_fiber_length>0.1<", "<optimal_fiber_length>0<", "optimal_fiber_length must be positive"),
+        ("<max_isometric_force>500<", "<max_isometric_force>-5<", "must be positive"),
+    ],
+)
+def test_impossible_muscles_are_named_with_their_line(tmp_path, old, new, message):
+    text = FILE.read_text()
+    with pytest.raises(ModelError, match=message) as caught:
+        load(tmp_path, text.replace(old, new))
+    assert caught.value.line == 1 + text[: text.index('<Thelen2003Muscle name="straight"')].count("\n")
+    assert "'straight'" in str(caught.value)
 
 
 def load(tmp_path, text):

@@ -1,0 +1,38 @@
+"""Springs and actuators along a path."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muscle.laws.base import ForceLaw
+
+__all__ = ["PathActuator", "PathSpring"]
+
+
+@dataclass(frozen=True)
+class PathSpring(ForceLaw):
+    """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise and never a push: OpenSim's PathSpring.
+
+    stiffness k [N/m], resting_length l0 [m], dissipation c [s/m]; the activation does not matter.
+    """
+
+    kind: ClassVar[str] = "path_spring"
+    stiffness: float
+    resting_length: float
+    dissipation: float = 0.0
+
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        stretch = np.maximum(length - self.resting_length, 0.0)
+        return np.maximum(self.stiffness * stretch * (1 + self.dissipation * speed), 0.0)
+
+
+@dataclass(frozen=True)
+class PathActuator(ForceLaw):
+    """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation."""
+
+    kind: ClassVar[str] = "path_actuator"
+    max_isometric_force: float
+
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        return activation * self.max_isometric_force + 0.0 * length
