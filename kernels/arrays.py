@@ -204,6 +204,7 @@ _SCALAR: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
     np.arctan2: (_elementary("arctan2", "atan2", "atan2"), 2),
     np.sinh: (_elementary("sinh", "sinh", "sinh"), 1),
     np.cosh: (_elementary("cosh", "cosh", "cosh"), 1),
+    np.arcsinh: (_elementary("arcsinh", "asinh", "asinh"), 1),
     np.tanh: (_elementary("tanh", "tanh", "tanh"), 1),
     np.exp: (_elementary("exp", "exp", "exp"), 1),
     np.log: (_elementary("log", "log", "log"), 1),

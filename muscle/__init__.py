@@ -1,13 +1,21 @@
 """Muscles: paths, lengths and their Jacobians in every parameterization, force laws, model files."""
 
 from joints.errors import ModelError
-from muscle.evaluate import muscle_forces, muscle_torques, path_jacobian, path_lengths
+from muscle.evaluate import (
+    equilibrium_states,
+    muscle_forces,
+    muscle_state_rates,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+)
 from muscle.laws import LAWS, ForceLaw, LawA, LawB
 from muscle.library import load_model, published_models
 from muscle.model import Model
 from muscle.parameters import Parameters, parameter_names
 from muscle.path import Muscle
 from muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from muscle.states import state_names
 
 __all__ = [
     "LAWS",
@@ -21,11 +29,14 @@ __all__ = [
     "Muscle",
     "Parameters",
     "PathPoint",
+    "equilibrium_states",
     "load_model",
     "muscle_forces",
+    "muscle_state_rates",
     "muscle_torques",
     "parameter_names",
     "path_jacobian",
     "path_lengths",
     "published_models",
+    "state_names",
 ]

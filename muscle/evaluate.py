@@ -13,12 +13,20 @@ import numpy as np
 import kernels
 from joints.compiled import kernel_for
 from joints.errors import ModelError
-from joints.system import UNIT_TOLERANCE, ArticulatedSystem
-from muscle import jacobians
+from joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
+from muscle import jacobians, states
 from muscle.model import Model
 from muscle.path import lengths
 
-__all__ = ["eliminated_components", "muscle_forces", "muscle_torques", "path_jacobian", "path_lengths"]
+__all__ = [
+    "eliminated_components",
+    "equilibrium_states",
+    "muscle_forces",
+    "muscle_state_rates",
+    "muscle_torques",
+    "path_jacobian",
+    "path_lengths",
+]
 
 KINDS = ("velocity", "coordinates", "quaternion", "constrained")
 BACKENDS = ("kernel", "numpy")
@@ -67,40 +75,75 @@ def path_jacobian(
 
 
 def muscle_forces(
-    model: Model, q: Any, u: Any, activation: Any, *, out: np.ndarray | None = None, backend: str = "kernel"
+    model: Model,
+    q: Any,
+    u: Any,
+    activation: Any,
+    state: Any = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
 ) -> np.ndarray:
     """(..., m) tensions F [N], positive when they pull, at q (..., nq), u (..., nu) and activation (..., m) in [0, 1].
 
-    Raises ModelError for muscles whose law or strength the model leaves open, ValueError as `path_lengths` does.
+    state (..., ns) holds the muscles' own states, such as the fiber lengths [m] of elastic tendons (`state_names`,
+    `equilibrium_states`); a model whose laws have none takes none. Raises ModelError for muscles whose law or strength
+    the model leaves open, ValueError as `path_lengths` does and for a state that is missing.
     """
-    arrays = _checked_state(model, q, u, activation)
-    return _evaluate(model, "forces", lambda q, u, a: forces(model, q, u, a), arrays, out, backend)
+    arrays = _checked_state(model, q, u, activation, state)
+    return _evaluate(model, "forces", lambda *x: states.forces(model, *x), arrays, out, backend)
 
 
 def muscle_torques(
-    model: Model, q: Any, u: Any, activation: Any, *, out: np.ndarray | None = None, backend: str = "kernel"
+    model: Model,
+    q: Any,
+    u: Any,
+    activation: Any,
+    state: Any = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
 ) -> np.ndarray:
     """(..., nu) generalized forces -J^T F of all muscles on the velocities u: for a ball joint the torque [N m] in
     child-frame components. Arguments and errors as for `muscle_forces`."""
-    arrays = _checked_state(model, q, u, activation)
-    return _evaluate(model, "torques", lambda q, u, a: torques(model, q, u, a), arrays, out, backend)
+    arrays = _checked_state(model, q, u, activation, state)
+    return _evaluate(model, "torques", lambda *x: states.torques(model, *x), arrays, out, backend)
 
 
-def forces(model: Model, q: Any, u: Any, activation: Any) -> Any:
-    """(..., m) tensions [N]: the formula, on floats and symbols."""
-    l = lengths(model.system, model.muscles, q)
-    speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
-    columns = [
-        muscle.law.force(l[..., i], speed[..., i], activation[..., i])  # type: ignore[union-attr]
-        for i, muscle in enumerate(model.muscles)
-    ]
-    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
+def muscle_state_rates(
+    model: Model,
+    q: Any,
+    u: Any,
+    activation: Any,
+    state: Any,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> np.ndarray:
+    """(..., ns) rates of the muscles' own states in the order of `state_names`; otherwise as `muscle_forces`."""
+    arrays = _checked_state(model, q, u, activation, state)
+    return _evaluate(model, "state_rates", lambda q, u, a, z: states.rates(model, q, u, a, z), arrays, out, backend)
 
 
-def torques(model: Model, q: Any, u: Any, activation: Any) -> Any:
-    """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
-    F = forces(model, q, u, activation)
-    return -(F[..., None, :] @ jacobians.velocity(model, q))[..., 0, :]
+def equilibrium_states(model: Model, q: Any, activation: Any) -> np.ndarray:
+    """(..., ns) states at which every muscle is in balance at rest: where a simulation can start.
+
+    Solved muscle by muscle to 1e-12 of the fiber length. Raises as `muscle_forces` does, and ValueError where a law
+    finds no balance, naming the muscle.
+    """
+    arrays = _checked_state(model, q, np.zeros(model.system.nu), activation, None, stateless=True)
+    l, a = path_lengths(model, arrays["q"]), arrays["activation"]
+    batch = np.broadcast_shapes(l.shape[:-1], a.shape[:-1])
+    parts = [np.zeros((*batch, 0))]
+    for i, muscle in enumerate(model.muscles):
+        if muscle.law is None or not muscle.law.states:
+            continue
+        try:
+            found = muscle.law.equilibrium(l[..., i], 0.0, a[..., i])
+        except ValueError as error:
+            raise ValueError(f"muscle {muscle.name!r}: {error}") from None
+        parts.append(np.broadcast_to(found, (*batch, found.shape[-1])))
+    return np.concatenate(parts, axis=-1)
 
 
 # ---- at the door -------------------------------------------------------------------------------------------
@@ -133,18 +176,28 @@ def quaternions(system: ArticulatedSystem, q: np.ndarray) -> np.ndarray:
     return np.stack([q[..., s] for s in slices], axis=-2) if slices else np.zeros((*q.shape[:-1], 0, 4))
 
 
-def _checked_state(model: Model, q: Any, u: Any, activation: Any) -> dict[str, np.ndarray]:
+def _checked_state(
+    model: Model, q: Any, u: Any, activation: Any, state: Any, stateless: bool = False
+) -> dict[str, np.ndarray]:
+    """The arrays of a state; `stateless`: without the muscles' own, though they have some."""
     for muscle in model.muscles:
         if muscle.law is None:
             raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=model.file)
         if muscle.law.open_parameters():
             names = ", ".join(muscle.law.open_parameters())
             raise ModelError(f"no {names} is given", element=f"muscle {muscle.name!r}", file=model.file)
-    return {
+    own = states.state_names(model)
+    if state is None and own and not stateless:
+        raise ValueError(
+            f"state (..., {len(own)}) is needed: {own[0]!r} and others; equilibrium_states(model, q, activation) "
+            "gives one"
+        )
+    arrays = {
         "q": _checked_q(model.system, q),
         "u": model.system.check_u(u),
         "activation": model.check_activation(activation),
     }
+    return arrays if state is None else arrays | {"state": check_state("state", state, len(own), own)}
 
 
 def _probe(system: ArticulatedSystem, q: Any) -> Any:

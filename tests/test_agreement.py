@@ -19,8 +19,8 @@ import muscle.evaluate
 from joints.quaternion import EXTENSIONS
 from kernels.tape import arguments, read_tape
 from muscle import jacobians, load_model
-from muscle.evaluate import forces, torques
 from muscle.path import lengths
+from muscle.states import forces, torques
 
 UNITS = 4
 STATES = 10
@@ -205,6 +205,7 @@ def _arguments(function, system, count, rng):
         "point": lambda: rng.normal(size=(count, 3)),
         "about": lambda: rng.normal(size=(count, 3)),
         "activation": lambda: rng.uniform(size=(count, 6)),
+        "state": lambda: np.zeros((count, 0)),
     }
     others = {"frame": system.body_names[-1]}
     names = [p for p in inspect.signature(function).parameters if p in arrays or p in others]
@@ -257,6 +258,7 @@ def test_public_functions_evaluate_through_kernels(function, rng):
 
 # Public functions that take a model and have no backend, and why.
 WITHOUT_BACKEND = {
+    "equilibrium_states": "solves on arrays; its equations are tested through kernels",
     "convert_coordinates": "changes how a state is written, joint by joint",
     "convert_velocities": "changes how a state is written, joint by joint",
     "first_order_form": "runs a kernel only; tested against independent values",
@@ -267,6 +269,7 @@ WITHOUT_BACKEND = {
     "with_rotations": "makes a system",
     "write_urdf": "writes a file",
     "parameter_names": "lists names",
+    "state_names": "lists names",
     "simulate": "runs kernels only; tested with the simulations",
     "wrench_at": "runs a kernel only; tested below",
 }

@@ -15,8 +15,8 @@ from joints import state
 from joints._layout import joined
 from joints.door import system_of
 from joints.system import ArticulatedSystem
-from muscle.evaluate import torques
 from muscle.model import Model
+from muscle.states import torques
 
 __all__ = ["StateEquations"]
 

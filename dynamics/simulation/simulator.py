@@ -164,8 +164,15 @@ def method_named(name: str) -> FixedStep:
 
 
 def check_laws(model: Any) -> None:
-    """ModelError for a muscle without a force law or strength."""
+    """ModelError for a muscle without a force law or strength, or with states of its own, which are not integrated."""
     for muscle in model.muscles if isinstance(model, Model) else ():
+        if muscle.law is not None and muscle.law.states:
+            raise ModelError(
+                f"law {muscle.law.kind!r} has states of its own ({', '.join(muscle.law.states)}), which simulate does "
+                "not integrate yet; tendon='rigid' has none",
+                element=f"muscle {muscle.name!r}",
+                file=model.file,
+            )
         if muscle.law is None or muscle.law.open_parameters():
             lacking = "force law" if muscle.law is None else ", ".join(muscle.law.open_parameters())
             raise ModelError(f"no {lacking} is given", element=f"muscle {muscle.name!r}", file=model.file)

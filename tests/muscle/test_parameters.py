@@ -14,9 +14,9 @@ from joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Poly
 from joints.sampling import random_system
 from joints.types import Axis, CustomJoint
 from muscle import LawB, Model, Muscle, PathPoint, load_model
-from muscle.evaluate import torques
 from muscle.parameters import Parameters, parameter_names
 from muscle.path import lengths
+from muscle.states import torques
 
 TWO_LINK = load_model("two_link")
 

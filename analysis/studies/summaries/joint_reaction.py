@@ -8,8 +8,8 @@ from analysis.studies.summaries.base import Moment, Summary
 from dynamics.articulated import forward
 from dynamics.reactions import joint_wrenches
 from kernels.derivatives import jacobian_at
-from muscle.evaluate import forces, torques
 from muscle.path import lengths
+from muscle.states import forces, torques
 
 __all__ = ["JointReaction", "muscle_wrenches"]
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from analysis.studies.summaries.base import Moment, Summary
-from muscle.evaluate import forces
+from muscle.states import forces
 
 __all__ = ["PeakForce"]
 

@@ -7,7 +7,7 @@ from scipy.integrate import trapezoid
 
 from analysis.studies.summaries.base import Moment, Summary
 from muscle import jacobians
-from muscle.evaluate import forces
+from muscle.states import forces
 
 __all__ = ["Work"]
 

@@ -1,0 +1,60 @@
+"""The muscles' own states, such as fiber lengths: where they lie, their rates, and where a motion can start.
+
+state (..., ns) holds the states of all muscles, muscle by muscle in the model's order.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from joints._layout import joined
+from muscle import jacobians
+from muscle.model import Model
+from muscle.path import lengths
+
+__all__ = ["forces", "rates", "state_names", "state_slices", "torques"]
+
+
+def state_names(model: Model) -> tuple[str, ...]:
+    """'<muscle>.<state>' of every state; none for a model whose laws have none."""
+    return tuple(
+        f"{muscle.name}.{name}" for muscle in model.muscles if muscle.law is not None for name in muscle.law.states
+    )
+
+
+def state_slices(model: Model) -> tuple[slice, ...]:
+    """Where each muscle's states lie."""
+    sizes = [0 if muscle.law is None else len(muscle.law.states) for muscle in model.muscles]
+    edges = np.concatenate([[0], np.cumsum(sizes, dtype=int)])
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+
+
+def forces(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:
+    """(..., m) tensions [N]: the formula, on floats and symbols."""
+    l = lengths(model.system, model.muscles, q)
+    speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
+    columns = [
+        muscle.law.force(l[..., i], speed[..., i], activation[..., i], None if s.start == s.stop else state[..., s])
+        for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
+        if muscle.law is not None
+    ]
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
+
+
+def torques(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:
+    """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
+    F = forces(model, q, u, activation, state)
+    return -(F[..., None, :] @ jacobians.velocity(model, q))[..., 0, :]
+
+
+def rates(model: Model, q: Any, u: Any, activation: Any, state: Any) -> Any:
+    """(..., ns) rates of the states: the formula, on floats and symbols."""
+    l = lengths(model.system, model.muscles, q)
+    speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
+    parts = [
+        muscle.law.state_rate(l[..., i], speed[..., i], activation[..., i], state[..., s])
+        for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
+        if muscle.law is not None and s.stop > s.start
+    ]
+    return joined(parts) if parts else 0.0 * state

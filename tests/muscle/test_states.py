@@ -1,0 +1,89 @@
+"""Muscles with states of their own in a model: forces, torques, rates and equilibria, through kernels and in NumPy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynamics import simulate
+from muscle import (
+    ModelError,
+    equilibrium_states,
+    load_model,
+    muscle_forces,
+    muscle_state_rates,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+    state_names,
+)
+from muscle.laws import DeGrooteFregly2016, Thelen2003
+
+
+@pytest.fixture(scope="module")
+def model():
+    """two_link with three kinds of laws: elastic tendons on m1 and m2, a rigid one on m3, law B on the others."""
+    base = load_model("two_link")
+    q = np.array(base.start_q)
+    l = path_lengths(base, q)
+    laws = [
+        Thelen2003(30.0, 0.4 * l[0], 0.6 * l[0], 0.1),
+        DeGrooteFregly2016(40.0, 0.5 * l[1], 0.5 * l[1], 0.2),
+        Thelen2003(20.0, 0.5 * l[2], 0.5 * l[2], 0.0, tendon="rigid"),
+    ]
+    muscles = [replace(m, law=law) for m, law in zip(base.muscles, laws, strict=False)]
+    return replace(base, muscles=(*muscles, *base.muscles[3:]))
+
+
+def near(model, n, rng):
+    """Poses near the start, where the tendons stay in their range."""
+    q = model.system.integrate(np.array(model.start_q), 0.02 * rng.normal(size=(n, 6)))
+    return q, 0.1 * rng.normal(size=(n, 6)), rng.uniform(0.05, 1, (n, 6))
+
+
+def test_names_say_whose_state_it_is(model):
+    assert state_names(model) == ("m1.fiber_length", "m2.fiber_length")
+
+
+def test_equilibria_balance_every_muscle(model, rng):
+    q, _, a = near(model, 10, rng)
+    state = equilibrium_states(model, q, a)
+    rate = muscle_state_rates(model, q, np.zeros(6), a, state)
+    assert np.abs(rate).max() < 1e-8
+
+
+@pytest.mark.parametrize("function", [muscle_forces, muscle_torques, muscle_state_rates])
+def test_kernels_and_numpy_agree(model, rng, function):
+    q, u, a = near(model, 10, rng)
+    state = equilibrium_states(model, q, a) * rng.uniform(0.99, 1.01, (10, 2))
+    mine = function(model, q, u, a, state)
+    reference = function(model, q, u, a, state, backend="numpy")
+    np.testing.assert_allclose(mine, reference, rtol=1e-11, atol=1e-11)
+
+
+def test_torques_are_those_of_the_forces(model, rng):
+    q, u, a = near(model, 5, rng)
+    state = equilibrium_states(model, q, a)
+    F = muscle_forces(model, q, u, a, state)
+    wanted = -np.einsum("nm,nmi->ni", F, path_jacobian(model, q))
+    np.testing.assert_allclose(muscle_torques(model, q, u, a, state), wanted, atol=1e-12)
+    law = model.muscles[0].law
+    np.testing.assert_allclose(F[:, 0], law.force(path_lengths(model, q)[:, 0], 0.0, a[:, 0], state[:, :1]), rtol=1e-12)
+
+
+def test_missing_and_misshapen_states_are_named(model):
+    q, u, a = np.array(model.start_q), np.zeros(6), np.full(6, 0.5)
+    with pytest.raises(ValueError, match=r"state \(\.\.\., 2\) is needed: 'm1.fiber_length'"):
+        muscle_forces(model, q, u, a)
+    with pytest.raises(ValueError, match="state has shape"):
+        muscle_forces(model, q, u, a, np.zeros(3))
+    with pytest.raises(ModelError, match=r"muscle 'm1'.*fiber_length.*does not integrate yet"):
+        simulate(model, duration=0.01)
+
+
+def test_rigid_tendons_simulate(model):
+    stiff = [replace(m, law=replace(m.law, tendon="rigid")) for m in model.muscles[:3]]
+    rigid = replace(model, muscles=(*stiff, *model.muscles[3:]))
+    way = simulate(rigid, duration=0.05, activation=np.full(6, 0.3))
+    assert way.complete
+    assert np.isfinite(way.forces).all()
