@@ -11,6 +11,7 @@ NAMES = (
     "elementary",  # sin, exp, ...: errors and nanoseconds
     "simulation",  # a Runge-Kutta step of a muscle model
     "integrators",  # no timing: norm and energy of every method over many steps
+    "osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
     "closed_loops",  # published mechanisms: reference positions, energy, violation, time
     "studies",  # 100,000 simulations with varied muscles, stored
 )

@@ -1,0 +1,120 @@
+"""Model files in OpenSim and here: lengths, moment arms, poses, masses and forces, and the time that they take.
+
+`MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of the tests is taken. OpenSim runs in
+a process of its own. Moment arms are compared with the unit-tension route, J^T f, which follows no couplers.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dynamics
+import kernels
+from muscle import Model, jacobians, load_model
+from muscle.osim.census import UnsupportedWarning
+from muscle.path import lengths
+
+__all__ = ["run"]
+
+SMALL = Path(__file__).parents[1] / "tests" / "data" / "small_leg.osim"
+POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows of agreement and of speed for every model."""
+    folder = os.environ.get("MYOQUAT_OPENSIM_MODELS")
+    files = sorted(Path(folder).glob("*.osim")) if folder else [SMALL]
+    return [row for file in files for row in _rows(file)]
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        model = load_model(file)
+    kernel = _kernel(model)
+    kernel(np.array(model.start_q))
+    cold = time.perf_counter() - begin
+    rng = np.random.default_rng(0)
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = rng.uniform(low, high, (POSES, len(low)))
+    u, udot = rng.normal(size=(2, *q.shape))
+    theirs = _opensim(file, {"q": q, "u": u, "udot": udot, "timed": np.array(TIMED)})
+    agreement = {name: float(error) for name, error in _errors(model, kernel, q, u, udot, theirs).items()}
+    rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | agreement]
+    mine = _seconds(kernel, rng.uniform(low, high, (BATCH, len(low))))
+    routes = {
+        "OpenSim, computeMomentArm of everything": theirs["seconds_lengths"] + theirs["seconds_moment_arms"],
+        "OpenSim, unit tensions and J^T f": theirs["seconds_lengths"] + theirs["seconds_unit_tensions"],
+        "myoquat, two threads": mine,
+    }
+    work = f"{file.stem}: all lengths and moment arms; read and compile {cold:.2f} s"
+    slow = "OpenSim, computeMomentArm of everything"
+    for route, seconds in routes.items():
+        ratio = float(routes[slow] / seconds)
+        rows.append(
+            {"work": work, "route": route, "against": slow, "ratio": ratio, "median": seconds * 1e6, "unit": "us"}
+        )
+    return rows
+
+
+def _kernel(model: Model) -> Any:
+    def both(q: Any) -> Any:
+        return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
+
+    return kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
+
+
+def _seconds(kernel: Any, q: np.ndarray) -> float:
+    """Seconds per pose in cache-sized blocks, the median of five rounds."""
+    l, J = kernel(q[:BLOCK])
+    rounds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        for i in range(0, len(q) - BLOCK + 1, BLOCK):
+            kernel(q[i : i + BLOCK], out=(l, J), threads=2)
+        rounds.append((time.perf_counter() - begin) / (len(q) // BLOCK * BLOCK))
+    return float(np.median(rounds))
+
+
+def _opensim(file: Path, states: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder) / "states.npz", Path(folder) / "results.npz"
+        np.savez(given, **states)
+        script = Path(__file__).with_name("osim_reference.py")
+        subprocess.run([sys.executable, str(script), str(file), str(given), str(found)], check=True)
+        with np.load(found) as results:
+            return dict(results)
+
+
+def _errors(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -> dict[str, float]:
+    """Worst differences; of muscles whose path wraps nowhere, where OpenSim is exact."""
+    assert tuple(theirs["names"]) == model.system.coordinate_names
+    straight = theirs["wraps"] == 0
+    l, J = kernel(q)
+    poses = model.system.poses(q)
+    count = len(theirs["mass"])
+    mine = [_pose(*poses[str(body)]) for body in theirs["bodies"]]
+    M = dynamics.mass_matrix(model, q[:count])
+    tau = dynamics.inverse_dynamics(model, q[:count], u[:count], udot[:count])
+    arms = theirs["arms"][..., theirs["order"]]
+    return {
+        "lengths [m]": np.abs(l - theirs["lengths"])[:, straight].max(initial=0),
+        "moment arms [m]": np.abs(-J - arms)[:, straight].max(initial=0),
+        "poses": np.abs(np.stack(mine, axis=1) - theirs["poses"]).max(),
+        "mass, relative": np.abs(M - theirs["mass"]).max() / np.abs(M).max(),
+        "inverse dynamics, relative": np.abs(tau - theirs["inverse"]).max() / np.abs(tau).max(),
+    }
+
+
+def _pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """(n, 12) rotation by rows, and position."""
+    flat = np.broadcast_to(R, (POSES, 3, 3)).reshape(POSES, 9)
+    return np.concatenate([flat, np.broadcast_to(p, (POSES, 3))], axis=-1)

@@ -1,0 +1,141 @@
+"""OpenSim on one model file, in a process of its own, for `benchmarks.osim`: values at given states, and times.
+
+    python osim_reference.py MODEL STATES.npz RESULTS.npz
+
+STATES holds q, u, udot (n, coordinates) in the order of the coordinates, and `timed`, the number of poses to time.
+"""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import opensim
+
+
+def main(file: str, states: str, results: str) -> None:
+    """Read, compute, write."""
+    opensim.Logger.setLevelString("Off")
+    with np.load(states) as given:
+        q, u, udot, timed = given["q"], given["u"], given["udot"], int(given["timed"])
+    paths, bodies = Kinematics(file), Dynamics(file)
+    found: dict[str, Any] = {"names": paths.names, "bodies": [body.getName() for body in paths.bodies]}
+    found["wraps"] = [muscle.getGeometryPath().getWrapSet().getSize() for muscle in paths.muscles]
+    found |= paths.values(q)
+    found |= bodies.values(q[:20], u[:20], udot[:20])
+    found |= paths.times(q[:timed])
+    np.savez(results, **{name: np.array(value) for name, value in found.items()})
+
+
+class _Loaded:
+    """A model, its state, and its coordinates."""
+
+    def __init__(self, file: str, forces: bool) -> None:
+        self.model = opensim.Model(file)
+        if not forces:
+            self.model.updForceSet().clearAndDestroy()
+        self.state = self.model.initSystem()
+        coordinates = self.model.getCoordinateSet()
+        self.coordinates = [coordinates.get(i) for i in range(coordinates.getSize())]
+        self.names = [c.getName() for c in self.coordinates]
+        for coordinate in self.coordinates:
+            coordinate.setLocked(self.state, False)
+
+    def pose(self, q: np.ndarray) -> None:
+        for coordinate, value in zip(self.coordinates, q.tolist(), strict=True):
+            coordinate.setValue(self.state, value, False)
+        self.model.realizePosition(self.state)
+
+
+class Kinematics(_Loaded):
+    """Lengths, moment arms and poses of bodies."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, forces=True)
+        muscles, bodies = self.model.getMuscles(), self.model.getBodySet()
+        self.muscles = [muscles.get(i) for i in range(muscles.getSize())]
+        self.bodies = [bodies.get(i) for i in range(bodies.getSize())]
+        self.model.realizePosition(self.state)
+        jacobian = opensim.Matrix()
+        self.model.getMatterSubsystem().calcSystemJacobian(self.state, jacobian)
+        self.count = jacobian.nrow() // 6  # of Simbody's bodies, the ground among them
+
+    def values(self, q: np.ndarray) -> dict[str, Any]:
+        found: dict[str, list[Any]] = {"lengths": [], "arms": [], "poses": []}
+        for pose in q:
+            self.pose(pose)
+            found["lengths"].append([muscle.getLength(self.state) for muscle in self.muscles])
+            found["arms"].append(self._unit_tensions())
+            found["poses"].append([self._transform(body) for body in self.bodies])
+        return found
+
+    def times(self, q: np.ndarray) -> dict[str, float]:
+        """Seconds per pose: lengths; all moment arms by computeMomentArm, and by unit tensions."""
+        routes = {"lengths": self._lengths, "moment_arms": self._moment_arms, "unit_tensions": self._unit_tensions}
+        taken = {}
+        for name, route in routes.items():
+            begin = time.perf_counter()
+            for pose in q:
+                self.pose(pose)
+                route()
+            taken[f"seconds_{name}"] = (time.perf_counter() - begin) / len(q)
+        return taken
+
+    def _lengths(self) -> list[float]:
+        return [muscle.getLength(self.state) for muscle in self.muscles]
+
+    def _moment_arms(self) -> list[list[float]]:
+        return [[m.computeMomentArm(self.state, c) for c in self.coordinates] for m in self.muscles]
+
+    def _unit_tensions(self) -> list[np.ndarray]:
+        """J^T of a unit tension of each muscle, in the order of Simbody's speeds."""
+        matter, rows = self.model.getMatterSubsystem(), []
+        bodies, speeds = self.count, self.state.getNU()
+        for muscle in self.muscles:
+            forces = opensim.VectorOfSpatialVec(bodies, opensim.SpatialVec(opensim.Vec3(0), opensim.Vec3(0)))
+            mobility, total = opensim.Vector(speeds, 0.0), opensim.Vector()
+            muscle.getGeometryPath().addInEquivalentForces(self.state, 1.0, forces, mobility)
+            matter.multiplyBySystemJacobianTranspose(self.state, forces, total)
+            rows.append(total.to_numpy() + mobility.to_numpy())
+        return rows
+
+    def _transform(self, body: Any) -> list[float]:
+        transform = body.getTransformInGround(self.state)
+        R, p = transform.R().asMat33(), transform.p()
+        return [R.get(i, j) for i in range(3) for j in range(3)] + [p.get(i) for i in range(3)]
+
+
+class Dynamics(_Loaded):
+    """Mass matrix and inverse dynamics with gravity alone."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, forces=False)
+        self.order = [self._place(c) for c in self.coordinates]
+
+    def _place(self, coordinate: Any) -> int:
+        """Where a coordinate's speed lies among Simbody's."""
+        for other in self.coordinates:
+            other.setSpeedValue(self.state, 0.0)
+        coordinate.setSpeedValue(self.state, 1.0)
+        return int(np.argmax(np.abs(self.state.getU().to_numpy())))
+
+    def values(self, q: np.ndarray, u: np.ndarray, udot: np.ndarray) -> dict[str, Any]:
+        found: dict[str, list[Any]] = {"mass": [], "inverse": []}
+        solver, matter = opensim.InverseDynamicsSolver(self.model), self.model.getMatterSubsystem()
+        for pose, speeds, rates in zip(q, u, udot, strict=True):
+            self.pose(pose)
+            for coordinate, value in zip(self.coordinates, speeds.tolist(), strict=True):
+                coordinate.setSpeedValue(self.state, value)
+            self.model.realizeDynamics(self.state)
+            M = opensim.Matrix()
+            matter.calcM(self.state, M)
+            found["mass"].append(M.to_numpy()[np.ix_(self.order, self.order)])
+            wanted = opensim.Vector(self.state.getNU(), 0.0)
+            for place, rate in zip(self.order, rates.tolist(), strict=True):
+                wanted.set(place, rate)
+            found["inverse"].append(solver.solve(self.state, wanted).to_numpy()[self.order])
+        return found | {"order": self.order}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
