@@ -9,6 +9,7 @@ import click
 __all__ = ["main", "myoquat"]
 
 COMMANDS = {
+    "check": "Check that the powers of a model's muscles balance.",
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
     "info": "Show what a model holds, or how kernels run on this machine.",
     "mapping": "Compare all mappings between a model's muscle Jacobians.",

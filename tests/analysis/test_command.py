@@ -103,3 +103,12 @@ def test_simulate_stores_and_draws(capsys, tmp_path):
     assert "dop853" in out
     assert all(file.stat().st_size > 1000 for file in files)
     assert files[1].read_text().startswith("time,A.Q0")
+
+
+def test_check_says_whether_powers_balance(capsys):
+    code, out, _ = run(capsys, "check", "two_link", "--poses", "50")
+    assert code == 0
+    assert "The powers of all muscles balance." in out
+    code, _, err = run(capsys, "check", "two_link", "--poses", "0")
+    assert code == 2
+    assert "must be positive" in err

@@ -1,0 +1,117 @@
+"""Moment arms as a labelled table, each named for what it is.
+
+For a coordinate x whose rate is its velocity, the moment arm is -dl/dx. A ball joint in quaternions has no coordinate
+that a moment arm could belong to; its columns are the torque vector of a unit tension, -J^T, in child- or parent-frame
+components, or -dl/dphi of a sequence that is asked for, where that is not locked.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from joints import convert_coordinates
+from joints.quaternion import rotation_matrix
+from joints.types import FloatingJoint, SphericalJoint
+from joints.vectors import turn, turn_back
+from muscle import Model, path_jacobian
+
+__all__ = ["FRAMES", "moment_arms"]
+
+FRAMES = ("child", "parent")
+
+
+def moment_arms(
+    model: Model,
+    q: Any,
+    coordinates: Collection[str] | None = None,
+    *,
+    frame: str = "child",
+    sequence: str | None = None,
+) -> pd.DataFrame:
+    """Rows: (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,); columns by name, [m] for turns and
+    [1] for slides.
+
+    coordinates  the columns wanted, all of them if None.
+    frame        of the torque of a unit tension at quaternion joints: columns '<body>.torque_x [child]', ...
+    sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it.
+
+    Where the model has couplers, the column of an independent coordinate counts what it moves: its own moment arm plus
+    d(dependent)/d(independent) times that of each dependent one, whose own columns stay and must not be added again.
+    Raises ValueError for a frame, sequence or coordinate that is unknown, and as `path_jacobian` does.
+    """
+    if frame not in FRAMES:
+        raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
+    q = np.asarray(q, dtype=float)
+    if sequence is not None:
+        other = model.with_rotations({b.name: sequence for b in model.system.bodies if _is_ball(b.joint)})
+        q, model = convert_coordinates(model.system, other.system, q), other
+    arms = -path_jacobian(model, q)
+    names, arms = _labelled(model, q, arms, frame, sequence)
+    arms = _coupled(model, q, list(names), arms)
+    table = arms.reshape(-1, len(names))
+    rows: Any = pd.Index(model.muscle_names, name="muscle")
+    if q.ndim > 1:
+        count = int(np.prod(q.shape[:-1]))
+        rows = pd.MultiIndex.from_product([range(count), model.muscle_names], names=["pose", "muscle"])
+    frame_of_all = pd.DataFrame(table, index=rows, columns=pd.Index(names, name="moment arm"))
+    if coordinates is None:
+        return frame_of_all
+    unknown = [name for name in coordinates if name not in names]
+    if unknown:
+        raise ValueError(f"no moment arm is called {unknown[0]!r}; there are: {', '.join(names)}")
+    return frame_of_all[list(coordinates)]
+
+
+def _is_ball(joint: Any) -> bool:
+    return isinstance(joint, SphericalJoint)
+
+
+def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
+    """The columns' names, and the columns of quaternion joints in the wanted frame."""
+    names: list[str] = []
+    arms = arms.copy()
+    for body, iq, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):
+        joint = body.joint
+        if isinstance(joint, (SphericalJoint, FloatingJoint)):
+            R = rotation_matrix(q[..., iq][..., -4:])[..., None, :, :]
+            blocks = [slice(iu.stop - 3, iu.stop)]
+            if isinstance(joint, FloatingJoint):
+                blocks.insert(0, slice(iu.start, iu.start + 3))
+            for block in blocks:
+                if joint.velocity_frame != frame:
+                    arms[..., block] = (turn if frame == "parent" else turn_back)(R, arms[..., block])
+            kinds = ["force", "torque"] if len(blocks) == 2 else ["torque"]
+            names += [f"{body.name}.{kind}_{axis} [{frame}]" for kind in kinds for axis in "xyz"]
+        elif sequence is not None and body.coordinate_names is None and joint.kind == "euler":
+            names += [f"{name} [{sequence}]" for name in body.names_of_coordinates]
+        else:
+            names += body.names_of_coordinates if joint.nq == joint.nu else body.names_of_velocities
+    return tuple(names), arms
+
+
+def _coupled(model: Model, q: Any, names: list[str], arms: Any) -> Any:
+    """The arms with every independent coordinate taking its dependent ones along; chains of couplers are followed."""
+    total = arms.copy()
+    for name in names:
+        for dependent, slope in _driven(model, q, name, np.ones(q.shape[:-1])).items():
+            if dependent in names:
+                moved = arms[..., names.index(dependent)]
+                total[..., names.index(name)] = total[..., names.index(name)] + slope[..., None] * moved
+    return total
+
+
+def _driven(model: Model, q: Any, name: str, slope: Any, above: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Every coordinate that moves with `name`, and how fast; ValueError for couplers in a circle."""
+    found: dict[str, Any] = {}
+    for coupler in model.couplers:
+        if coupler.independent != name:
+            continue
+        if coupler.dependent in (*above, name):
+            raise ValueError(f"couplers go in a circle at {coupler.dependent!r}")
+        x = model.system.coordinate(name, q)
+        rate = slope * coupler.scale * coupler.function.slope(x)
+        found[coupler.dependent] = found.get(coupler.dependent, 0.0) + rate
+        found |= _driven(model, q, coupler.dependent, rate, (*above, name))
+    return found

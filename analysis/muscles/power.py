@@ -1,0 +1,76 @@
+"""The power check: what a muscle takes from its shortening, the joints must get, F l' = -tau . u for every muscle.
+
+l' comes from the lengths alone, by a difference quotient along the motion; tau from the Jacobian. Nothing is shared, so
+a path whose lengths and moment arms do not belong together is found out. On OpenSim models this is where wrapped paths
+and function-based paths fail.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from muscle import Model, path_jacobian, path_lengths
+
+__all__ = ["PowerCheck", "power_check"]
+
+STEP = 1e-5  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
+ALLOWED = 1e-8  # [m/s] at |u| = 1
+
+
+@dataclass(frozen=True)
+class PowerCheck:
+    """The worst muscle and pose, and a table by muscle: error and greatest power of a unit tension [m/s], and how many
+    poses were left out because a conditional point came or went nearby."""
+
+    table: pd.DataFrame
+
+    @property
+    def holds(self) -> bool:
+        """True if no muscle's powers differ by more than 1e-8 m/s times its tension."""
+        return bool((self.table["error [m/s]"] <= ALLOWED).all())
+
+    def to_text(self) -> str:
+        """The table and a sentence."""
+        worst = self.table["error [m/s]"].idxmax() if len(self.table) else "none"
+        end = "The powers of all muscles balance." if self.holds else f"The powers do not balance; worst: {worst}."
+        return f"{self.table.to_string(float_format='{:.2e}'.format)}\n\n{end}"
+
+
+def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
+    """Compare l' with J u at random poses and velocities; coordinates with a range stay in it."""
+    system = model.system
+    rng = np.random.default_rng(seed)
+    q = system.random(poses, rng)
+    for coordinate in model.coordinates:
+        if coordinate.range is not None and coordinate.name in system.coordinate_names:
+            q[:, system.coordinate_names.index(coordinate.name)] = rng.uniform(*coordinate.range, poses)
+    u = rng.normal(size=(poses, system.nu))
+    u /= np.linalg.norm(u, axis=-1, keepdims=True)
+
+    ends = [system.integrate(q, k * STEP * u) for k in (1, -1)]
+    rate = (path_lengths(model, ends[0]) - path_lengths(model, ends[1])) / (2 * STEP)
+    mine = np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
+    steady = _steady(model, [q, *ends])
+    error = np.where(steady, np.abs(rate - mine), 0.0).max(axis=0, initial=0.0)
+    scale = np.abs(mine).max(axis=0, initial=0.0)
+    table = pd.DataFrame(
+        {
+            "error [m/s]": error,
+            "largest [m/s]": scale,
+            "relative": np.divide(error, scale, out=np.zeros_like(error), where=scale > 0),
+            "poses left out": (~steady).sum(axis=0),
+        },
+        index=pd.Index(model.muscle_names, name="muscle"),
+    )
+    return PowerCheck(table)
+
+
+def _steady(model: Model, ways: list[np.ndarray]) -> np.ndarray:
+    """(n, m) True where the same points are on the path at all of the neighbouring poses."""
+    found = np.ones((len(ways[0]), len(model.muscles)), dtype=bool)
+    for i, muscle in enumerate(model.muscles):
+        for point in muscle.path:
+            there = [np.broadcast_to(point.active(model.system, way), len(way)) for way in ways]
+            found[:, i] &= np.all([x == there[0] for x in there], axis=0)
+    return found
