@@ -14,7 +14,7 @@ from muscle import Model, path_jacobian, path_lengths
 
 __all__ = ["PowerCheck", "power_check"]
 
-STEP = 1e-5  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
+STEP = 2e-6  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
 ALLOWED = 1e-8  # [m/s] at |u| = 1
 
 
