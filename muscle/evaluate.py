@@ -252,7 +252,7 @@ def _evaluate(
         return out
     inputs = {name: array.shape[-1] for name, array in arrays.items()}
     kernel = kernel_for(
-        (quantity, model.content_key),
+        (quantity, model.content_key, tuple(inputs)),
         lambda: kernels.compile(formula, inputs, [quantity], name=f"{model.name}_{quantity}"),
     )
     return kernel(*arrays.values(), out=out)
