@@ -4,14 +4,14 @@ M (..., n, n) mass matrix, Q (..., n) all forces of the unconstrained motion, A 
 minimise Gauss's (a - M^-1 Q)^T M (a - M^-1 Q) under A a = b [F. E. Udwadia, R. E. Kalaba, Proc. R. Soc. Lond. A 439,
 1992]. Where each fails, and what it costs (`python -m benchmarks constraints` measures it):
 
-    form        singular M          redundant A    inconsistent b        cost
-    classical   fails               yes            least squares in M    a matrix root: the most
-    working     fails               yes            least squares in M    a Cholesky factor of M
-    augmented   if (M; A) has       yes            least squares in M_A  as classical, of M + A^+ A
+    form        singular M          redundant A    inconsistent b        cost (n = 30, k = 10)
+    classical   fails               yes            least squares in M    1: a matrix root
+    working     fails               yes            least squares in M    0.4: a Cholesky factor of M
+    augmented   if (M; A) has       yes            least squares in M_A  0.9: A^+, then as working
                 full rank
-    kkt         if (M; A) has       fails          fails                 one LU factor of n + k
+    kkt         if (M; A) has       fails          fails                 0.7: an LU factor of n + k
                 full rank
-    priorities  if the levels with  yes            level by level        an SVD a level
+    priorities  if the levels with  yes            level by level        2.7: an SVD a level
                 M have full rank
 
 The published drawbacks: at instability points, where rows of A become dependent, the pseudo-inverse cuts off what is
