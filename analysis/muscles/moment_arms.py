@@ -39,7 +39,8 @@ def moment_arms(
 
     Where the model has couplers, the column of an independent coordinate counts what it moves: its own moment arm plus
     d(dependent)/d(independent) times that of each dependent one, whose own columns stay and must not be added again.
-    Raises ValueError for a frame, sequence or coordinate that is unknown, and as `path_jacobian` does.
+    Raises ValueError for a frame, sequence or coordinate that is unknown, couplers in a circle or two on one
+    coordinate, and as `path_jacobian` does.
     """
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
@@ -93,11 +94,17 @@ def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None)
 
 def _coupled(model: Model, q: Any, names: list[str], arms: Any) -> Any:
     """The arms with every independent coordinate taking its dependent ones along; chains of couplers are followed."""
+    dependent = [coupler.dependent for coupler in model.couplers]
+    twice = {name for name in dependent if dependent.count(name) > 1}
+    if twice:
+        raise ValueError(
+            f"coordinate {min(twice)!r} depends on two couplers: its share in a moment arm is not determined"
+        )
     total = arms.copy()
     for name in names:
-        for dependent, slope in _driven(model, q, name, np.ones(q.shape[:-1])).items():
-            if dependent in names:
-                moved = arms[..., names.index(dependent)]
+        for moving, slope in _driven(model, q, name, np.ones(q.shape[:-1])).items():
+            if moving in names:
+                moved = arms[..., names.index(moving)]
                 total[..., names.index(name)] = total[..., names.index(name)] + slope[..., None] * moved
     return total
 
@@ -112,6 +119,6 @@ def _driven(model: Model, q: Any, name: str, slope: Any, above: tuple[str, ...] 
             raise ValueError(f"couplers go in a circle at {coupler.dependent!r}")
         x = model.system.coordinate(name, q)
         rate = slope * coupler.scale * coupler.function.slope(x)
-        found[coupler.dependent] = found.get(coupler.dependent, 0.0) + rate
+        found[coupler.dependent] = rate
         found |= _driven(model, q, coupler.dependent, rate, (*above, name))
     return found

@@ -72,6 +72,9 @@ def test_couplers_are_followed_along_their_chain(leg, rng):
     circle = replace(leg, couplers=(*leg.couplers, Coupler("back", "back_1", "neck_1", Linear())))
     with pytest.raises(ValueError, match="circle"):
         moment_arms(circle, q)
+    double = replace(leg, couplers=(*leg.couplers, Coupler("again", "neck_1", "knee", Linear())))
+    with pytest.raises(ValueError, match="'neck_1' depends on two couplers"):
+        moment_arms(double, q)
 
 
 def test_unknown_things_are_named(leg):
