@@ -66,7 +66,7 @@ class DeGrooteFregly2016(HillLaw):
         force = force - self.passive_force(length)
         ratio = force / isometric
         speed = (np.sinh((ratio - D4) / D1) - D3) / D2
-        if isinstance(self.damping, float) and self.damping == 0.0:
+        if isinstance(self.damping, (int, float)) and self.damping == 0:
             return speed
         speed = np.clip(speed, -1.5, 1.5)
         for _ in range(6):

@@ -55,6 +55,12 @@ def test_damping_has_its_inverse_too(rng):
     np.testing.assert_allclose(law.fiber_speed(1.1, force, activation), speed, atol=1e-9)
 
 
+def test_a_damping_of_whole_zero_is_none():
+    """The closed form reaches any force; Newton's method would stop at its bounds."""
+    whole, none = (DeGrooteFregly2016(**COMMON, damping=zero) for zero in (0, 0.0))
+    assert whole.fiber_speed(1.1, 3.0, 0.5) == none.fiber_speed(1.1, 3.0, 0.5)
+
+
 def test_equilibrium_is_where_nothing_moves(law, rng):
     length, activation, _ = fibers(law, 40, rng)
     state = law.equilibrium(length, 0.0, activation)
