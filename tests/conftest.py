@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import sympy
 from hypothesis import settings
+from sympy.printing.pycode import PythonCodePrinter
 
 import kernels
 
@@ -37,9 +39,26 @@ def _sympy(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
         for k, a in enumerate(arrays)
     ]
     expression = np.asarray(function(*symbols))
-    flat = sympy.lambdify([s for x in symbols for s in x.flat], list(expression.flat), modules="math")
+    flat = _program([s for x in symbols for s in x.flat], list(expression.flat))
     values = [flat(*(v for a in row for v in np.asarray(a).flat)) for row in zip(*arrays, strict=True)]
     return np.array(values, dtype=float).reshape(len(values), *expression.shape)
+
+
+def _program(symbols: list[Any], expressions: list[Any]) -> Callable[..., list[float]]:
+    """The expressions as a Python function, each common part computed once: `lambdify` would walk them as trees, which
+    for the rounds of an iteration have more leaves than there is time."""
+    parts, results = sympy.cse(expressions, sympy.numbered_symbols("part"), optimizations=[], order="none")
+    printer = PythonCodePrinter({"fully_qualified_modules": True})
+    lines = [f"{name} = {printer.doprint(part)}" for name, part in parts]
+    lines.append(f"result = [{', '.join(printer.doprint(result) for result in results)}]")
+    code = compile("\n".join(lines), "expressions", "exec")
+
+    def run(*values: float) -> list[float]:
+        known: dict[str, Any] = {"math": math} | {s.name: v for s, v in zip(symbols, values, strict=True)}
+        exec(code, known)
+        return known["result"]
+
+    return run
 
 
 def _casadi(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:

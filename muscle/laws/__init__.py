@@ -5,11 +5,12 @@ from muscle.laws.degroote_fregly import DeGrooteFregly2016
 from muscle.laws.hill import HillLaw
 from muscle.laws.law_a import LawA
 from muscle.laws.law_b import LawB
+from muscle.laws.millard import Millard2012
 from muscle.laws.springs import PathActuator, PathSpring
 from muscle.laws.thelen import Thelen2003
 
 LAWS: dict[str, type[ForceLaw]] = {
-    law.kind: law for law in (LawA, LawB, Thelen2003, DeGrooteFregly2016, PathSpring, PathActuator)
+    law.kind: law for law in (LawA, LawB, Thelen2003, DeGrooteFregly2016, Millard2012, PathSpring, PathActuator)
 }
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "HillLaw",
     "LawA",
     "LawB",
+    "Millard2012",
     "PathActuator",
     "PathSpring",
     "Thelen2003",

@@ -35,6 +35,10 @@ class DeGrooteFregly2016(HillLaw):
     width_scale: float = 1.0
     damping: float = 0.0
 
+    @property
+    def is_damped(self) -> bool:
+        return self.damping > 0
+
     def tendon_force(self, length: Any) -> Any:
         """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as published."""
         k = np.log((1 + C3) / C1) / (1 + self.tendon_strain - C2)

@@ -29,7 +29,9 @@ class HillLaw(ForceLaw):
     of acos(0.1) is taken to be that long, and its speed zero if it would shorten further (OpenSim's rule).
 
     max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], pennation alpha_0 [rad] at
-    l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0.
+    l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
+    minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that the fiber's speed stays
+    finite where it divides by the activation; derivatives by such an activation are zero.
     """
 
     max_isometric_force: float
@@ -39,6 +41,7 @@ class HillLaw(ForceLaw):
     max_contraction_velocity: float = 10.0
     tendon: str = "elastic"
     tendon_strain: float = 0.049
+    minimum_activation: float = 0.01
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
 
@@ -87,7 +90,7 @@ class HillLaw(ForceLaw):
         if self.tendon == "rigid":
             fiber, cosine = self._rigid_fiber(length)
             scale = self.max_contraction_velocity * self.optimal_fiber_length
-            f = self.fiber_force(fiber / self.optimal_fiber_length, speed * cosine / scale, activation)
+            f = self.fiber_force(fiber / self.optimal_fiber_length, speed * cosine / scale, self._active(activation))
             return self.max_isometric_force * f * cosine
         fiber, cosine = self._fiber(state[..., 0])
         return self.max_isometric_force * self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
@@ -96,7 +99,7 @@ class HillLaw(ForceLaw):
         """(..., 1) dl_M/dt [m/s] at which fiber and tendon pull alike."""
         fiber, cosine = self._fiber(state[..., 0])
         tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
-        v = self.fiber_speed(fiber / self.optimal_fiber_length, tendon / cosine, activation)
+        v = self.fiber_speed(fiber / self.optimal_fiber_length, tendon / cosine, self._active(activation))
         rate = v * self.max_contraction_velocity * self.optimal_fiber_length
         held = (state[..., 0] <= self.shortest) & (rate < 0)
         return np.where(held, 0.0, rate)[..., None]
@@ -107,7 +110,7 @@ class HillLaw(ForceLaw):
         Where the tendon is slack at every length that the fiber can have, the shortest one: there the fiber ends.
         Raises ValueError where the path is shorter than that, or no length is found.
         """
-        length, activation = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
+        length, activation = np.broadcast_arrays(np.asarray(length, float), self._active(np.asarray(activation, float)))
         longest = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
         low, high = (
             np.maximum(np.hypot(np.maximum(length - tendon, 0.0), self.width), self.shortest)
@@ -137,8 +140,25 @@ class HillLaw(ForceLaw):
             raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
         if not 0 <= self.pennation < math.acos(SLIMMEST):
             raise ModelError(f"pennation must lie in [0, acos(0.1)), not {self.pennation}", element=element)
+        if not 0 <= self.minimum_activation < 1:
+            raise ModelError(f"minimum_activation must lie in [0, 1), not {self.minimum_activation}", element=element)
+        if self.tendon == "elastic" and self.minimum_activation == 0 and not self.is_damped:
+            raise ModelError(
+                "minimum_activation must be positive with an elastic tendon and no damping: the fiber's speed divides "
+                "by the activation",
+                element=element,
+            )
+
+    @property
+    def is_damped(self) -> bool:
+        """Whether a part of the fiber's force holds its speed back, whatever the activation."""
+        return False
 
     # ---- the fiber -------------------------------------------------------------------------------------------
+
+    def _active(self, activation: Any) -> Any:
+        """(...) the activation that acts."""
+        return np.maximum(activation, self.minimum_activation)
 
     def _fiber(self, state: Any) -> tuple[Any, Any]:
         """(l_M, cos alpha), no shorter than the shortest fiber."""

@@ -1,13 +1,15 @@
 """The force laws of OpenSim's muscles, with OpenSim 4.6's own values where a file leaves a number out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from joints.errors import ModelError
 from joints.xml import complain, described
-from muscle.laws import DeGrooteFregly2016, ForceLaw, PathActuator, PathSpring, Thelen2003
+from muscle.laws import DeGrooteFregly2016, ForceLaw, HillLaw, PathActuator, PathSpring, Thelen2003
 from muscle.osim.census import Census
 from muscle.osim.document import boolean, number
+from muscle.osim.millard import read_millard
 
 __all__ = ["LAWS", "read_law"]
 
@@ -25,6 +27,7 @@ THELEN = {
     "passive_shape": ("KshapePassive", 5.0),
     "concentric_shape": ("Af", 0.25),
     "eccentric_force": ("Flen", 1.4),
+    "minimum_activation": ("minimum_activation", 0.01),
 }
 DEGROOTE = {
     "tendon_strain": ("tendon_strain_at_one_norm_force", 0.049),
@@ -34,8 +37,14 @@ DEGROOTE = {
 }
 
 
-def _hill(law: Callable[..., ForceLaw], own: dict[str, tuple[str, float]]) -> Callable[[Any], ForceLaw]:
-    def read(element: Any) -> ForceLaw:
+def _degroote(element: Any) -> ForceLaw:
+    """OpenSim lets the activation go to 0, where the speed of an undamped fiber has no limit: there ours is 0.01."""
+    law = _hill(DeGrooteFregly2016, DEGROOTE)(element)
+    return replace(law, minimum_activation=0.0) if law.tendon == "rigid" or law.is_damped else law
+
+
+def _hill(law: Callable[..., HillLaw], own: dict[str, tuple[str, float]]) -> Callable[[Any], HillLaw]:
+    def read(element: Any) -> HillLaw:
         values = {ours: number(element, theirs, default) for ours, (theirs, default) in (COMMON | own).items()}
         rigid = boolean(element, "ignore_tendon_compliance")
         return law(**values, tendon="rigid" if rigid else "elastic")
@@ -45,7 +54,8 @@ def _hill(law: Callable[..., ForceLaw], own: dict[str, tuple[str, float]]) -> Ca
 
 LAWS: dict[str, Callable[[Any], ForceLaw]] = {
     "Thelen2003Muscle": _hill(Thelen2003, THELEN),
-    "DeGrooteFregly2016Muscle": _hill(DeGrooteFregly2016, DEGROOTE),
+    "DeGrooteFregly2016Muscle": _degroote,
+    "Millard2012EquilibriumMuscle": lambda element: read_millard(element, COMMON),
     "PathSpring": lambda e: PathSpring(
         number(e, "stiffness"), number(e, "resting_length"), number(e, "dissipation", 0.0)
     ),

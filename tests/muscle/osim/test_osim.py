@@ -9,8 +9,8 @@ import pytest
 
 from joints import convert_coordinates, convert_velocities
 from joints.types import FloatingJoint, SphericalJoint
-from muscle import ModelError, load_model, path_jacobian, path_lengths
-from muscle.laws import Thelen2003
+from muscle import ModelError, load_model, muscle_forces, muscle_state_rates, path_jacobian, path_lengths
+from muscle.laws import Millard2012, Thelen2003
 from muscle.osim.census import UnsupportedWarning
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
@@ -104,7 +104,67 @@ def test_force_laws_are_read(model):
     laws = {muscle.name: muscle.law for muscle in model.muscles}
     assert laws["straight"] == Thelen2003(500.0, 0.1, 0.15, 0.1, tendon_strain=0.04, active_shape=0.45,
                                           passive_shape=5.0, concentric_shape=0.25, eccentric_force=1.4)  # fmt: skip
-    assert laws["moving"] is None  # Millard's, told in the warning
+    assert laws["moving"] == Millard2012(800.0, 0.12, 0.5, 0.2)
+
+
+MUSCLE_FORCES = """
+model = opensim.Model(arguments[0])
+model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
+answer = []
+for q, u, activations, fibers in json.loads(arguments[1]):
+    state = model.initializeState()  # a fresh one: a changed state variable leaves some caches stale
+    for c in coordinates:
+        c.setLocked(state, False)
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    for m, a, f in zip(muscles, activations, fibers):
+        path = m.getAbsolutePathString()
+        model.setStateVariableValue(state, path + "/activation", a)
+        model.setStateVariableValue(state, path + "/fiber_length", f)
+    model.realizeDynamics(state)
+    answer.append([[m.getTendonForce(state), m.getFiberVelocity(state)] for m in muscles])
+"""
+
+
+@pytest.mark.peers
+def test_opensim_agrees_on_forces_and_rates(model, rng, in_opensim):
+    """Of Thelen's and Millard's muscles, at given activations and fiber lengths."""
+    q, u = poses(model, 8, rng), rng.normal(size=(8, model.system.nu))
+    a = rng.uniform(0, 1, (8, 4))
+    l = path_lengths(model, q)
+    laws = [muscle.law for muscle in model.muscles]
+    stretch = rng.uniform(0.99, 1.05, (8, 4)) * [law.tendon_slack_length for law in laws]
+    fibers = np.maximum(np.hypot(np.maximum(l - stretch, 0), [law.width for law in laws]), [x.shortest for x in laws])
+    rows = [[x.tolist() for x in row] for row in zip(q, u, a, fibers, strict=True)]
+    theirs = np.array(in_opensim(MUSCLE_FORCES, str(FILE), json.dumps(rows)))
+    np.testing.assert_allclose(muscle_forces(model, q, u, a, fibers), theirs[..., 0], rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(muscle_state_rates(model, q, u, a, fibers), theirs[..., 1], rtol=1e-9, atol=1e-8)
+
+
+def test_the_numbers_of_millards_curves_are_read(tmp_path):
+    """As OpenSim takes them: a damping below 0.001 is none, and then no slope and no value is left at zero."""
+    text = FILE.read_text()
+    end = "<pennation_angle_at_optimal>0.2</pennation_angle_at_optimal>"
+    passive = "<strain_at_one_norm_force>0.6</strain_at_one_norm_force>"
+    stiff = "<stiffness_at_low_force>0.3</stiffness_at_low_force><curviness>0.5</curviness>"
+    stiff += "<stiffness_at_one_norm_force>4</stiffness_at_one_norm_force>"
+    more = (
+        "<fiber_damping>0.0005</fiber_damping><minimum_activation>0.02</minimum_activation>"
+        f"<ForceVelocityCurve><isometric_slope>6</isometric_slope></ForceVelocityCurve>"
+        f"<FiberForceLengthCurve>{passive}{stiff}</FiberForceLengthCurve>"
+    )
+    law = load(tmp_path, text.replace(end, end + more)).muscles[1].law
+    assert law == Millard2012(
+        800.0, 0.12, 0.5, 0.2, minimum_activation=0.02, damping=0.0, isometric_slope=6.0, active_lowest=0.1,
+        concentric_slope_at_vmax=0.125, eccentric_slope_at_vmax=0.075, passive_strain=0.6, passive_low_stiffness=0.3,
+        passive_stiffness_ratio=4 * 0.6, passive_curviness=0.5,
+    )  # fmt: skip
+    part = f"<TendonForceLengthCurve>{stiff[stiff.index('<curv') :]}</TendonForceLengthCurve>"
+    with pytest.raises(ModelError, match=r"needs all of .*norm_force_at_toe_end.* or none"):
+        load(tmp_path, text.replace(end, end + part))
 
 
 def test_springs_and_actuators_along_a_path(tmp_path):

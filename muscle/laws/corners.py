@@ -1,0 +1,118 @@
+"""Curves made of smooth corners: quintic Bezier sections between points of given value and slope.
+
+The curves of Millard's muscle [M. Millard, T. Uchida, A. Seth, S. L. Delp, Flexing computational muscle: modeling and
+simulation of musculotendon dynamics, J. Biomech. Eng. 135, 2013, appendix] as OpenSim's SmoothSegmentedFunction has
+them: the inner control points of a section lie on the two end tangents, pairwise together, the part c of the way to
+where the tangents meet. With the steps a, b, c between neighbouring distinct control points such a section is
+
+    x(s) = x0 + a (1 - (1 - s)^5) + b s^3 (10 - 15 s + 6 s^2) + c s^5,  0 <= s <= 1,
+
+and y likewise: it rises with s for all s, its first and second derivatives fit those of its neighbours.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from joints.errors import ModelError
+
+__all__ = ["Corners", "sharpness"]
+
+ROUNDS = (
+    5  # of Halley's method for s: 4 reach round-off where no end is flatter than 1 % of the mean slope, 5 where 0.1 %
+)
+PARALLEL = 1.5e-8  # tangents that differ by less meet in the middle, as in OpenSim: the root of the unit round-off
+
+Steps = tuple[Any, Any, Any]
+
+
+def sharpness(curviness: Any) -> Any:
+    """The part of the way to the meeting point, for a curviness in [0, 1]: 0.1 + 0.8 curviness."""
+    return 0.1 + 0.8 * curviness
+
+
+@dataclass(frozen=True)
+class Corners:
+    """A rising or falling curve y(x) through `joins` (x, y, slope), straight on beyond the first and the last.
+
+    sharp: c of every section, or one for all. Numbers, arrays (...) or symbols.
+    """
+
+    joins: tuple[tuple[Any, Any, Any], ...]
+    sharp: Any
+
+    def value(self, x: Any) -> Any:
+        """(...) y at x."""
+        return self.point(1.0, 0.0, x)[1]
+
+    def point(self, p: Any, q: Any, level: Any) -> tuple[Any, Any]:
+        """(x, y) of the curve where p x + q y = level (...), which must rise along the curve.
+
+        The derivatives are exact: those of the last round of Halley's method, whose start then no longer matters.
+        """
+        marks = [p * x + q * y for x, y, _ in self.joins]
+        inside = np.where(level < marks[0], marks[0], np.where(level > marks[-1], marks[-1], level))
+        x, y, *steps = (_chosen(inside, marks[1:-1], column) for column in zip(*self._sections(), strict=True))
+        along = tuple(p * dx + q * dy for dx, dy in zip(steps[:3], steps[3:], strict=True))
+        whole = along[0] + along[1] + along[2]
+        s = _parameter((inside - (p * x + q * y)) / whole, tuple(step / whole for step in along))
+        beyond = level - inside
+        slope = np.where(beyond < 0, self.joins[0][2], self.joins[-1][2])
+        straight = beyond / (p + q * slope)
+        return x + _run(s, *steps[:3]) + straight, y + _run(s, *steps[3:]) + slope * straight
+
+    def check(self, element: str, name: str) -> None:
+        """ModelError where a section is no corner: its tangents must meet between its ends."""
+        for (x, y, *steps), end in zip(self._sections(), self.joins[1:], strict=True):
+            forth = [step * np.sign(end[1] - y) + PARALLEL * abs(end[1] - y) for step in steps[3:]]
+            if not min(steps[:3]) > 0 or not min(forth) >= 0:
+                raise ModelError(
+                    f"the numbers of the {name} curve make no corner from ({x:.6g}, {y:.6g}) to ({end[0]:.6g}, "
+                    f"{end[1]:.6g}): its tangents do not meet in between",
+                    element=element,
+                )
+
+    def _sections(self) -> list[tuple[Any, ...]]:
+        """Of every section x, y at its start, three steps of x and three of y."""
+        sharp = self.sharp if isinstance(self.sharp, tuple) else (self.sharp,) * (len(self.joins) - 1)
+        return [_section(a, b, c) for a, b, c in zip(self.joins[:-1], self.joins[1:], sharp, strict=True)]
+
+
+def _section(start: tuple[Any, Any, Any], end: tuple[Any, Any, Any], c: Any) -> tuple[Any, ...]:
+    (x0, y0, slope0), (x1, y1, slope1) = start, end
+    turn = slope0 - slope1
+    parallel = np.abs(turn) <= PARALLEL
+    meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, turn)
+    meet = np.where(parallel, (x0 + x1) / 2, meet)
+    height = (meet - x1) * slope1 + y1
+    x_steps = (c * (meet - x0), (1 - c) * (x1 - x0), c * (x1 - meet))
+    return x0, y0, *x_steps, c * (height - y0), (1 - c) * (y1 - y0), c * (y1 - height)
+
+
+def _chosen(level: Any, edges: list[Any], values: tuple[Any, ...]) -> Any:
+    """The value of the section in which the level lies."""
+    result = values[0]
+    for edge, value in zip(edges, values[1:], strict=True):
+        result = np.where(level >= edge, value, result)
+    return result
+
+
+def _run(s: Any, a: Any, b: Any, c: Any) -> Any:
+    """a (1 - (1 - s)^5) + b s^3 (10 - 15 s + 6 s^2) + c s^5: how far a section has come."""
+    r = 1 - s
+    return a * (1 - (r * r) * (r * r) * r) + (s * s * s) * (b * (10 + s * (6 * s - 15)) + c * (s * s))
+
+
+def _parameter(t: Any, steps: Steps) -> Any:
+    """s with run(s) = t for steps that sum to 1: Halley's method from the cubic with the slopes of both ends."""
+    a, b, c = steps
+    first, last = (1 / np.maximum(5 * step, 1 / 3) for step in (a, c))  # limited to 3, where the cubic still rises
+    s = t * (first * (1 - t) ** 2 + t * (3 - 2 * t) - last * t * (1 - t))
+    for _ in range(ROUNDS):
+        r = 1 - s
+        slope = 5 * (a * (r * r) ** 2 + (s * s) * (6 * b * (r * r) + c * (s * s)))
+        bend = 20 * (3 * b * (s * r) * (1 - 2 * s) + c * (s * s * s) - a * (r * r * r))
+        miss = _run(s, a, b, c) - t
+        s = s - 2 * miss * slope / (2 * slope * slope - miss * bend)
+    return s

@@ -1,0 +1,173 @@
+"""The muscle of Millard, Uchida, Seth and Delp (2013), as OpenSim's Millard2012EquilibriumMuscle has it."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints.errors import ModelError
+from muscle.laws.corners import Corners, sharpness
+from muscle.laws.hill import HillLaw
+
+__all__ = ["Millard2012"]
+
+SHOULDER = 0.05  # of the optimal length: how far the corners reach into the plateau of the active curve
+STEEPER = 1.25  # slope of the ascending limb over the mean one
+FASTEST, NEAR = 1.0, 0.9  # normalized speeds at which the end slopes hold, and the slopes near the ends
+FOOT = 0.1  # how far the feet of passive curves reach
+
+
+@dataclass(frozen=True)
+class Millard2012(HillLaw):
+    """M. Millard, T. Uchida, A. Seth, S. L. Delp, Flexing computational muscle: modeling and simulation of
+    musculotendon dynamics, J. Biomech. Eng. 135, 2013, with the curves and the default numbers of OpenSim 4.6.
+
+    damping beta: the fiber's force has a part beta v~_M. The curves are `Corners`: of the active fiber (shortest,
+    transition and longest normalized length, slope of the shallow part, lowest value), of force and velocity (slopes at
+    and near the greatest speeds, isometric slope, greatest eccentric force, curviness), of the passive fiber (strains
+    at no force and at F0, stiffness at low force; stiffness at F0 times the strain in between; curviness) and of the
+    tendon (strain at F0; stiffness at F0 times it; force at the end of the toe; curviness).
+
+    Without damping an elastic tendon needs a lowest active force, slopes at the greatest speeds, and a least
+    activation: the fiber's speed divides by them. OpenSim then takes at least 0.1, half of the slopes near them, 0.01.
+    A rigid tendon carries nothing while slack or pushed (OpenSim's rule). SymPy symbols pass the curves, but the
+    rate with an elastic tendon nests two solutions and is too deep for SymPy.
+    """
+
+    kind: ClassVar[str] = "millard2012"
+    damping: float = 0.1
+    active_shortest: float = 0.4441
+    active_transition: float = 0.73
+    active_longest: float = 1.8123
+    active_shallow_slope: float = 0.8616
+    active_lowest: float = 0.0
+    concentric_slope_at_vmax: float = 0.0
+    concentric_slope_near_vmax: float = 0.25
+    isometric_slope: float = 5.0
+    eccentric_slope_at_vmax: float = 0.0
+    eccentric_slope_near_vmax: float = 0.15
+    eccentric_force: float = 1.4
+    concentric_curviness: float = 0.6
+    eccentric_curviness: float = 0.9
+    passive_strain_at_zero: float = 0.0
+    passive_strain: float = 0.7
+    passive_low_stiffness: float = 0.2
+    passive_stiffness_ratio: float = 2.0
+    passive_curviness: float = 0.75
+    tendon_stiffness_ratio: float = 1.375
+    tendon_toe_force: float = 2 / 3
+    tendon_curviness: float = 0.5
+
+    # ---- curves ----------------------------------------------------------------------------------------------
+
+    @property
+    def active_curve(self) -> Corners:
+        """f_L(l~_M): up the steep limb, over the shallow one to 1 at 1, down to the longest length."""
+        shortest, transition, longest = self.active_shortest, self.active_transition, self.active_longest
+        bend = 1 - self.active_shallow_slope * (1 - SHOULDER - transition)  # value where the limbs meet
+        steep = STEEPER * bend / (transition - shortest)
+        fall = -1 / (longest - 1 - 2 * SHOULDER)
+        joins = (
+            (shortest, self.active_lowest, 0.0),
+            ((shortest + transition) / 2, bend / 2, steep),
+            ((transition + 1 - SHOULDER) / 2, (1 + bend) / 2, self.active_shallow_slope),
+            (1.0, 1.0, 0.0),
+            ((1 + SHOULDER + longest) / 2, 0.5, fall),
+            (longest, self.active_lowest, 0.0),
+        )
+        return Corners(joins, sharpness(1.0))
+
+    @property
+    def velocity_curve(self) -> Corners:
+        """f_V(v~_M): 0 at -1, 1 at 0, the greatest eccentric force at 1."""
+        slow = self.concentric_slope_near_vmax + self.concentric_slope_at_vmax
+        fast = self.eccentric_slope_near_vmax + self.eccentric_slope_at_vmax
+        last = FASTEST - NEAR
+        joins = (
+            (-FASTEST, 0.0, self.concentric_slope_at_vmax),
+            (-NEAR, slow * last / 2, self.concentric_slope_near_vmax),
+            (0.0, 1.0, self.isometric_slope),
+            (NEAR, self.eccentric_force - fast * last / 2, self.eccentric_slope_near_vmax),
+            (FASTEST, self.eccentric_force, self.eccentric_slope_at_vmax),
+        )
+        concentric, eccentric = sharpness(self.concentric_curviness), sharpness(self.eccentric_curviness)
+        return Corners(joins, (concentric, concentric, eccentric, eccentric))
+
+    @property
+    def passive_curve(self) -> Corners:
+        """f_PE(l~_M): from the strain at no force over a foot of low stiffness to 1."""
+        start, end = 1 + self.passive_strain_at_zero, 1 + self.passive_strain
+        stiffness = self.passive_stiffness_ratio / (end - start)
+        foot = FOOT * np.minimum(1 / stiffness, end - start)
+        low = (start + foot, self.passive_low_stiffness * foot / 2, self.passive_low_stiffness)
+        return Corners(((start, 0.0, 0.0), low, (end, 1.0, stiffness)), sharpness(self.passive_curviness))
+
+    @property
+    def tendon_curve(self) -> Corners:
+        """f_T(l~_T): from the slack length over a toe of two corners to a straight line through 1 at the strain."""
+        stiffness = self.tendon_stiffness_ratio / self.tendon_strain
+        toe = self.tendon_toe_force
+        end, middle = (1 + self.tendon_strain + (force - 1) / stiffness for force in (toe, toe / 2))
+        foot = 1 + FOOT * (end - 1)
+        slope = toe / 2 / (middle - foot)
+        joins = ((1.0, 0.0, 0.0), ((foot + middle) / 2, slope * (middle - foot) / 2, slope), (end, toe, stiffness))
+        return Corners(joins, sharpness(self.tendon_curviness))
+
+    def tendon_force(self, length: Any) -> Any:
+        """f_T, zero when slack, straight above the toe."""
+        return self.tendon_curve.value(length)
+
+    def passive_force(self, length: Any) -> Any:
+        """f_PE, zero when slack, straight above F0."""
+        return self.passive_curve.value(length)
+
+    def active_force(self, length: Any) -> Any:
+        """f_L."""
+        return self.active_curve.value(length)
+
+    def velocity_force(self, speed: Any) -> Any:
+        """f_V, straight beyond -1 and 1."""
+        return self.velocity_curve.value(speed)
+
+    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+        """a f_L f_V + f_PE + beta v~_M."""
+        active = activation * self.active_force(length) * self.velocity_force(speed)
+        return active + self.passive_force(length) + self.damping * speed
+
+    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+        """v~_M: the point of the curve (v~, f_V) where a f_L f_V + beta v~ is what the passive fiber leaves over."""
+        isometric = activation * self.active_force(length)
+        return self.velocity_curve.point(self.damping, isometric, force - self.passive_force(length))[0]
+
+    # ---- the law ---------------------------------------------------------------------------------------------
+
+    @property
+    def shortest(self) -> Any:
+        """The shortest fiber [m]: its pennation is acos(0.1), or it is as short as can be active."""
+        return np.maximum(super().shortest, self.active_shortest * self.optimal_fiber_length)
+
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        """(...) F [N] as `HillLaw.force`; with a rigid tendon none while it is slack, and never a push."""
+        force = super().force(length, speed, activation, state)
+        if self.tendon == "elastic":
+            return force
+        slack = length - self.tendon_slack_length <= np.sqrt(self.shortest**2 - self.width**2)
+        return np.where(slack, 0.0, np.maximum(force, 0.0))
+
+    @property
+    def is_damped(self) -> bool:
+        return self.damping > 0
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if self.damping < 0:
+            raise ModelError(f"damping must not be negative, but is {self.damping}", element=element)
+        if self.tendon == "elastic" and not self.is_damped:
+            for name in ("active_lowest", "concentric_slope_at_vmax", "eccentric_slope_at_vmax"):
+                if getattr(self, name) <= 0:
+                    raise ModelError(f"{name} must be positive with an elastic tendon and no damping", element=element)
+        for name in ("passive_stiffness_ratio", "tendon_stiffness_ratio"):
+            if getattr(self, name) <= 1:
+                raise ModelError(f"{name} must be above 1, so that the curve bends upwards", element=element)
+        for name in ("active", "velocity", "passive", "tendon"):
+            getattr(self, f"{name}_curve").check(element, name)

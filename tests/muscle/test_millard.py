@@ -1,0 +1,117 @@
+"""Millard's muscle: its curves of smooth corners, their numbers in OpenSim, and what cannot be."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.interpolate import BPoly
+
+from joints.errors import ModelError
+from kernels import formula
+from muscle.laws import Millard2012
+from muscle.laws.corners import Corners, sharpness
+
+LAW = Millard2012(1000.0, 0.1, 0.2, 0.1)
+CLASSIC = replace(LAW, damping=0.0, active_lowest=0.1, concentric_slope_at_vmax=0.125, eccentric_slope_at_vmax=0.075)
+CURVES = ("active", "velocity", "passive", "tendon")
+
+
+@given(
+    first=st.floats(-2, 0.5), second=st.floats(1.5, 20), curviness=st.floats(0, 1), s=st.floats(0, 1),
+    start=st.floats(-1, 1),
+)  # fmt: skip
+def test_a_corner_is_the_bezier_curve_of_its_control_points(first, second, curviness, s, start):
+    """Against SciPy's Bernstein polynomials of the control points that the paper's appendix gives."""
+    c = sharpness(curviness)
+    ends = np.array([[start, 0.3], [start + 1, 1.3]])
+    turn = start + (1 - second) / (first - second)
+    meet = np.array([turn, 0.3 + first * (turn - start)])
+    near, far = ends[0] + c * (meet - ends[0]), ends[1] + c * (meet - ends[1])
+    points = np.array([ends[0], near, near, far, far, ends[1]])
+    x, y = BPoly(points[:, None], [0, 1])(s)
+    curve = Corners(((start, 0.3, first), (start + 1, 1.3, second)), c)
+    slope = max(abs(first), second)
+    assert curve.value(x) == pytest.approx(y, abs=1e-13 * slope / min(c * (turn - start), c * (start + 1 - turn)))
+
+
+@pytest.mark.parametrize("law", [LAW, CLASSIC], ids=["damped", "classic"])
+@pytest.mark.parametrize("name", CURVES)
+def test_curves_pass_their_joins_and_are_smooth(law, name):
+    """Values, slopes and bends fit on both sides of every join, the straight ends included."""
+    curve = getattr(law, f"{name}_curve")
+    curve.check("muscle", name)
+    h = 1e-5
+    for x, y, slope in curve.joins:
+        assert curve.value(x) == pytest.approx(y, abs=1e-14)
+        left, right = (curve.value(x) - curve.value(x - h)) / h, (curve.value(x + h) - curve.value(x)) / h
+        assert left == pytest.approx(slope, abs=2e-3 * (1 + abs(slope)))
+        assert right == pytest.approx(slope, abs=2e-3 * (1 + abs(slope)))
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_every_kind_of_number_gives_the_same_curve(scalar, name, rng):
+    curve = getattr(LAW, f"{name}_curve")
+    low, high = curve.joins[0][0], curve.joins[-1][0]
+    x = rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (12, 1))
+    wanted = curve.value(x)
+    np.testing.assert_allclose(scalar(formula(x=(1,))(lambda x: curve.value(x)), x), wanted, rtol=1e-12, atol=1e-13)
+
+
+@given(
+    length=st.floats(0.45, 1.8), speed=st.floats(-1.4, 1.4), activation=st.floats(0, 1),
+    damping=st.sampled_from([0.001, 0.01, 0.1, 1.0]),
+)  # fmt: skip
+def test_the_speed_of_a_damped_fiber_has_no_singularity(length, speed, activation, damping):
+    law = replace(LAW, damping=damping)
+    force = law.fiber_force(length, speed, activation)
+    assert law.fiber_speed(length, force, activation) == pytest.approx(speed, abs=1e-10)
+
+
+def test_a_slack_rigid_tendon_carries_nothing():
+    law = replace(LAW, tendon="rigid")
+    shortest = np.sqrt(law.shortest**2 - law.width**2)
+    lengths = law.tendon_slack_length + shortest * np.array([0.5, 1.0, 1.001])
+    force = law.force(lengths, np.zeros(3), np.ones(3))
+    assert (force[:2] == 0).all()
+    assert force[2] > 0
+    assert law.force(0.29, -3.0, 0.0) == 0.0  # damping alone would push
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"damping": -0.1}, "damping must not be negative"),
+        ({"damping": 0.0}, "active_lowest must be positive"),
+        ({"active_transition": 0.3}, "numbers of the active curve make no corner"),
+        ({"tendon_stiffness_ratio": 0.9}, "tendon_stiffness_ratio must be above 1"),
+        ({"passive_stiffness_ratio": 0.5}, "passive_stiffness_ratio must be above 1"),
+        ({"passive_low_stiffness": 8.0}, "numbers of the passive curve make no corner"),
+        ({"isometric_slope": 0.2}, "numbers of the velocity curve make no corner"),
+    ],
+)
+def test_numbers_that_cannot_be(changes, message):
+    with pytest.raises(ModelError, match=message):
+        replace(LAW, **changes).check("muscle 'm'")
+
+
+OPENSIM = """
+x = json.loads(arguments[0])
+muscle = opensim.Millard2012EquilibriumMuscle("m", 1000, 0.1, 0.2, 0.1)
+muscle.set_fiber_damping(float(arguments[1]))
+muscle.finalizeFromProperties()
+curves = (muscle.get_ActiveForceLengthCurve(), muscle.get_FiberForceLengthCurve(), muscle.get_TendonForceLengthCurve())
+answer = [[curve.calcValue(opensim.Vector(1, v)) for v in x] for curve in curves]
+answer.append([muscle.get_ForceVelocityCurve().calcValue(v - 1) for v in x])
+"""
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("law", [LAW, CLASSIC], ids=["damped", "classic"])
+def test_opensim_has_the_same_curves(law, in_opensim):
+    x = np.concatenate([np.linspace(-0.2, 2.2, 241), np.linspace(0.99, 1.1, 111)])
+    theirs = np.array(in_opensim(OPENSIM, json.dumps(x.tolist()), str(law.damping)))
+    mine = [law.active_force(x), law.passive_force(x), law.tendon_force(x), law.velocity_force(x - 1)]
+    np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
