@@ -1,10 +1,13 @@
 """Muscles: paths, lengths and their Jacobians in every parameterization, force laws, model files."""
 
 from joints.errors import ModelError
+from muscle.activation import ActivationDynamics
 from muscle.evaluate import (
+    activation_rates,
     equilibrium_states,
     muscle_forces,
     muscle_state_rates,
+    muscle_state_residuals,
     muscle_torques,
     path_jacobian,
     path_lengths,
@@ -19,6 +22,7 @@ from muscle.states import state_names
 
 __all__ = [
     "LAWS",
+    "ActivationDynamics",
     "ConditionalPoint",
     "ForceLaw",
     "LawA",
@@ -29,10 +33,12 @@ __all__ = [
     "Muscle",
     "Parameters",
     "PathPoint",
+    "activation_rates",
     "equilibrium_states",
     "load_model",
     "muscle_forces",
     "muscle_state_rates",
+    "muscle_state_residuals",
     "muscle_torques",
     "parameter_names",
     "path_jacobian",

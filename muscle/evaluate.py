@@ -19,10 +19,12 @@ from muscle.model import Model
 from muscle.path import lengths
 
 __all__ = [
+    "activation_rates",
     "eliminated_components",
     "equilibrium_states",
     "muscle_forces",
     "muscle_state_rates",
+    "muscle_state_residuals",
     "muscle_torques",
     "path_jacobian",
     "path_lengths",
@@ -123,6 +125,34 @@ def muscle_state_rates(
     """(..., ns) rates of the muscles' own states in the order of `state_names`; otherwise as `muscle_forces`."""
     arrays = _checked_state(model, q, u, activation, state)
     return _evaluate(model, "state_rates", lambda q, u, a, z: states.rates(model, q, u, a, z), arrays, out, backend)
+
+
+def muscle_state_residuals(
+    model: Model,
+    q: Any,
+    u: Any,
+    activation: Any,
+    state: Any,
+    rate: Any,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> np.ndarray:
+    """(..., ns) the equations of the muscles' own states in implicit form, 0 = g(q, u, activation, state, rate), as
+    direct collocation takes them: of an elastic tendon, what its fiber pulls harder than it, over the greatest
+    isometric force. Zero where rate (..., ns) is `muscle_state_rates`; otherwise as `muscle_forces`."""
+    own = states.state_names(model)
+    arrays = _checked_state(model, q, u, activation, state) | {"rate": check_state("rate", rate, len(own), own)}
+    return _evaluate(model, "state_residuals", lambda *x: states.residuals(model, *x), arrays, out, backend)
+
+
+def activation_rates(
+    model: Model, excitation: Any, activation: Any, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> np.ndarray:
+    """(..., m) da/dt [1/s] of the activations at excitation and activation (..., m), both in [0, 1]; zero for muscles
+    without activation dynamics. Raises ValueError for numbers outside."""
+    arrays = {"excitation": model.check_activation(excitation), "activation": model.check_activation(activation)}
+    return _evaluate(model, "activation_rates", lambda e, a: states.activation_rates(model, e, a), arrays, out, backend)
 
 
 def equilibrium_states(model: Model, q: Any, activation: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
 from joints.vectors import cross
+from muscle.activation import ActivationDynamics
 from muscle.laws import ForceLaw
 from muscle.points import ConditionalPoint, PathPoint
 
@@ -20,13 +21,15 @@ __all__ = ["Muscle", "lengths"]
 class Muscle:
     """A muscle: its path from origin over via points to insertion, straight in between, and its force law.
 
-    `activation` is the one that a simulation takes where none is given, None if the model names none.
+    `activation` is the one that a simulation takes where none is given, None if the model names none. With
+    `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
     """
 
     name: str
     path: tuple[PathPoint, ...]
     law: ForceLaw | None = None
     activation: float | None = None
+    activation_dynamics: ActivationDynamics | None = None
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the path cannot be: too short, an unknown body, a segment of length zero in every pose."""
@@ -46,6 +49,8 @@ class Muscle:
             raise ModelError(f"activation must lie in [0, 1], not {self.activation}", element=element)
         if self.law is not None:
             self.law.check(element)
+        if self.activation_dynamics is not None:
+            self.activation_dynamics.check(element)
 
 
 def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, motion: Any = None) -> Any:

@@ -13,7 +13,7 @@ from muscle import jacobians
 from muscle.model import Model
 from muscle.path import lengths
 
-__all__ = ["forces", "rates", "state_names", "state_slices", "torques"]
+__all__ = ["activation_rates", "forces", "rates", "residuals", "state_names", "state_slices", "torques"]
 
 
 def state_names(model: Model) -> tuple[str, ...]:
@@ -50,11 +50,36 @@ def torques(model: Model, q: Any, u: Any, activation: Any, state: Any = None) ->
 
 def rates(model: Model, q: Any, u: Any, activation: Any, state: Any) -> Any:
     """(..., ns) rates of the states: the formula, on floats and symbols."""
+    return _of_states(model, q, u, activation, lambda law, s, *given: law.state_rate(*given, state[..., s]), state)
+
+
+def residuals(model: Model, q: Any, u: Any, activation: Any, state: Any, rate: Any) -> Any:
+    """(..., ns) the equations of the states in implicit form: the formula, on floats and symbols."""
+
+    def residual(law: Any, s: slice, *given: Any) -> Any:
+        return law.state_residual(*given, state[..., s], rate[..., s])
+
+    return _of_states(model, q, u, activation, residual, state)
+
+
+def activation_rates(model: Model, excitation: Any, activation: Any) -> Any:
+    """(..., m) da/dt, zero for muscles without activation dynamics: the formula, on floats and symbols."""
+    columns = [
+        0.0 * activation[..., i]
+        if muscle.activation_dynamics is None
+        else muscle.activation_dynamics.rate(excitation[..., i], activation[..., i])
+        for i, muscle in enumerate(model.muscles)
+    ]
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else activation
+
+
+def _of_states(model: Model, q: Any, u: Any, activation: Any, of_law: Any, state: Any) -> Any:
+    """(..., ns) what `of_law` gives for every law with states."""
     l = lengths(model.system, model.muscles, q)
     speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
     parts = [
-        muscle.law.state_rate(l[..., i], speed[..., i], activation[..., i], state[..., s])
+        of_law(muscle.law, s, l[..., i], speed[..., i], activation[..., i])
         for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
-        if muscle.law is not None and s.stop > s.start
+        if s.stop > s.start
     ]
     return joined(parts) if parts else 0.0 * state

@@ -205,7 +205,9 @@ def _arguments(function, system, count, rng):
         "point": lambda: rng.normal(size=(count, 3)),
         "about": lambda: rng.normal(size=(count, 3)),
         "activation": lambda: rng.uniform(size=(count, 6)),
+        "excitation": lambda: rng.uniform(size=(count, 6)),
         "state": lambda: np.zeros((count, 0)),
+        "rate": lambda: np.zeros((count, 0)),
     }
     others = {"frame": system.body_names[-1]}
     names = [p for p in inspect.signature(function).parameters if p in arrays or p in others]

@@ -35,6 +35,10 @@ class ForceLaw(ABC):
         """(..., ns) rates of the states."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 
+    def state_residual(self, length: Any, speed: Any, activation: Any, state: Any, rate: Any) -> Any:
+        """(..., ns) the equations of the states in implicit form, g(length, speed, activation, state, rate) = 0."""
+        raise NotImplementedError(f"law {self.kind!r} has no states")
+
     def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
         """(..., ns) states from which a motion can start at rest; floats, batched."""
         raise NotImplementedError(f"law {self.kind!r} has no states")

@@ -104,6 +104,18 @@ class HillLaw(ForceLaw):
         held = (state[..., 0] <= self.shortest) & (rate < 0)
         return np.where(held, 0.0, rate)[..., None]
 
+    def state_residual(self, length: Any, speed: Any, activation: Any, state: Any, rate: Any) -> Any:
+        """(..., 1) f_M cos(alpha) - f_T at the fiber's rate dl_M/dt [m/s]: what the fiber pulls too hard, over F0.
+
+        It is zero at `state_rate` but where that is held at the shortest fiber, and has no singularity: neither at
+        activation 0 nor where the active fiber is at its end.
+        """
+        fiber, cosine = self._fiber(state[..., 0])
+        tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+        v = rate[..., 0] / (self.max_contraction_velocity * self.optimal_fiber_length)
+        f = self.fiber_force(fiber / self.optimal_fiber_length, v, self._active(activation))
+        return (f * cosine - tendon)[..., None]
+
     def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
         """(..., 1) fiber length [m] at which fiber and tendon pull alike with the fiber at rest; floats, batched.
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from joints.errors import ModelError
 from joints.xml import complain, described
+from muscle.activation import ActivationDynamics
 from muscle.laws import DeGrooteFregly2016, ForceLaw, HillLaw, PathActuator, PathSpring, Thelen2003
 from muscle.osim.census import Census
 from muscle.osim.document import boolean, number
 from muscle.osim.millard import read_millard
 
-__all__ = ["LAWS", "read_law"]
+__all__ = ["LAWS", "read_activation_dynamics", "read_law"]
 
 COMMON = {  # ours: (the file's, the value where it is left out)
     "max_isometric_force": ("max_isometric_force", 1000.0),
@@ -35,6 +36,31 @@ DEGROOTE = {
     "width_scale": ("active_force_width_scale", 1.0),
     "damping": ("fiber_damping", 0.0),
 }
+TIMES = {  # of activation and deactivation [s], and the form
+    "Thelen2003Muscle": (0.015, 0.050, "piecewise"),
+    "Millard2012EquilibriumMuscle": (0.010, 0.040, "piecewise"),
+    "DeGrooteFregly2016Muscle": (0.015, 0.060, "smooth"),
+}
+
+
+def read_activation_dynamics(element: Any) -> ActivationDynamics | None:
+    """The activation dynamics of a muscle; None for one without, or where the file says to ignore them."""
+    if element.tag not in TIMES or boolean(element, "ignore_activation_dynamics"):
+        return None
+    up, down, form = TIMES[element.tag]
+    piecewise = form == "piecewise"
+    dynamics = ActivationDynamics(
+        number(element, "activation_time_constant", up),
+        number(element, "deactivation_time_constant", down),
+        form,
+        number(element, "activation_dynamics_smoothing", 0.1),
+        number(element, "minimum_activation", 0.01) if piecewise else 0.0,
+    )
+    try:
+        dynamics.check(described(element))
+    except ModelError as error:
+        complain(element, error.message)
+    return dynamics
 
 
 def _degroote(element: Any) -> ForceLaw:

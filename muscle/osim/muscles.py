@@ -8,7 +8,7 @@ from muscle.osim.census import Census
 from muscle.osim.document import last_name, numbers, objects, text
 from muscle.osim.frames import Frames
 from muscle.osim.functions import function_in
-from muscle.osim.laws import read_law
+from muscle.osim.laws import read_activation_dynamics, read_law
 from muscle.path import Muscle
 from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
@@ -25,7 +25,8 @@ def read_muscle(element: Any, frames: Frames, census: Census) -> Muscle:
     points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
     for wrap in objects(path, "PathWrapSet"):
         census.count(wrap, "wrapping")
-    return Muscle(str(element.get("name")), points, read_law(element, census))
+    law, dynamics = read_law(element, census), read_activation_dynamics(element)
+    return Muscle(str(element.get("name")), points, law, activation_dynamics=dynamics)
 
 
 def _point(element: Any, frames: Frames) -> PathPoint:

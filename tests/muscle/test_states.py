@@ -12,6 +12,7 @@ from muscle import (
     load_model,
     muscle_forces,
     muscle_state_rates,
+    muscle_state_residuals,
     muscle_torques,
     path_jacobian,
     path_lengths,
@@ -59,6 +60,23 @@ def test_kernels_and_numpy_agree(model, rng, function):
     mine = function(model, q, u, a, state)
     reference = function(model, q, u, a, state, backend="numpy")
     np.testing.assert_allclose(mine, reference, rtol=1e-11, atol=1e-11)
+
+
+def test_the_implicit_form_is_solved_by_the_rates(model, rng):
+    """And only by them: where the rate is another, the residual tells by how much the fiber pulls too hard."""
+    q, u, a = near(model, 10, rng)
+    state = equilibrium_states(model, q, a) * rng.uniform(0.99, 1.01, (10, 2))
+    rate = muscle_state_rates(model, q, u, a, state)
+    assert np.abs(muscle_state_residuals(model, q, u, a, state, rate)).max() < 1e-9
+    faster = rate + 0.1
+    residual = muscle_state_residuals(model, q, u, a, state, faster)
+    assert (residual > 1e-6).all()
+    np.testing.assert_allclose(
+        residual, muscle_state_residuals(model, q, u, a, state, faster, backend="numpy"), rtol=1e-11, atol=1e-13
+    )
+    law, l = model.muscles[0].law, path_lengths(model, q)[:, 0]
+    wanted = law.state_residual(l, 0.0, a[:, 0], state[:, :1], faster[:, :1])
+    np.testing.assert_allclose(residual[:, :1], wanted, rtol=1e-11, atol=1e-13)
 
 
 def test_torques_are_those_of_the_forces(model, rng):

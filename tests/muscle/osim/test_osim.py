@@ -9,7 +9,16 @@ import pytest
 
 from joints import convert_coordinates, convert_velocities
 from joints.types import FloatingJoint, SphericalJoint
-from muscle import ModelError, load_model, muscle_forces, muscle_state_rates, path_jacobian, path_lengths
+from muscle import (
+    ActivationDynamics,
+    ModelError,
+    activation_rates,
+    load_model,
+    muscle_forces,
+    muscle_state_rates,
+    path_jacobian,
+    path_lengths,
+)
 from muscle.laws import Millard2012, Thelen2003
 from muscle.osim.census import UnsupportedWarning
 
@@ -105,6 +114,7 @@ def test_force_laws_are_read(model):
     assert laws["straight"] == Thelen2003(500.0, 0.1, 0.15, 0.1, tendon_strain=0.04, active_shape=0.45,
                                           passive_shape=5.0, concentric_shape=0.25, eccentric_force=1.4)  # fmt: skip
     assert laws["moving"] == Millard2012(800.0, 0.12, 0.5, 0.2)
+    assert model.muscles[0].activation_dynamics == ActivationDynamics(0.015, 0.05, "piecewise", 0.1, 0.01)
 
 
 MUSCLE_FORCES = """
@@ -113,7 +123,7 @@ model.initSystem()
 coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
 muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
 answer = []
-for q, u, activations, fibers in json.loads(arguments[1]):
+for q, u, activations, fibers, excitations in json.loads(arguments[1]):
     state = model.initializeState()  # a fresh one: a changed state variable leaves some caches stale
     for c in coordinates:
         c.setLocked(state, False)
@@ -124,8 +134,11 @@ for q, u, activations, fibers in json.loads(arguments[1]):
         path = m.getAbsolutePathString()
         model.setStateVariableValue(state, path + "/activation", a)
         model.setStateVariableValue(state, path + "/fiber_length", f)
-    model.realizeDynamics(state)
-    answer.append([[m.getTendonForce(state), m.getFiberVelocity(state)] for m in muscles])
+    model.realizeVelocity(state)
+    model.setControls(state, opensim.Vector(excitations))
+    model.realizeAcceleration(state)
+    answer.append([[m.getTendonForce(state), m.getFiberVelocity(state), model.getStateVariableDerivativeValue(
+        state, m.getAbsolutePathString() + "/activation")] for m in muscles])
 """
 
 
@@ -133,15 +146,16 @@ for q, u, activations, fibers in json.loads(arguments[1]):
 def test_opensim_agrees_on_forces_and_rates(model, rng, in_opensim):
     """Of Thelen's and Millard's muscles, at given activations and fiber lengths."""
     q, u = poses(model, 8, rng), rng.normal(size=(8, model.system.nu))
-    a = rng.uniform(0, 1, (8, 4))
+    a, e = rng.uniform(0.01, 1, (2, 8, 4))  # OpenSim lets an excitation below the least activation pull on
     l = path_lengths(model, q)
     laws = [muscle.law for muscle in model.muscles]
     stretch = rng.uniform(0.99, 1.05, (8, 4)) * [law.tendon_slack_length for law in laws]
     fibers = np.maximum(np.hypot(np.maximum(l - stretch, 0), [law.width for law in laws]), [x.shortest for x in laws])
-    rows = [[x.tolist() for x in row] for row in zip(q, u, a, fibers, strict=True)]
+    rows = [[x.tolist() for x in row] for row in zip(q, u, a, fibers, e, strict=True)]
     theirs = np.array(in_opensim(MUSCLE_FORCES, str(FILE), json.dumps(rows)))
     np.testing.assert_allclose(muscle_forces(model, q, u, a, fibers), theirs[..., 0], rtol=1e-9, atol=1e-8)
     np.testing.assert_allclose(muscle_state_rates(model, q, u, a, fibers), theirs[..., 1], rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(activation_rates(model, e, a), theirs[..., 2], rtol=1e-12)
 
 
 def test_the_numbers_of_millards_curves_are_read(tmp_path):

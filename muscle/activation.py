@@ -1,0 +1,57 @@
+"""Activation dynamics: how the activation of a muscle follows its excitation."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from joints.errors import ModelError
+
+__all__ = ["ActivationDynamics"]
+
+FORMS = ("smooth", "piecewise")
+
+
+@dataclass(frozen=True)
+class ActivationDynamics:
+    """da/dt = (e - a) / tau, of first order, with tau_a (0.5 + 1.5 a) while the excitation e is above the activation a
+    and tau_d / (0.5 + 1.5 a) while it is below.
+
+    "piecewise" is that as it stands [D. G. Thelen, J. Biomech. Eng. 125, 2003, eqs. 1 and 2; OpenSim's first-order
+    activation dynamics]; "smooth" blends the two by f = tanh(b (e - a)) / 2 [F. De Groote et al., Ann. Biomed. Eng. 44,
+    2016, eqs. 1 and 2]:
+
+        da/dt = ((f + 0.5) / (tau_a (0.5 + 1.5 a)) + (0.5 - f) (0.5 + 1.5 a) / tau_d) (e - a).
+
+    activation_time tau_a and deactivation_time tau_d [s], smoothing b; minimum_activation: e and a below it are taken
+    to be as large. Activations that start in [0, 1] stay there if the excitation does.
+    """
+
+    activation_time: float = 0.015
+    deactivation_time: float = 0.060
+    form: str = "smooth"
+    smoothing: float = 0.1
+    minimum_activation: float = 0.0
+
+    def rate(self, excitation: Any, activation: Any) -> Any:
+        """(...) da/dt [1/s]: the formula, on floats and symbols."""
+        e = np.maximum(excitation, self.minimum_activation)
+        a = np.maximum(activation, self.minimum_activation)
+        z = 0.5 + 1.5 * a
+        rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
+        if self.form == "piecewise":
+            return np.where(e > a, rising, falling) * (e - a)
+        f = 0.5 * np.tanh(self.smoothing * (e - a))
+        return ((f + 0.5) * rising + (0.5 - f) * falling) * (e - a)
+
+    def check(self, element: str) -> None:
+        """ModelError for an unknown form or numbers that cannot be."""
+        if self.form not in FORMS:
+            raise ModelError(f"form is 'smooth' or 'piecewise', not {self.form!r}", element=element)
+        for name in ("activation_time", "deactivation_time", "smoothing"):
+            value = getattr(self, name)
+            if not (value > 0 and math.isfinite(value)):
+                raise ModelError(f"{name} must be positive and finite, not {value!r}", element=element)
+        if not 0 <= self.minimum_activation < 1:
+            raise ModelError(f"minimum_activation must lie in [0, 1), not {self.minimum_activation}", element=element)

@@ -1,0 +1,81 @@
+"""Activation dynamics: what the two forms share, their limits, and what cannot be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from kernels import formula
+from muscle import ActivationDynamics, ModelError, activation_rates, load_model
+
+SMOOTH = ActivationDynamics(0.012, 0.048)
+PIECEWISE = ActivationDynamics(0.012, 0.048, "piecewise", minimum_activation=0.01)
+unit = st.floats(0, 1)
+
+
+@given(e=unit, a=unit, dynamics=st.sampled_from([SMOOTH, PIECEWISE]))
+def test_the_activation_goes_towards_the_excitation(e, a, dynamics):
+    """Not at all where they are equal, never out of [0, 1], and where the gap stays 1, as fast as the times say."""
+    rate = dynamics.rate(e, a)
+    gap = max(e, dynamics.minimum_activation) - max(a, dynamics.minimum_activation)
+    assert rate * gap >= 0
+    assert (rate == 0) == (gap == 0) or abs(gap) < 1e-12
+    assert abs(rate) <= 2 / 0.012 + 2 / 0.048
+
+
+@given(e=unit, a=unit)
+def test_a_sharp_blend_is_the_piecewise_form(e, a):
+    sharp, piecewise = replace(SMOOTH, smoothing=1e12), replace(PIECEWISE, minimum_activation=0.0)
+    if abs(e - a) > 1e-9:
+        assert sharp.rate(e, a) == pytest.approx(piecewise.rate(e, a), rel=1e-12)
+
+
+def test_the_piecewise_form_falls_as_its_closed_solution():
+    """With e = 0: da/dt = -a (0.5 + 1.5 a) / tau, so a / (0.5 + 1.5 a) falls as exp(-t / (2 tau))."""
+    dynamics = replace(PIECEWISE, minimum_activation=0.0)
+    way = solve_ivp(lambda t, a: dynamics.rate(0.0, a), (0, 0.2), [0.9], rtol=1e-11, atol=1e-13)
+    a = way.y[0, -1]
+    start = 0.9 / (0.5 + 1.5 * 0.9)
+    assert a / (0.5 + 1.5 * a) == pytest.approx(start * np.exp(-0.2 / (2 * 0.048)), rel=1e-8)
+
+
+@pytest.mark.parametrize("dynamics", [SMOOTH, PIECEWISE], ids=["smooth", "piecewise"])
+def test_every_kind_of_number_gives_the_same(scalar, dynamics, rng):
+    rate = formula(x=(2,))(lambda x: dynamics.rate(x[..., 0], x[..., 1])[..., None])
+    x = rng.uniform(size=(10, 2))
+    np.testing.assert_allclose(scalar(rate, x), rate(x), rtol=1e-13)
+
+
+def test_models_keep_and_evaluate_them(tmp_path, rng):
+    base = load_model("two_link")
+    dynamics = (SMOOTH, PIECEWISE, None, None, None, SMOOTH)
+    muscles = [replace(m, activation_dynamics=d) for m, d in zip(base.muscles, dynamics, strict=True)]
+    model = replace(base, muscles=muscles)
+    e, a = rng.uniform(size=(2, 7, 6))
+    rates = activation_rates(model, e, a)
+    np.testing.assert_allclose(rates, activation_rates(model, e, a, backend="numpy"), rtol=1e-13)
+    np.testing.assert_allclose(rates[:, 1], PIECEWISE.rate(e[:, 1], a[:, 1]), rtol=1e-13)
+    assert (rates[:, 2:5] == 0).all()
+    model.save(tmp_path / "m.toml")
+    assert load_model(tmp_path / "m.toml") == model
+    with pytest.raises(ValueError, match="must lie in"):
+        activation_rates(model, e + 1, a)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"form": "linear"}, "'smooth' or 'piecewise', not 'linear'"),
+        ({"activation_time": 0.0}, "activation_time must be positive"),
+        ({"smoothing": float("nan")}, "smoothing must be positive and finite"),
+        ({"minimum_activation": -0.1}, "minimum_activation must lie in"),
+    ],
+)
+def test_numbers_that_cannot_be(changes, message):
+    base = load_model("two_link")
+    bad = replace(base.muscles[0], activation_dynamics=replace(SMOOTH, **changes))
+    with pytest.raises(ModelError, match=message):
+        replace(base, muscles=(bad, *base.muscles[1:]))
