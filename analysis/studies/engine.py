@@ -170,6 +170,11 @@ def check_laws(study: "Study") -> None:
                 "has none",
                 element=f"muscle {muscle.name!r}",
             )
+        if muscle.activation_dynamics is not None:
+            raise ModelError(
+                "a study cannot yet simulate activation dynamics; without them the activation is given",
+                element=f"muscle {muscle.name!r}",
+            )
         for key in muscle.law.open_parameters():
             if f"muscles.{muscle.name}.{key}" not in study.parameters.names:
                 raise ModelError(f"no {key} is given", element=f"muscle {muscle.name!r}", file=study.model.file)

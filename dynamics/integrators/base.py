@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dynamics.integrators.equations import StateEquations
+from joints._layout import joined
 from kernels import StepLoop
 
 __all__ = ["FixedStep"]
@@ -22,10 +23,9 @@ class FixedStep(ABC):
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         """The compiled loop over the method's state."""
 
-    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """(..., n) the method's state from q (..., nq) and u (..., nu)."""
-        batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
-        return np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, u)], axis=-1)
+    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray, *own: np.ndarray) -> np.ndarray:
+        """(..., n) the method's state from q (..., nq), u (..., nu) and, if there are any, the muscles' states."""
+        return joined([q, u, *own])
 
     def end(self, equations: StateEquations, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(q, u) from the method's states (..., n)."""

@@ -1,6 +1,7 @@
 """The equations of motion of first order, xdot = f(t, x), as one formula that step loops and solvers share.
 
-x = (q, u), udot = forward dynamics of muscle torques and outside torques, qdot = N(q) u.
+x = (q, u, w), udot = forward dynamics of muscle torques and outside torques, qdot = N(q) u; w are the states of the
+muscles: the activations of those with activation dynamics, then what their laws integrate, such as fiber lengths.
 """
 
 from collections.abc import Hashable, Mapping
@@ -16,7 +17,7 @@ from joints._layout import joined
 from joints.door import system_of
 from joints.system import ArticulatedSystem
 from muscle.model import Model
-from muscle.states import torques
+from muscle.states import activation_rates, rates, state_names, torques
 
 __all__ = ["StateEquations"]
 
@@ -48,9 +49,21 @@ class StateEquations:
         return len(self.model.muscles) if isinstance(self.model, Model) else 0
 
     @property
+    def excited(self) -> tuple[int, ...]:
+        """The muscles with activation dynamics: their activations are states, their excitations the input."""
+        muscles = self.model.muscles if isinstance(self.model, Model) else ()
+        return tuple(i for i, muscle in enumerate(muscles) if muscle.activation_dynamics is not None)
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names of the muscles' states, in the order of w."""
+        names = [f"{self.model.muscle_names[i]}.activation" for i in self.excited]
+        return (*names, *(state_names(self.model) if self.muscles else ()))
+
+    @property
     def size(self) -> int:
         """Length of x."""
-        return self.system.nq + self.system.nu
+        return self.system.nq + self.system.nu + len(self.own)
 
     @property
     def key(self) -> Hashable:
@@ -60,7 +73,8 @@ class StateEquations:
     @property
     def inputs(self) -> dict[str, int]:
         """Name and length of what may change with time."""
-        given = {"activation": self.muscles, "torque": self.system.nu if self.outside else 0}
+        control = "excitation" if self.excited else "activation"
+        given = {control: self.muscles, "torque": self.system.nu if self.outside else 0}
         return {name: n for name, n in given.items() if n}
 
     @property
@@ -76,13 +90,49 @@ class StateEquations:
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """(q, u) of x (..., size)."""
-        nq = self.system.nq
-        return x[..., :nq], x[..., nq:]
+        nq, nu = self.system.nq, self.system.nu
+        return x[..., :nq], x[..., nq : nq + nu]
+
+    def rest(self, x: Any) -> Any:
+        """w of x (..., size)."""
+        return x[..., self.system.nq + self.system.nu :]
+
+    def given(self, x: Any, values: Any) -> dict[str, Any]:
+        """What forces depend on beside q and u: the arguments of a formula after x, and the states w as "own"."""
+        return self.named(values) | ({"own": self.rest(x)} if self.own else {})
+
+    def activation(self, given: Mapping[str, Any]) -> Any:
+        """(..., m) activations: states of the muscles with activation dynamics, the input of the others."""
+        if not self.excited:
+            return given["activation"]
+        control, own = given["excitation"], given["own"]
+        columns = [control[..., i] for i in range(self.muscles)]
+        for k, i in enumerate(self.excited):
+            columns[i] = own[..., k]
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+
+    def states(self, given: Mapping[str, Any]) -> Any:
+        """(..., ns) the states of the laws, None for laws without."""
+        return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
 
     def force(self, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
         """(..., nu) torques of the muscles and from outside."""
         tau: Any = given.get("torque", np.zeros(self.system.nu))
-        return tau + torques(self.model, q, u, given["activation"]) if self.muscles else tau
+        if not self.muscles:
+            return tau
+        return tau + torques(self.model, q, u, self.activation(given), self.states(given))
+
+    def own_rate(self, q: Any, u: Any, given: Mapping[str, Any]) -> list[Any]:
+        """[(..., len(own))] wdot; nothing where muscles have no states."""
+        if not self.own:
+            return []
+        activation, state, parts = self.activation(given), self.states(given), []
+        if self.excited:
+            rate = activation_rates(self.model, given["excitation"], activation)
+            parts.append(np.stack([rate[..., i] for i in self.excited], axis=-1))
+        if state is not None:
+            parts.append(rates(self.model, q, u, activation, state))
+        return [joined(parts)]
 
     def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
         """(..., nu) udot."""
@@ -95,12 +145,12 @@ class StateEquations:
 
     def rate(self, t: Any, x: Any, *values: Any) -> Any:
         """(..., size) xdot, the values in the order of inputs and parameters."""
-        given = self.named(values)
+        given = self.given(x, values)
         q, u = self.split(x)
         qdot = state.rates(self.system, q, u)
         if self.baumgarte:
             qdot = qdot - self._excess(q) / given["time_constant"]
-        return joined([qdot, self.acceleration(t, q, u, given)])
+        return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])
 
     def beyond(self, t: Any, x: Any, *values: Any) -> Any:
         """Positive where |u| is beyond the speed limit."""
@@ -117,7 +167,7 @@ class StateEquations:
         q = self._by_quaternion(q, lambda Q: Q / np.sqrt(np.sum(Q * Q, axis=-1))[..., None], lambda rest: rest)
         if self.constraints:
             q, u = Constraints(self.system, self.constraints).nearest(q, u, t + np.zeros(()), rounds=1)
-        return joined([q, u])
+        return joined([q, u, *([self.rest(x)] if self.own else [])])
 
     def _by_quaternion(self, q: Any, ball: Any, otherwise: Any) -> Any:
         """q taken apart into quaternions and what lies between them."""

@@ -20,8 +20,8 @@ class LieRungeKutta4(FixedStep):
         q2 = q exp(h k1 / 2), q3 = q exp(h k2 / 2), q4 = q2 exp(h (k3 - k1 / 2)),
         q' = q exp(h (3 k1 + 2 k2 + 2 k3 - k4) / 12) exp(h (-k1 + 2 k2 + 2 k3 + 3 k4) / 12),
 
-    k_i the velocities u of the stages; u itself, like every coordinate without a turn, moves as in the classical
-    method. |Q| is kept to round-off, which adds up ("none"), or divided out ("projection").
+    k_i the velocities u of the stages; u itself, like every coordinate without a turn and the muscles' states, moves as
+    in the classical method. |Q| is kept to round-off, which adds up ("none"), or divided out ("projection").
     """
 
     name: ClassVar[str] = "lie_rk4"
@@ -29,19 +29,22 @@ class LieRungeKutta4(FixedStep):
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "none")
 
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
-        system, nu = equations.system, equations.system.nu
+        system, nu, count = equations.system, equations.system.nu, len(equations.own)
 
         def moved(x: Any, *steps: Any) -> Any:
-            """x after the given steps (q and u together), one after the other."""
+            """x after the given steps (all of it together), one after the other."""
             q, u = equations.split(x)
+            own = [equations.rest(x)] if count else []
             for step in steps:
                 q, u = state.integrate(system, q, step[..., :nu]), u + step[..., nu : 2 * nu]
-            return joined([q, u])
+                own = [w + step[..., 2 * nu : 2 * nu + count] for w in own]
+            return joined([q, u, *own])
 
         def slope(t: Any, x: Any, *values: Any) -> Any:
             q, u = equations.split(x)
-            rest = np.zeros((*u.shape[:-1], equations.size - 2 * nu))  # slopes are as long as the state
-            return joined([u, equations.acceleration(t, q, u, equations.named(values)), rest])
+            given = equations.given(x, values)
+            rest = np.zeros((*u.shape[:-1], system.nq - nu))  # slopes are as long as the state
+            return joined([u, equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given), rest])
 
         def second(x: Any, h: Any, k1: Any) -> Any:
             return moved(x, h / 2 * k1)

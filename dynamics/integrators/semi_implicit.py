@@ -12,7 +12,8 @@ __all__ = ["SemiImplicitEuler"]
 
 
 class SemiImplicitEuler(FixedStep):
-    """u' = u + h udot(t, q, u), q' = q exp(h u'): order 1, one evaluation a step, what physics engines do.
+    """u' = u + h udot(t, q, u), q' = q exp(h u'): order 1, one evaluation a step, what physics engines do. States of
+    muscles move by h times their rate at the start.
 
     Quaternions turn by the exponential, so that |Q| is kept to round-off, which adds up ("none"), or divided out
     ("projection").
@@ -25,8 +26,10 @@ class SemiImplicitEuler(FixedStep):
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
             q, u = equations.split(x)
-            u = u + h * equations.acceleration(t, q, u, equations.named(values))
-            after = joined([state.integrate(equations.system, q, h * u), u])
+            given = equations.given(x, values)
+            own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]
+            u = u + h * equations.acceleration(t, q, u, given)
+            after = joined([state.integrate(equations.system, q, h * u), u, *own])
             return equations.project(after, t + h) if stabilization == "projection" else after
 
         return step_loop(

@@ -41,6 +41,11 @@ class Variational(FixedStep):
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         if equations.constraints:
             raise ValueError("method 'variational' takes no constraints; lie_rk4 and the adaptive methods do")
+        if equations.own:
+            raise ValueError(
+                f"method 'variational' moves no states of muscles ({', '.join(equations.own[:3])} ...); lie_rk4 and "
+                "the adaptive methods do"
+            )
 
         def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
             q, p = equations.split(x)
@@ -61,7 +66,7 @@ class Variational(FixedStep):
             lanes=lanes,
         )
 
-    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray, *own: np.ndarray) -> np.ndarray:
         p = _kernel(
             equations, "momenta", lambda q, u: np.sum(composite.mass(equations.system, q) * u[..., None, :], -1)
         )

@@ -61,7 +61,7 @@ class _Problem:
             return equations.project(x)
         if self.redundant:
             q, u = equations.split(replace(equations, constraints=()).project(x))
-            return np.concatenate(self._held.nearest(q, u, t))
+            return np.concatenate([*self._held.nearest(q, u, t), equations.rest(x)])
         formula = lambda x, t: equations.project(x, t)  # noqa: E731
         sizes = {"x": equations.size, "t": ()}
         key = ("projected", equations.key)
@@ -83,8 +83,9 @@ class _Problem:
             if self.equations.baumgarte:
                 T = self.parameters[0]
                 b = b - 2 / T * held.rate(q, u, t)
-            a = working(M, M @ rate[system.nq :], held.jacobian(q, t), b).acceleration
-            return np.concatenate([rate[: system.nq], a])
+            udot = self.equations.split(rate)[1]
+            a = working(M, M @ udot, held.jacobian(q, t), b).acceleration
+            return np.concatenate([rate[: system.nq], a, self.equations.rest(rate)])
 
         return slope
 

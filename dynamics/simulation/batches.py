@@ -30,8 +30,7 @@ class _Element:
 def solve_batch(
     model: Any,
     equations: StateEquations,
-    q: np.ndarray,
-    u: np.ndarray,
+    start: Sequence[np.ndarray],
     duration: float,
     controls: dict[str, Control],
     *,
@@ -39,15 +38,16 @@ def solve_batch(
     events: Sequence[Event],
     **options: Any,
 ) -> tuple[Run, Any, Any]:
-    """(run, steps (...,), occurrences (...,)); q (..., nq), u (..., nu) and the controls broadcast.
+    """(run, steps (...,), occurrences (...,)); the start, (q (..., nq), u (..., nu)) and, if there are any, the
+    muscles' states, and the controls broadcast.
 
     Raises ValueError for a batch without `output`: its states take different steps.
     """
     heads = [control.at(np.zeros(1)).shape[:-2] for control in controls.values()]
-    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], *heads)
+    batch = np.broadcast_shapes(*(part.shape[:-1] for part in start), *heads)
     if batch and output is None:
         raise ValueError("a batch of adaptive simulations needs output_step: every state takes steps of its own")
-    x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, u)], axis=-1)
+    x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in start], axis=-1)
     runs: dict[tuple[int, ...], AdaptiveRun] = {}
     for where in np.ndindex(batch):
         seen: dict[str, Any] = {name: _Element(control, where) for name, control in controls.items()}
@@ -69,5 +69,6 @@ def _gathered(
         rows[where][: len(run.rows)] = run.rows
         final[where], stopped[where], reason[where], steps[where] = run.rows[-1], run.stopped, run.reason, run.steps
         happened[where] = tuple(run.occurrences)
-    whole = Run(times, *equations.split(rows), *equations.split(final), stopped, reason)
+    own = (equations.rest(rows), equations.rest(final))
+    whole = Run(times, *equations.split(rows), *equations.split(final), stopped, reason, *own)
     return whole, steps[()], happened[()]

@@ -7,7 +7,7 @@ import numpy as np
 
 from kernels import Tabulated
 
-__all__ = ["Control"]
+__all__ = ["Control", "is_constant"]
 
 Check = Callable[[Any], np.ndarray]
 
@@ -52,6 +52,11 @@ class Control:
     def knots(self) -> np.ndarray:
         """Times at which the input has a kink; an adaptive method starts anew there."""
         return np.zeros(0) if self._table is None else self._table[0]
+
+
+def is_constant(given: Any) -> bool:
+    """True for values that do not change with time."""
+    return not callable(given) and not _is_pair(given)
 
 
 def _is_pair(given: Any) -> bool:

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from dynamics.equations import forward_dynamics
+from dynamics.integrators import StateEquations
 from dynamics.simulation.adaptive import ADAPTIVE, EVENT
 from dynamics.simulation.batches import solve_batch
 from dynamics.simulation.controls import Control
@@ -22,7 +23,6 @@ from joints.door import system_of
 from joints.quaternion import normalize
 from kernels import Steps
 from muscle.evaluate import muscle_torques
-from muscle.model import Model
 
 __all__ = ["SimulationWarning", "simulate"]
 
@@ -47,6 +47,8 @@ def simulate(
     stabilization: str = "projection",
     output_step: float | None = None,
     *,
+    excitation: Any = None,
+    muscle_states: Any = None,
     events: Sequence[Event] = (),
     project_start: bool = False,
     progress: bool | None = None,
@@ -66,6 +68,11 @@ def simulate(
     constraints    `dynamics.constraints` that the motion obeys; redundant ones need dop853 or rk45.
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
                    linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
+    excitation     of a model with activation dynamics, in every form of activation, which is then a state: activation
+                   is its start (..., m), equal to the excitation if it is not given, and the other way round. Muscles
+                   without activation dynamics act as they are excited.
+    muscle_states  (..., ns) the start of `muscle.state_names`, such as the fiber lengths [m] of elastic tendons; in
+                   equilibrium at rest by default. Stiff tendons need small steps, or radau.
     output_step    [s] between rows of the trajectory; every step by default.
     events         `Event`s to look for, with an adaptive method; they end up in `Trajectory.occurrences`.
     project_start  True divides quaternions of q0 by their lengths and moves the start onto the constraints; otherwise
@@ -79,6 +86,9 @@ def simulate(
     """
     system = system_of(model)
     q, u = _start(model, q0, u0, project_start)
+    inputs = {
+        "activation": activation, "torque": torque, "excitation": excitation, "muscle_states": muscle_states
+    }  # fmt: skip
     adaptive = method in ADAPTIVE or rtol is not None
     constraints = tuple(constraints)
     rank = count = 0
@@ -88,9 +98,9 @@ def simulate(
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
     if adaptive:
         method = "dop853" if method == "rk4" else method
-        run, controls, steps, occurrences = _adaptive(
-            model, q, u, duration, step, rtol, activation, torque, method, stabilization, output_step, events,
-            constraints, rank < count,
+        run, simulator, controls, steps, occurrences = _adaptive(
+            model, q, u, duration, step, rtol, inputs, method, stabilization, output_step, events, constraints,
+            rank < count,
         )  # fmt: skip
     else:
         if rank < count:
@@ -98,50 +108,50 @@ def simulate(
                 f"{count} constraints of rank {rank} at the start: redundant ones need an adaptive method, one of "
                 f"dop853 and rk45 (rtol=...)"
             )
-        run, controls = _fixed(
-            model, q, u, duration, step, activation, torque, method, stabilization, output_step, progress, constraints
+        run, simulator, controls = _fixed(
+            model, q, u, duration, step, inputs, method, stabilization, output_step, progress, constraints
         )
         steps = np.broadcast_to(Schedule.of(duration, step, output_step).steps, run.stopped.shape)[()]
         occurrences = ()
     given = {name: control.at(run.time) for name, control in controls.items()}
+    equations, seen = simulator.equations, given | {"own": run.own}
     trajectory = Trajectory(
-        model, run.time, run.q, run.u, given.get("activation"), given.get("torque"), f"{method}, {stabilization}",
-        run.stopped, run.reason, steps, occurrences, constraints,
+        model, run.time, run.q, run.u, equations.activation(seen) if equations.muscles else None, given.get("torque"),
+        f"{method}, {stabilization}", run.stopped, run.reason, steps, occurrences, constraints,
+        equations.states(seen), given.get("excitation"),
     )  # fmt: skip
     if np.isin(run.reason, (Steps.RAN, EVENT), invert=True).any():
-        warnings.warn(_stop_message(model, system, run, controls), SimulationWarning, stacklevel=2)
+        warnings.warn(_stop_message(simulator.equations, run, controls), SimulationWarning, stacklevel=2)
     return trajectory
 
 
 def _fixed(
-    model: Any, q: Any, u: Any, duration: float, step: float | None, activation: Any, torque: Any, method: str,
+    model: Any, q: Any, u: Any, duration: float, step: float | None, inputs: dict[str, Any], method: str,
     stabilization: str, output_step: float | None, progress: bool | None, constraints: tuple[Constraint, ...],
-) -> tuple[Run, dict[str, Control]]:  # fmt: skip
+) -> tuple[Run, Simulator, dict[str, Control]]:  # fmt: skip
     """By a compiled loop, all states side by side."""
     simulator = Simulator(
-        model, method=method, stabilization=stabilization, outside=torque is not None, constraints=constraints
+        model, method=method, stabilization=stabilization, outside=inputs["torque"] is not None, constraints=constraints
     )
     if simulator.held is not None and stabilization == "projection" and method != "euler" and simulator.held.varies():
         raise ValueError(
             f"constraints that change with time: method {method!r} cannot project onto them; use "
             "stabilization='baumgarte' or an adaptive method (rtol=...)"
         )
-    controls = simulator.controls(activation, torque)
+    controls = simulator.controls(inputs["activation"], inputs["torque"], inputs["excitation"])
     states = math.prod(np.broadcast_shapes(q.shape[:-1], u.shape[:-1]))
     total = round(duration / (step or 1e-3)) if duration > 0 and math.isfinite(duration) else 0
     hidden = (None if states * total >= LONG else True) if progress is None else not progress
     with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:
-        run = simulator(
-            q, u, duration, step=step, activation=activation, torque=torque, output_step=output_step, tick=bar.update
-        )
-    return run, controls
+        run = simulator(q, u, duration, step=step, output_step=output_step, tick=bar.update, **inputs)
+    return run, simulator, controls
 
 
 def _adaptive(
-    model: Any, q: Any, u: Any, duration: float, step: float | None, rtol: float | None, activation: Any, torque: Any,
+    model: Any, q: Any, u: Any, duration: float, step: float | None, rtol: float | None, inputs: dict[str, Any],
     method: str, stabilization: str, output_step: float | None, events: Sequence[Event],
     constraints: tuple[Constraint, ...], redundant: bool,
-) -> tuple[Run, dict[str, Control], Any, Any]:  # fmt: skip
+) -> tuple[Run, Simulator, dict[str, Control], Any, Any]:  # fmt: skip
     """By SciPy's solvers, state after state."""
     if method not in ADAPTIVE:
         raise ValueError(f"rtol needs an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
@@ -150,17 +160,20 @@ def _adaptive(
         raise ValueError(f"rtol must lie between 1e-14 and 1, not {rtol!r}")
     if redundant and method == "radau":
         raise ValueError("method 'radau' needs independent constraints; dop853 and rk45 take redundant ones")
-    simulator = Simulator(model, stabilization=stabilization, outside=torque is not None, constraints=constraints)
-    controls = simulator.controls(activation, torque)
+    outside = inputs["torque"] is not None
+    simulator = Simulator(model, stabilization=stabilization, outside=outside, constraints=constraints)
+    controls = simulator.controls(inputs["activation"], inputs["torque"], inputs["excitation"])
+    start = (q, u, *simulator.own_start(q, controls, inputs["activation"], inputs["muscle_states"]))
     schedule = Schedule.of(duration, step, output_step)
+    rows = np.minimum(schedule.times[1:], duration)  # 3 times 0.1 is a little more than 0.3
     constant = (BASELINE * schedule.h,) if simulator.equations.baumgarte else ()
     run, steps, occurrences = solve_batch(
-        model, simulator.equations, q, u, duration, controls,
-        output=None if output_step is None else schedule.times[1:], events=events, method=method, rtol=rtol,
+        model, simulator.equations, start, duration, controls,
+        output=None if output_step is None else rows, events=events, method=method, rtol=rtol,
         parameters=constant, project=stabilization == "projection", first_step=step,
         redundant=redundant,
     )  # fmt: skip
-    return run, controls, steps, occurrences
+    return run, simulator, controls, steps, occurrences
 
 
 def _start(model: Any, q0: Any, u0: Any, project: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -195,18 +208,20 @@ def _constrained_start(
     return q, u, min(ranks, default=0), held.count
 
 
-def _stop_message(model: Any, system: Any, run: Run, controls: dict[str, Any]) -> str:
+def _stop_message(equations: StateEquations, run: Run, controls: dict[str, Any]) -> str:
     """Time, state and |udot| of the first state that stopped."""
     failed = np.isin(run.reason, (Steps.RAN, EVENT), invert=True)
     where = tuple(int(i) for i in np.argwhere(failed)[0]) if run.reason.ndim else ()
     time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
-    tau = np.zeros(system.nu)
     values = {name: _picked(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
+    values["own"] = run.final_own[where]
     with np.errstate(all="ignore"):
         try:
-            if "activation" in values and isinstance(model, Model):
-                tau = tau + muscle_torques(model, q, u, values["activation"])
-            norm = float(np.linalg.norm(forward_dynamics(model, q, u, tau + values.get("torque", 0.0))))
+            tau = values.get("torque", np.zeros(equations.system.nu))
+            if equations.muscles:
+                activation, states = equations.activation(values), equations.states(values)
+                tau = tau + muscle_torques(equations.model, q, u, activation, states)
+            norm = float(np.linalg.norm(forward_dynamics(equations.model, q, u, tau)))
         except ValueError:
             norm = math.nan  # off the unit sphere or at a lock: there is no acceleration
     which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"

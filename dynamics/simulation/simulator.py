@@ -9,13 +9,15 @@ import numpy as np
 from dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from dynamics.integrators import FIXED_STEP, FixedStep, StateEquations
 from dynamics.regularity import check_regular
-from dynamics.simulation.controls import Control
+from dynamics.simulation.controls import Control, is_constant
 from dynamics.simulation.schedule import Schedule
 from joints.checks import check_state
 from joints.compiled import kernel_for
 from joints.errors import ModelError
 from kernels import StepLoop
+from muscle.evaluate import equilibrium_states
 from muscle.model import Model
+from muscle.states import state_names
 
 __all__ = ["Run", "Simulator"]
 
@@ -28,7 +30,8 @@ class Run:
     """Arrays of one run for a batch (...): time (t,), q (..., t, nq), u (..., t, nu), NaN after a stop.
 
     final_q, final_u: the last good state; stopped (...,): the time of the step that failed, NaN if none did;
-    reason (...,): Steps.RAN, NOT_FINITE or BOUND.
+    reason (...,): Steps.RAN, NOT_FINITE or BOUND; own (..., t, n) and final_own: the muscles' states likewise, in the
+    order of `StateEquations.own`.
     """
 
     time: np.ndarray
@@ -38,6 +41,8 @@ class Run:
     final_u: np.ndarray
     stopped: np.ndarray
     reason: np.ndarray
+    own: np.ndarray
+    final_own: np.ndarray
 
 
 class Simulator:
@@ -78,6 +83,8 @@ class Simulator:
         step: float | None = None,
         activation: Any = None,
         torque: Any = None,
+        excitation: Any = None,
+        muscle_states: Any = None,
         output_step: float | None = None,
         time_constant: float | None = None,
         tick: Callable[[int], Any] | None = None,
@@ -88,19 +95,20 @@ class Simulator:
         """
         schedule = Schedule.of(duration, step, output_step)
         q, u = self.system.check_q(q0), self.system.check_u(u0)
-        controls = self.controls(activation, torque)
+        controls = self.controls(activation, torque, excitation)
         constant = BASELINE * schedule.h if time_constant is None else time_constant
         parameters = {"time_constant": constant} if self.equations.baumgarte else {}
-        x = self.method.begin(self.equations, q, u)
+        x = self.method.begin(self.equations, q, u, *self.own_start(q, controls, activation, muscle_states))
         return self._arrays(*self._advance(x, schedule, controls, parameters, tick), schedule)
 
-    def controls(self, activation: Any, torque: Any) -> dict[str, Control]:
+    def controls(self, activation: Any, torque: Any, excitation: Any = None) -> dict[str, Control]:
         """The inputs by name; ValueError for values that are missing, not finite or out of range."""
         found = {}
         if self.equations.muscles:
-            given = default_activation(self.model) if activation is None else activation
-            found["activation"] = Control("activation", given, self.model.check_activation)
-        elif activation is not None and np.size(activation):
+            given = self._control(activation, excitation)
+            name = "excitation" if self.equations.excited else "activation"
+            found[name] = Control(name, given, self.model.check_activation)
+        elif any(values is not None and np.size(values) for values in (activation, excitation)):
             raise ValueError("activation: the model has no muscles")
         if self.equations.outside:
             system = self.system
@@ -110,6 +118,45 @@ class Simulator:
         elif torque is not None:
             raise ValueError("torque: this Simulator was made without; Simulator(..., outside=True) takes torques")
         return found
+
+    def own_start(
+        self, q: np.ndarray, controls: dict[str, Control], activation: Any, muscle_states: Any
+    ) -> tuple[np.ndarray, ...]:
+        """The muscles' states at the start: activations, given or equal to the excitations, and the states of the laws,
+        given or in equilibrium at rest. ValueError where they do not fit or there is none."""
+        names = state_names(self.model) if self.equations.muscles else ()
+        if muscle_states is not None and not names:
+            raise ValueError("muscle_states: this model's muscles have none")
+        if not self.equations.own:
+            return ()
+        excited = list(self.equations.excited)
+        at_start = next(iter(controls.values())).at(np.zeros(1))[..., 0, :]
+        if excited and activation is not None:
+            given = self.model.check_activation(activation)
+            follows = np.isin(np.arange(self.equations.muscles), excited)
+            at_start = np.where(follows, given, at_start)
+        if muscle_states is None:
+            states = equilibrium_states(self.model, q, at_start)
+        else:
+            states = check_state("muscle_states", muscle_states, len(names), names)
+        return at_start[..., excited], states
+
+    def _control(self, activation: Any, excitation: Any) -> Any:
+        """What is given as the input of the muscles: excitations where there are activation dynamics."""
+        if not self.equations.excited:
+            if activation is not None and excitation is not None:
+                raise ValueError("excitation: no muscle has activation dynamics; give either this or activation")
+            given = excitation if activation is None else activation
+            return default_activation(self.model) if given is None else given
+        if activation is not None and not is_constant(activation):
+            name = self.model.muscle_names[self.equations.excited[0]]
+            raise ValueError(
+                f"activation: a state of muscle {name!r} and others, of which only the start (..., m) can be given; "
+                "excitation= takes tables and functions of time"
+            )
+        if excitation is not None:
+            return excitation
+        return default_activation(self.model) if activation is None else activation
 
     def _advance(
         self,
@@ -153,7 +200,8 @@ class Simulator:
     def _arrays(self, states: Any, final: Any, stopped: Any, reason: Any, schedule: Schedule) -> Run:
         q, u = self.method.end(self.equations, states)
         final_q, final_u = self.method.end(self.equations, final)
-        return Run(schedule.times, q, u, final_q, final_u, stopped, reason)
+        own = (self.equations.rest(states), self.equations.rest(final))
+        return Run(schedule.times, q, u, final_q, final_u, stopped, reason, *own)
 
 
 def method_named(name: str) -> FixedStep:
@@ -164,15 +212,8 @@ def method_named(name: str) -> FixedStep:
 
 
 def check_laws(model: Any) -> None:
-    """ModelError for a muscle without a force law or strength, or with states of its own, which are not integrated."""
+    """ModelError for a muscle without a force law or strength."""
     for muscle in model.muscles if isinstance(model, Model) else ():
-        if muscle.law is not None and muscle.law.states:
-            raise ModelError(
-                f"law {muscle.law.kind!r} has states of its own ({', '.join(muscle.law.states)}), which simulate does "
-                "not integrate yet; tendon='rigid' has none",
-                element=f"muscle {muscle.name!r}",
-                file=model.file,
-            )
         if muscle.law is None or muscle.law.open_parameters():
             lacking = "force law" if muscle.law is None else ", ".join(muscle.law.open_parameters())
             raise ModelError(f"no {lacking} is given", element=f"muscle {muscle.name!r}", file=model.file)

@@ -22,6 +22,7 @@ from joints.system import ArticulatedSystem
 from kernels import Steps
 from muscle.evaluate import muscle_forces, muscle_torques, path_lengths
 from muscle.model import Model
+from muscle.states import state_names
 from muscle.toml.read import parse_model
 from muscle.toml.write import model_text
 
@@ -30,7 +31,7 @@ __all__ = ["REASONS", "Trajectory"]
 FIGURES = "dynamics.simulation.figures"  # matplotlib takes half a second: only for those who want figures
 FORMAT = "myoquat-trajectory-1"
 REQUIRED = ("time", "q", "u", "stopped", "code")
-OPTIONAL = ("activation", "torque", "steps")
+OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation")
 
 REASONS = {
     Steps.RAN: "ran to the end",
@@ -48,7 +49,9 @@ class Trajectory:
     time (t,) [s], the start first; q (..., t, nq), u (..., t, nu), NaN after a simulation stopped; activation
     (..., t, m) and torque (..., t, nu) at those times, None without; method: how it was computed; stopped (...,): time
     of the step that failed, NaN if none did; code (...,): the reason's number, `reason` in words; steps (...,): steps
-    taken; occurrences: the events that happened, an array (...,) of tuples for a batch.
+    taken; occurrences: the events that happened, an array (...,) of tuples for a batch; muscle_states (..., t, ns): the
+    states of the muscles' laws such as fiber lengths [m], in the order of `muscle.state_names`, None without;
+    excitation (..., t, m): the input where activations are states, None without.
 
     What is computed on demand is kept; rows of NaN give NaN.
     """
@@ -65,6 +68,8 @@ class Trajectory:
     steps: Any = None
     occurrences: Any = ()
     constraints: tuple[Constraint, ...] = ()
+    muscle_states: np.ndarray | None = None
+    excitation: np.ndarray | None = None
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -96,9 +101,7 @@ class Trajectory:
     @cached_property
     def forces(self) -> np.ndarray:
         """(..., t, m) muscle tensions [N]."""
-        return self._along(
-            lambda q, u, a: muscle_forces(self._muscled, q, u, a), self.q, self.u, self._muscled_activation
-        )
+        return self._along(lambda *at: muscle_forces(self._muscled, *at), *self._at_muscles)
 
     @cached_property
     def torques(self) -> np.ndarray:
@@ -106,9 +109,7 @@ class Trajectory:
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
         if self.activation is None:
             return tau
-        return tau + self._along(
-            lambda q, u, a: muscle_torques(self._muscled, q, u, a), self.q, self.u, self._muscled_activation
-        )
+        return tau + self._along(lambda *at: muscle_torques(self._muscled, *at), *self._at_muscles)
 
     @cached_property
     def acceleration(self) -> np.ndarray:
@@ -176,10 +177,11 @@ class Trajectory:
         return self.model
 
     @property
-    def _muscled_activation(self) -> np.ndarray:
+    def _at_muscles(self) -> tuple[np.ndarray, ...]:
+        """What the muscles' forces depend on."""
         if self.activation is None:
             raise ValueError("this model has no muscles")
-        return self.activation
+        return (self.q, self.u, self.activation, *(() if self.muscle_states is None else (self.muscle_states,)))
 
     def _along(self, function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
         """function of the rows that are finite; NaN in the others."""
@@ -194,8 +196,9 @@ class Trajectory:
     # ---- as a table ------------------------------------------------------------------------------------------
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Columns: 'time' [s], coordinates and velocities by name, and of every muscle '<muscle>.activation', '.length'
-        and '.force'. A batch has its indices as index levels 'run_0', ... before 'row'."""
+        """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
+        '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length'.
+        A batch has its indices as index levels 'run_0', ... before 'row'."""
         columns = {"time": np.broadcast_to(self.time, self.q.shape[:-1])}
         columns |= self._named(self.system.coordinate_names, self.q)
         columns |= self._named(self.system.velocity_names, self.u)
@@ -203,6 +206,11 @@ class Trajectory:
             parts = {"activation": self.activation, "length": self.lengths, "force": self.forces}
             for part, values in parts.items():
                 columns |= self._named([f"{name}.{part}" for name in self._muscled.muscle_names], values)
+        if self.excitation is not None:
+            names = [f"{name}.excitation" for name in self._muscled.muscle_names]
+            columns |= self._named(names, self.excitation)
+        if self.muscle_states is not None:
+            columns |= self._named(state_names(self._muscled), self.muscle_states)
         table = pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
         if self.batch:
             names = [*(f"run_{k}" for k in range(len(self.batch))), "row"]

@@ -7,7 +7,6 @@ import pytest
 
 from dynamics import simulate
 from muscle import (
-    ModelError,
     equilibrium_states,
     load_model,
     muscle_forces,
@@ -95,8 +94,6 @@ def test_missing_and_misshapen_states_are_named(model):
         muscle_forces(model, q, u, a)
     with pytest.raises(ValueError, match="state has shape"):
         muscle_forces(model, q, u, a, np.zeros(3))
-    with pytest.raises(ModelError, match=r"muscle 'm1'.*fiber_length.*does not integrate yet"):
-        simulate(model, duration=0.01)
 
 
 def test_rigid_tendons_simulate(model):
