@@ -1,4 +1,4 @@
-"""Model files in OpenSim and here: lengths, moment arms, poses, masses and forces, and the time that they take.
+"""Model files in OpenSim and here: lengths, moment arms, poses, masses, muscle forces, and the time that they take.
 
 `MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of the tests is taken. OpenSim runs in
 a process of its own. Moment arms are compared with the unit-tension route, J^T f, which follows no couplers.
@@ -46,8 +46,11 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     low, high = np.array([c.range for c in model.coordinates]).T
     q = rng.uniform(low, high, (POSES, len(low)))
     u, udot = rng.normal(size=(2, *q.shape))
-    theirs = _opensim(file, {"q": q, "u": u, "udot": udot, "timed": np.array(TIMED)})
-    agreement = {name: float(error) for name, error in _errors(model, kernel, q, u, udot, theirs).items()}
+    activation, stretch = rng.uniform(0, 1, (POSES, m := len(model.muscles))), rng.uniform(0.99, 1.05, (POSES, m))
+    given = {"q": q, "u": u, "udot": udot, "activation": activation, "stretch": stretch, "timed": np.array(TIMED)}
+    theirs = _opensim(file, given)
+    errors = _errors(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
+    agreement = {name: float(error) for name, error in errors.items()}
     rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | agreement]
     mine = _seconds(kernel, rng.uniform(low, high, (BATCH, len(low))))
     routes = {
@@ -112,6 +115,23 @@ def _errors(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -
         "mass, relative": np.abs(M - theirs["mass"]).max() / np.abs(M).max(),
         "inverse dynamics, relative": np.abs(tau - theirs["inverse"]).max() / np.abs(tau).max(),
     }
+
+
+def _muscle_errors(model: Model, activation: np.ndarray, theirs: Any) -> dict[str, float]:
+    """Worst differences at OpenSim's own path lengths: of tendon forces, relative to each that is not below 1e-3 of the
+    greatest isometric one, and of fiber speeds over the greatest one (OpenSim solves for these to 1e-10 of a force)."""
+    errors = {"muscle forces, relative": 0.0, "fiber speeds, of vmax": 0.0}
+    for i, muscle in enumerate(model.muscles):
+        law: Any = muscle.law
+        l, v, fiber, force, rate = (
+            theirs[f"muscle_{key}"][:, i] for key in ("length", "speed", "fiber", "force", "rate")
+        )
+        given = (l, v, activation[:, i], fiber[:, None])
+        pulls = np.abs(law.force(*given) - force) / np.maximum(force, 1e-3 * law.max_isometric_force)
+        fastest = law.max_contraction_velocity * law.optimal_fiber_length
+        for name, error in zip(errors, (pulls, (law.state_rate(*given)[:, 0] - rate) / fastest), strict=True):
+            errors[name] = max(errors[name], float(np.abs(error).max()))
+    return errors
 
 
 def _pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:

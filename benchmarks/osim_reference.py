@@ -2,7 +2,8 @@
 
     python osim_reference.py MODEL STATES.npz RESULTS.npz
 
-STATES holds q, u, udot (n, coordinates) in the order of the coordinates, and `timed`, the number of poses to time.
+STATES holds q, u, udot (n, coordinates) in the order of the coordinates, activation and stretch (n, muscles), the
+tendon's length over its slack one, and `timed`, the number of poses to time.
 """
 
 import sys
@@ -17,12 +18,14 @@ def main(file: str, states: str, results: str) -> None:
     """Read, compute, write."""
     opensim.Logger.setLevelString("Off")
     with np.load(states) as given:
-        q, u, udot, timed = given["q"], given["u"], given["udot"], int(given["timed"])
+        given = dict(given)
+    q, u, udot, timed = given["q"], given["u"], given["udot"], int(given["timed"])
     paths, bodies = Kinematics(file), Dynamics(file)
     found: dict[str, Any] = {"names": paths.names, "bodies": [body.getName() for body in paths.bodies]}
     found["wraps"] = [muscle.getGeometryPath().getWrapSet().getSize() for muscle in paths.muscles]
     found |= paths.values(q)
     found |= bodies.values(q[:20], u[:20], udot[:20])
+    found |= Muscles(file).values(q, u, given["activation"], given["stretch"])
     found |= paths.times(q[:timed])
     np.savez(results, **{name: np.array(value) for name, value in found.items()})
 
@@ -103,6 +106,52 @@ class Kinematics(_Loaded):
         transform = body.getTransformInGround(self.state)
         R, p = transform.R().asMat33(), transform.p()
         return [R.get(i, j) for i in range(3) for j in range(3)] + [p.get(i) for i in range(3)]
+
+
+class Muscles(_Loaded):
+    """Tendon forces and fiber speeds of muscles with elastic tendons, at given activations and tendon lengths."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, forces=True)
+        muscles = self.model.getMuscles()
+        self.muscles = [muscles.get(i) for i in range(muscles.getSize())]
+
+    def values(self, q: np.ndarray, u: np.ndarray, activation: np.ndarray, stretch: np.ndarray) -> dict[str, Any]:
+        rows = [self._row(*given) for given in zip(q, u, activation, stretch, strict=True)]
+        length, speed, fiber, force, rate = np.moveaxis(np.array(rows), -1, 0)
+        names = ("muscle_length", "muscle_speed", "muscle_fiber", "muscle_force", "muscle_rate")
+        return dict(zip(names, (length, speed, fiber, force, rate), strict=True))
+
+    def _row(self, q: np.ndarray, u: np.ndarray, activation: np.ndarray, stretch: np.ndarray) -> list[list[float]]:
+        self.state = self.model.initializeState()  # a fresh one: a changed state variable leaves some caches stale
+        for coordinate in self.coordinates:
+            coordinate.setLocked(self.state, False)
+        self.pose(q)
+        for coordinate, value in zip(self.coordinates, u.tolist(), strict=True):
+            coordinate.setSpeedValue(self.state, value)
+        fibers = [self._fiber(muscle, s) for muscle, s in zip(self.muscles, stretch.tolist(), strict=True)]
+        for muscle, a, fiber in zip(self.muscles, activation.tolist(), fibers, strict=True):
+            path = muscle.getAbsolutePathString()
+            self.model.setStateVariableValue(self.state, f"{path}/activation", a)
+            self.model.setStateVariableValue(self.state, f"{path}/fiber_length", fiber)
+        self.model.realizeDynamics(self.state)
+        state = self.state
+        return [
+            [
+                m.getLength(state),
+                m.getLengtheningSpeed(state),
+                fiber,
+                m.getTendonForce(state),
+                m.getFiberVelocity(state),
+            ]
+            for m, fiber in zip(self.muscles, fibers, strict=True)
+        ]
+
+    def _fiber(self, muscle: Any, stretch: float) -> float:
+        """The fiber length that leaves the tendon its length; at least half the optimal one."""
+        optimal = muscle.getOptimalFiberLength()
+        along = max(muscle.getLength(self.state) - stretch * muscle.getTendonSlackLength(), 0.0)
+        return max(np.hypot(along, optimal * np.sin(muscle.getPennationAngleAtOptimalFiberLength())), 0.5 * optimal)
 
 
 class Dynamics(_Loaded):
