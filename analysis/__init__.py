@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.mapping import MappingReport, mapping_analysis
+    from analysis.muscles.curves import plot_curves
     from analysis.studies import Study, open_results
 
-__all__ = ["MappingReport", "Study", "mapping_analysis", "open_results"]
+__all__ = ["MappingReport", "Study", "mapping_analysis", "open_results", "plot_curves"]
 
 _HOMES = {
     "MappingReport": "analysis.mapping",
     "Study": "analysis.studies",
     "mapping_analysis": "analysis.mapping",
     "open_results": "analysis.studies",
+    "plot_curves": "analysis.muscles.curves",
 }
 
 
