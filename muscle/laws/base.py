@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from joints.errors import ModelError
+from joints.functions import AxisFunction
 
 __all__ = ["ForceLaw"]
 
@@ -51,7 +52,7 @@ class ForceLaw(ABC):
         """ModelError if a parameter is not finite, or a length that divides is not positive."""
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
-            if (value is None and f.default is None) or isinstance(value, str):
+            if (value is None and f.default is None) or isinstance(value, (str, AxisFunction)):
                 continue
             if not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise ModelError(f"{f.name} must be a finite number, not {value!r}", element=element)

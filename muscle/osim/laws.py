@@ -7,9 +7,19 @@ from typing import Any
 from joints.errors import ModelError
 from joints.xml import complain, described
 from muscle.activation import ActivationDynamics
-from muscle.laws import DeGrooteFregly2016, ForceLaw, HillLaw, PathActuator, PathSpring, Thelen2003
+from muscle.laws import (
+    DeGrooteFregly2016,
+    ForceLaw,
+    HillLaw,
+    Ligament,
+    PathActuator,
+    PathSpring,
+    RigidTendonMuscle,
+    Thelen2003,
+)
 from muscle.osim.census import Census
 from muscle.osim.document import boolean, number
+from muscle.osim.functions import function_in
 from muscle.osim.millard import read_millard
 
 __all__ = ["LAWS", "read_activation_dynamics", "read_law"]
@@ -36,6 +46,12 @@ DEGROOTE = {
     "width_scale": ("active_force_width_scale", 1.0),
     "damping": ("fiber_damping", 0.0),
 }
+RIGID_CURVES = {
+    "active_curve": "active_force_length_curve",
+    "passive_curve": "passive_force_length_curve",
+    "velocity_curve": "force_velocity_curve",
+}
+LIGAMENT_CURVES = {"curve": "force_length_curve"}
 TIMES = {  # of activation and deactivation [s], and the form
     "Thelen2003Muscle": (0.015, 0.050, "piecewise"),
     "Millard2012EquilibriumMuscle": (0.010, 0.040, "piecewise"),
@@ -69,6 +85,12 @@ def _degroote(element: Any) -> ForceLaw:
     return replace(law, minimum_activation=0.0) if law.tendon == "rigid" or law.is_damped else law
 
 
+def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
+    """The curves that a file gives, by our names."""
+    given = {ours: element.find(theirs) for ours, theirs in names.items()}
+    return {ours: function_in(holder, element) for ours, holder in given.items() if holder is not None}
+
+
 def _hill(law: Callable[..., HillLaw], own: dict[str, tuple[str, float]]) -> Callable[[Any], HillLaw]:
     def read(element: Any) -> HillLaw:
         values = {ours: number(element, theirs, default) for ours, (theirs, default) in (COMMON | own).items()}
@@ -85,6 +107,10 @@ LAWS: dict[str, Callable[[Any], ForceLaw]] = {
     "PathSpring": lambda e: PathSpring(
         number(e, "stiffness"), number(e, "resting_length"), number(e, "dissipation", 0.0)
     ),
+    "RigidTendonMuscle": lambda e: RigidTendonMuscle(
+        *(number(e, theirs, default) for theirs, default in COMMON.values()), **_curves(e, RIGID_CURVES)
+    ),
+    "Ligament": lambda e: Ligament(number(e, "resting_length"), number(e, "pcsa_force"), **_curves(e, LIGAMENT_CURVES)),
     "PathActuator": lambda e: PathActuator(number(e, "optimal_force", 1.0)),
 }
 

@@ -196,6 +196,61 @@ def test_springs_and_actuators_along_a_path(tmp_path):
     assert motor.force(l, u[0], 0.3) == pytest.approx(6.0)
 
 
+@pytest.mark.peers
+def test_ligaments_and_muscles_of_rigid_tendon_agree_with_opensim(tmp_path, rng, in_opensim):
+    """With OpenSim's own curves and with a curve of the file's."""
+    start, points = FILE.read_text().split("<ForceSet><objects>")
+    path = points[points.index("<GeometryPath") : points.index("</GeometryPath>")] + "</GeometryPath>"
+    spline = "<SimmSpline><x>0 1 1.2 2</x><y>0 0 0.3 2</y></SimmSpline>"
+    numbers = "<optimal_fiber_length>0.1</optimal_fiber_length><tendon_slack_length>0.16</tendon_slack_length>"
+    forces = "".join(
+        f'<RigidTendonMuscle name="r{k}">{path}{numbers}<pennation_angle_at_optimal>{pennation}'
+        f"</pennation_angle_at_optimal>{curve}</RigidTendonMuscle>"
+        for k, (pennation, curve) in enumerate(
+            [(0, ""), (0.3, f"<active_force_length_curve>{spline}</active_force_length_curve>")]
+        )
+    )
+    bands = "".join(
+        f'<Ligament name="l{k}">{path.replace("<GeometryPath", "<path><GeometryPath")}</path>'
+        f"<resting_length>0.2</resting_length><pcsa_force>300</pcsa_force>{curve}</Ligament>"
+        for k, curve in enumerate(["", f"<force_length_curve>{spline}</force_length_curve>"])
+    )
+    model = load(tmp_path, f"{start}<ForceSet><objects>{forces}{bands}{points}")
+    q, u = poses(model, 10, rng), rng.normal(size=(10, model.system.nu))
+    a = rng.uniform(0.1, 1, (10, 2))
+    rows = json.dumps([[x.tolist() for x in row] for row in zip(q, u, a, strict=True)])
+    theirs = np.array(in_opensim(OTHER_FORCES, str(tmp_path / "x.osim"), rows))
+    l = path_lengths(model, q)[:, 0]
+    speed = (path_jacobian(model, q)[:, 0] * u).sum(axis=-1)
+    laws = [muscle.law for muscle in model.muscles[:4]]
+    mine = np.stack([law.force(l, speed, a[:, min(k, 1)]) for k, law in enumerate(laws)], axis=-1)
+    assert (mine > 0).any(axis=0).all()
+    np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-8)
+    model.save(tmp_path / "x.toml")
+    assert load_model(tmp_path / "x.toml") == model
+
+
+OTHER_FORCES = """
+model = opensim.Model(arguments[0])
+model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+muscles = [model.getMuscles().get(f"r{k}") for k in (0, 1)]
+ligaments = [opensim.Ligament.safeDownCast(model.getForceSet().get(f"l{k}")) for k in (0, 1)]
+answer = []
+for q, u, activations in json.loads(arguments[1]):
+    state = model.initializeState()
+    for c in coordinates:
+        c.setLocked(state, False)
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    model.realizeVelocity(state)
+    model.setControls(state, opensim.Vector(activations + [0.5] * (model.getNumControls() - 2)))
+    model.realizeDynamics(state)
+    answer.append([m.getTendonForce(state) for m in muscles] + [x.getTension(state) for x in ligaments])
+"""
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

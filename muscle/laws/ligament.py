@@ -1,0 +1,34 @@
+"""A ligament: a band that pulls when it is stretched."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints.functions import AxisFunction, SimmSpline
+from muscle.laws.base import ForceLaw
+
+__all__ = ["PASSIVE", "Ligament"]
+
+# The curve that OpenSim gives a ligament, and the passive fiber of its RigidTendonMuscle: F / F0 over l / l0.
+PASSIVE = SimmSpline(
+    (-5.0, 0.998, 0.999, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.601, 1.602, 5.0),
+    (0.0, 0.0, 0.0, 0.0, 0.035, 0.12, 0.26, 0.55, 1.17, 2.0, 2.0, 2.0, 2.0),
+)
+
+
+@dataclass(frozen=True)
+class Ligament(ForceLaw):
+    """F = f(l / l0) F0 while l > l0, zero otherwise: OpenSim's Ligament. The activation does not matter.
+
+    resting_length l0 [m], max_force F0 [N] (OpenSim's pcsa_force), curve f.
+    """
+
+    kind: ClassVar[str] = "ligament"
+    resting_length: float
+    max_force: float
+    curve: AxisFunction = PASSIVE
+
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        x = length / self.resting_length
+        return np.where(x > 1, self.curve.value(x) * self.max_force, 0.0)
