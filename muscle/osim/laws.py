@@ -85,6 +85,10 @@ def _degroote(element: Any) -> ForceLaw:
     return replace(law, minimum_activation=0.0) if law.tendon == "rigid" or law.is_damped else law
 
 
+def _common(element: Any) -> dict[str, Any]:
+    return {ours: number(element, theirs, default) for ours, (theirs, default) in COMMON.items()}
+
+
 def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
     """The curves that a file gives, by our names."""
     given = {ours: element.find(theirs) for ours, theirs in names.items()}
@@ -107,9 +111,7 @@ LAWS: dict[str, Callable[[Any], ForceLaw]] = {
     "PathSpring": lambda e: PathSpring(
         number(e, "stiffness"), number(e, "resting_length"), number(e, "dissipation", 0.0)
     ),
-    "RigidTendonMuscle": lambda e: RigidTendonMuscle(
-        *(number(e, theirs, default) for theirs, default in COMMON.values()), **_curves(e, RIGID_CURVES)
-    ),
+    "RigidTendonMuscle": lambda e: RigidTendonMuscle(**_common(e), **_curves(e, RIGID_CURVES)),
     "Ligament": lambda e: Ligament(number(e, "resting_length"), number(e, "pcsa_force"), **_curves(e, LIGAMENT_CURVES)),
     "PathActuator": lambda e: PathActuator(number(e, "optimal_force", 1.0)),
 }
