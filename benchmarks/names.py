@@ -12,6 +12,7 @@ NAMES = (
     "simulation",  # a Runge-Kutta step of a muscle model
     "integrators",  # no timing: norm and energy of every method over many steps
     "osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
+    "osim_motion",  # model files in motion, muscles with all their states
     "constraints",  # the forms of Udwadia and Kalaba: cost, instability points, contradictions
     "closed_loops",  # published mechanisms: reference positions, energy, violation, time
     "studies",  # 100,000 simulations with varied muscles, stored

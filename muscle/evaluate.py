@@ -15,6 +15,8 @@ from joints.compiled import kernel_for
 from joints.errors import ModelError
 from joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
 from muscle import jacobians, states
+from muscle.laws import HillLaw
+from muscle.laws.equilibrium import equilibrium_lengths
 from muscle.model import Model
 from muscle.path import lengths
 
@@ -164,16 +166,25 @@ def equilibrium_states(model: Model, q: Any, activation: Any) -> np.ndarray:
     arrays = _checked_state(model, q, np.zeros(model.system.nu), activation, None, stateless=True)
     l, a = path_lengths(model, arrays["q"]), arrays["activation"]
     batch = np.broadcast_shapes(l.shape[:-1], a.shape[:-1])
-    parts = [np.zeros((*batch, 0))]
+    l, a = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (l, a))
+    found = np.zeros((*batch, len(states.state_names(model))))
+    slices = states.state_slices(model)
+    groups: dict[type, list[int]] = {}
     for i, muscle in enumerate(model.muscles):
-        if muscle.law is None or not muscle.law.states:
-            continue
-        try:
-            found = muscle.law.equilibrium(l[..., i], 0.0, a[..., i])
-        except ValueError as error:
-            raise ValueError(f"muscle {muscle.name!r}: {error}") from None
-        parts.append(np.broadcast_to(found, (*batch, found.shape[-1])))
-    return np.concatenate(parts, axis=-1)
+        if muscle.law is not None and muscle.law.states:
+            groups.setdefault(type(muscle.law), []).append(i)
+    for kind, members in groups.items():
+        if issubclass(kind, HillLaw):
+            laws: list[Any] = [model.muscles[i].law for i in members]
+            found[..., [slices[i].start for i in members]] = equilibrium_lengths(laws, l[..., members], a[..., members])
+        else:
+            for i in members:
+                found[..., slices[i]] = model.muscles[i].law.equilibrium(l[..., i], 0.0, a[..., i])  # type: ignore[union-attr]
+    if np.isnan(found).any():
+        where = tuple(int(i) for i in np.argwhere(np.isnan(found))[0])
+        name = states.state_names(model)[where[-1]].rpartition(".")[0]
+        raise ValueError(f"muscle {name!r}: no fiber length balances the tendon at pose {where[:-1]}")
+    return found
 
 
 # ---- at the door -------------------------------------------------------------------------------------------

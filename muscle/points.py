@@ -64,24 +64,34 @@ class ConditionalPoint(PathPoint):
 class MovingPoint(PathPoint):
     """A point whose x, y, z [m] in its body's frame are position + functions of coordinates.
 
-    `functions` are three, each of the coordinate at the same place in `coordinates` ("" for a constant one). The
-    point's own motion does work: Jacobians hold its part.
+    `functions` are three, each of the coordinate at the same place in `coordinates` ("" for a constant one), which
+    outside its `ranges`, three if there are any, counts as it does at their ends: as in OpenSim, the point then rests.
+    The point's own motion does work: Jacobians hold its part.
     """
 
     coordinates: tuple[str, str, str]
     functions: tuple[AxisFunction, AxisFunction, AxisFunction]
+    ranges: tuple[tuple[float, float], ...] = ()
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
         for name in filter(None, self.coordinates):
             _check_coordinate(system, name, element)
+        if len(self.ranges) not in (0, 3) or any(not low <= high for low, high in self.ranges):
+            raise ModelError(
+                f"the ranges {self.ranges} of a moving point must be three of (low, high)", element=element
+            )
 
     def local(self, system: ArticulatedSystem, q: Any) -> Any:
-        offsets = [
-            function.value(system.coordinate(name, q) if name else np.zeros(q.shape[:-1]))
-            for name, function in zip(self.coordinates, self.functions, strict=True)
-        ]
+        offsets = [function.value(self._seen(system, q, i)) for i, function in enumerate(self.functions)]
         return as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
+
+    def _seen(self, system: ArticulatedSystem, q: Any, i: int) -> Any:
+        """(...) what function i sees of its coordinate."""
+        if not self.coordinates[i]:
+            return np.zeros(q.shape[:-1])
+        x = system.coordinate(self.coordinates[i], q)
+        return np.clip(x, *self.ranges[i]) if self.ranges else x
 
 
 def _check_coordinate(system: ArticulatedSystem, name: str, element: str) -> None:

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from joints.errors import ModelError
 from muscle.laws.base import ForceLaw
+from muscle.laws.equilibrium import equilibrium_lengths
 
 __all__ = ["TENDONS", "HillLaw"]
 
 TENDONS = ("elastic", "rigid")
 SLIMMEST = 0.1  # cosine of the greatest pennation angle, as in OpenSim
 STRETCHED = 10  # times the strain at F0: no muscle holds a tendon stretched that far
-TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 
 
 @dataclass(frozen=True)
@@ -122,27 +121,23 @@ class HillLaw(ForceLaw):
         Where the tendon is slack at every length that the fiber can have, the shortest one: there the fiber ends.
         Raises ValueError where the path is shorter than that, or no length is found.
         """
-        length, activation = np.broadcast_arrays(np.asarray(length, float), self._active(np.asarray(activation, float)))
+        length, activation = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
+        found = equilibrium_lengths([self], length[..., None], activation[..., None])
+        failed = np.isnan(found[..., 0])
+        if np.any(failed):
+            where = tuple(int(i) for i in np.argwhere(failed)[0])
+            raise ValueError(f"no fiber length balances the tendon at path length {length[where]:.6g} m, pose {where}")
+        return found
+
+    def bracket(self, length: Any) -> tuple[Any, Any]:
+        """(low, high), (...) fiber lengths [m] between which the one of equilibrium lies: the tendon stretched as none
+        can be, and slack."""
         longest = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
         low, high = (
             np.maximum(np.hypot(np.maximum(length - tendon, 0.0), self.width), self.shortest)
             for tendon in (longest, self.tendon_slack_length)
         )
-
-        def excess(fiber: Any, length: Any, activation: Any) -> Any:
-            fiber, cosine = self._fiber(fiber)
-            tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
-            return self.fiber_force(fiber / self.optimal_fiber_length, 0.0 * fiber, activation) * cosine - tendon
-
-        slack = excess(low, length, activation) >= 0
-        found = elementwise.find_root(
-            excess, (np.where(slack, low / 2, low), high), args=(length, activation), tolerances={"xrtol": TOLERANCE}
-        )
-        failed = ~(found.success | slack)
-        if np.any(failed):
-            where = tuple(int(i) for i in np.argwhere(failed)[0])
-            raise ValueError(f"no fiber length balances the tendon at path length {length[where]:.6g} m, pose {where}")
-        return np.where(slack, low, found.x)[..., None]
+        return low, high
 
     def check(self, element: str) -> None:
         super().check(element)

@@ -14,6 +14,8 @@ from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
 __all__ = ["read_muscle"]
 
+UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
+
 
 def read_muscle(element: Any, frames: Frames, census: Census) -> Muscle:
     """A force along a <GeometryPath> as a muscle."""
@@ -34,8 +36,8 @@ def _point(element: Any, frames: Frames) -> PathPoint:
     if element.tag == "MovingPathPoint":
         if not frame.is_body:
             complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
-        names, functions = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
-        return MovingPoint(frame.body, (0.0, 0.0, 0.0), names, functions)
+        names, functions, ranges = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
+        return MovingPoint(frame.body, (0.0, 0.0, 0.0), names, functions, ranges)
     position = frame.point(numbers(element, "location", 3))
     if element.tag == "ConditionalPathPoint":
         coordinate = last_name(text(element, "socket_coordinate"))
@@ -45,6 +47,10 @@ def _point(element: Any, frames: Frames) -> PathPoint:
     return PathPoint(frame.body, position)
 
 
-def _axis(element: Any, axis: str) -> tuple[str, AxisFunction]:
+def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, float]]:
+    """Coordinate, function and the coordinate's range, in which OpenSim keeps what the function sees."""
     function = function_in(element.find(f"{axis}_location"), element)
-    return last_name(text(element, f"socket_{axis}_coordinate", "")), function
+    name = last_name(text(element, f"socket_{axis}_coordinate", ""))
+    found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
+    coordinate = next(found, None)
+    return name, function, UNBOUND if coordinate is None else numbers(coordinate, "range", 2, UNBOUND)

@@ -1,11 +1,13 @@
 """Conditional and moving points: exact Jacobians of every kind, also on quaternion joints that replaced angles."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from joints import ArticulatedSystem, Body
 from joints.errors import ModelError
-from joints.functions import Linear, SimmSpline
+from joints.functions import Constant, Linear, SimmSpline
 from joints.types import RevoluteJoint, SphericalJoint
 from joints.types.angles import Angles
 from muscle import (
@@ -44,6 +46,21 @@ def poses(model, n, rng):
     phi, knee = ANGLES.values(q[:, :4]), q[:, 4]
     far = [np.abs(phi[:, 0] - x) > 0.01 for x in (-0.5, 0.7)] + [np.abs(knee - x) > 0.01 for x in (0.0, 1.0)]
     return q[np.all(far, axis=0) & (np.abs(phi[:, 1]) < 1.4)][:n]
+
+
+def test_a_moving_point_rests_outside_its_range(model, rng):
+    """There it is the point at the range's end, and lengths and Jacobians are those of a fixed one."""
+    start, moving, end = model.muscles[0].path
+    held = replace(moving, ranges=((-1.0, 1.0), (-9.0, 9.0), (-9.0, 9.0)))
+    q = poses(model, 20, rng)
+    q[:, 4] = rng.uniform(1.1, 2.0, 20)
+    at_end = replace(moving, functions=(Constant(SPLINE.value(1.0)), *moving.functions[1:]))
+    found, fixed = (replace(model, muscles=(Muscle("m", (start, p, end)),)) for p in (held, at_end))
+    np.testing.assert_allclose(path_lengths(found, q), path_lengths(fixed, q), rtol=1e-14)
+    for backend in ("kernel", "numpy"):
+        np.testing.assert_allclose(path_jacobian(found, q, backend=backend), path_jacobian(fixed, q), atol=1e-13)
+    with pytest.raises(ModelError, match="must be three of"):
+        replace(model, muscles=(Muscle("m", (start, replace(moving, ranges=((1.0, 0.0),) * 3), end)),))
 
 
 def test_lengths_are_those_of_the_points_that_are_there(model, rng):

@@ -10,7 +10,16 @@ from dynamics import Trajectory, simulate
 from dynamics.constraints import Prescribed
 from joints import ArticulatedSystem, Body
 from joints.types import PrismaticJoint
-from muscle import ActivationDynamics, Model, ModelError, Muscle, PathPoint, equilibrium_states, muscle_state_rates
+from muscle import (
+    ActivationDynamics,
+    Model,
+    ModelError,
+    Muscle,
+    PathPoint,
+    equilibrium_states,
+    load_model,
+    muscle_state_rates,
+)
 from muscle.laws import DeGrooteFregly2016, LawB, Millard2012, Thelen2003
 
 MASS, GRAVITY = 20.0, 9.81
@@ -198,3 +207,60 @@ def test_what_does_not_fit_is_named(thelen):
     lawless = replace(rigid, muscles=(replace(rigid.muscles[0], law=None),))
     with pytest.raises(ModelError, match="no force law is given"):
         simulate(lawless, duration=0.01)
+
+
+# ---- beside OpenSim ----------------------------------------------------------------------------------------
+
+OPENSIM = """
+model = opensim.Model()
+model.setGravity(opensim.Vec3(9.81, 0, 0))
+block = opensim.Body("block", 20.0, opensim.Vec3(0), opensim.Inertia(1, 1, 1))
+model.addBody(block)
+slider = opensim.SliderJoint("slider", model.getGround(), block)
+slider.updCoordinate().setName("depth")
+slider.updCoordinate().setDefaultValue(0.301)
+model.addJoint(slider)
+for k, kind in enumerate(("Thelen2003Muscle", "Millard2012EquilibriumMuscle", "DeGrooteFregly2016Muscle")):
+    muscle = getattr(opensim, kind)()
+    muscle.setName(f"m{k}")
+    muscle.set_max_isometric_force(300.0)
+    muscle.set_optimal_fiber_length(0.1)
+    muscle.set_tendon_slack_length(0.2)
+    muscle.set_pennation_angle_at_optimal(0.2)
+    muscle.set_ignore_tendon_compliance(k == 2)
+    muscle.addNewPathPoint("a", model.getGround(), opensim.Vec3(0, 0.02 * k, 0))
+    muscle.addNewPathPoint("b", block, opensim.Vec3(0, -0.01, 0))
+    model.addForce(muscle)
+model.finalizeConnections()
+model.printToXML(arguments[0])
+controller = opensim.PrescribedController()
+for k, e in enumerate((0.4, 0.2, 0.6)):
+    controller.addActuator(model.getMuscles().get(k))
+    controller.prescribeControlForActuator(f"/forceset/m{k}", opensim.Constant(e))
+model.addController(controller)
+state = model.initSystem()
+for k in range(3):
+    model.getMuscles().get(k).setActivation(state, 0.3)
+for k, fiber in enumerate((0.098, 0.099)):
+    model.setStateVariableValue(state, f"/forceset/m{k}/fiber_length", fiber)
+manager = opensim.Manager(model)
+manager.setIntegratorAccuracy(1e-10)
+manager.initialize(state)
+state = manager.integrate(0.3)
+names = ["/jointset/slider/depth/value", "/jointset/slider/depth/speed"]
+names += [f"/forceset/m{k}/activation" for k in range(3)] + [f"/forceset/m{k}/fiber_length" for k in range(2)]
+answer = [model.getStateVariableValue(state, name) for name in names]
+"""
+
+
+@pytest.mark.peers
+def test_opensim_moves_likewise(tmp_path, in_opensim):
+    """The model that OpenSim wrote, read and moved here: every state after 0.3 s."""
+    path = tmp_path / "block.osim"
+    theirs = in_opensim(OPENSIM, str(path))
+    model = load_model(path)
+    way = simulate(model, duration=0.3, rtol=1e-10, output_step=0.3, activation=[0.3] * 3,
+                   excitation=[0.4, 0.2, 0.6], muscle_states=[0.098, 0.099])  # fmt: skip
+    mine = np.concatenate([way.q[-1], way.u[-1], way.activation[-1], way.muscle_states[-1]])
+    assert abs(way.q[-1, 0] - 0.301) > 0.01
+    np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
