@@ -3,7 +3,8 @@
 `MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; those of which something is not read are left out, as are
 couplers, which only OpenSim obeys. OpenSim's Manager integrates with its default method; ours are DOP853 with a like
 tolerance, and RK4 for one state and for 64 side by side. Errors are against DOP853 at 1e-11: of OpenSim's too, so that
-its error is the difference between the two programs.
+its error is the difference between the two programs. The start is between the file's and the middle of the ranges:
+outside a range OpenSim's moment arms of moving points are not those of its lengths.
 """
 
 import os
@@ -25,6 +26,7 @@ from muscle.osim.census import UnsupportedWarning
 __all__ = ["run"]
 
 DURATION, STEP, SIDE_BY_SIDE = 0.2, 2e-4, 64
+MIDWAY, WIDE = 0.5, 4.5  # of the way; ranges [rad, m] wider than that are no limits of a joint
 TOLERANCES = (1e-4, 1e-6, 1e-8)
 
 
@@ -46,7 +48,10 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     if model.couplers:
         return [{"work": f"{file.stem}: left out", "route": "couplers"}]
     excitation = np.random.default_rng(0).uniform(0.02, 0.3, len(model.muscles))
-    given: dict[str, Any] = {"excitation": excitation, "activation": np.full(len(model.muscles), 0.05)}
+    start = np.array(model.start_q)
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = np.where(high - low < WIDE, start + MIDWAY * ((low + high) / 2 - start), start)
+    given: dict[str, Any] = {"q0": q, "excitation": excitation, "activation": np.full(len(model.muscles), 0.05)}
     exact = simulate(model, duration=DURATION, rtol=1e-11, output_step=DURATION, **given)
     theirs = _opensim(file, exact, given)
     assert tuple(theirs["names"]) == model.system.coordinate_names
@@ -101,7 +106,7 @@ def _opensim(file: Path, exact: Any, given: dict[str, Any]) -> dict[str, np.ndar
         np.savez(
             start, q=exact.q[0], u=exact.u[0], fibers=exact.muscle_states[0], duration=np.array(DURATION),
             tolerances=np.array(TOLERANCES), elastic=np.array([bool(m.law and m.law.states) for m in model.muscles]),
-            **given,
+            activation=given["activation"], excitation=given["excitation"],
         )  # fmt: skip
         script = Path(__file__).with_name("osim_manager.py")
         subprocess.run([sys.executable, str(script), str(file), str(start), str(found)], check=True)
