@@ -33,6 +33,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
     "--rotations", default="file", show_default=True, help="quaternion, a sequence such as YZY, sequence, file."
 )
 @click.option("--activation", type=float, help="One activation for all muscles; the model's own if nothing is said.")
+@click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")
 @click.option("--output-step", type=float, help="Seconds between rows.")
 @click.option("--output", type=click.Path(path_type=Path), help="Store the motion: .npz (whole), .csv or .sto.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw it over time: .png, .pdf, .svg.")
@@ -40,7 +41,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, output: Path | None, picture: Path | None, film: Path | None, force: bool, rotations: str,
-    activation: float | None, **options: Any,
+    activation: float | None, excitation: float | None, **options: Any,
 ) -> None:  # fmt: skip
     """Move MODEL (a published model's name or a file) from its start, and store and draw its motion.
 
@@ -52,8 +53,9 @@ def command(
     if output is not None and output.suffix not in OUTPUTS:
         raise click.BadParameter(f"--output ends in {', '.join(OUTPUTS)}, not {output.suffix!r}")
     loaded = load_model(model, rotations)
-    given = None if activation is None else [activation] * len(loaded.muscles)
-    trajectory = simulate(loaded, activation=given, **options)
+    for name, value in (("activation", activation), ("excitation", excitation)):
+        options[name] = None if value is None else [value] * len(loaded.muscles)
+    trajectory = simulate(loaded, **options)
     click.echo(_summary(trajectory))
     if output is not None:
         _store(trajectory, output)

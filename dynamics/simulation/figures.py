@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from joints.files import write_bytes
 from muscle.model import Model
+from muscle.states import state_names
 from muscle.stick import stick_figure
 
 __all__ = ["animate", "plot"]
@@ -30,7 +31,7 @@ def _chosen(trajectory: Any, run: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
-    """Coordinates, velocities, tensions and energies over time."""
+    """Coordinates, velocities, tensions and energies over time; activations and states of muscles where they move."""
     run = _chosen(trajectory, run)
     system, muscled = trajectory.system, trajectory.activation is not None
     panels = [
@@ -42,8 +43,13 @@ def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
     kinetic, potential = trajectory.kinetic_energy[run], trajectory.potential_energy[run]
     energies = np.stack([kinetic, potential - potential[0], kinetic + potential - potential[0]], axis=-1)
     panels.append(("energy from the start [J]", ("kinetic", "potential", "sum"), energies))
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    axes = np.atleast_2d(figure.subplots(2, 2, sharex=True)).ravel()
+    if trajectory.excitation is not None:
+        panels.append(("activation", trajectory.model.muscle_names, trajectory.activation[run]))
+    if trajectory.muscle_states is not None:
+        panels.append(("fiber length [m]", state_names(trajectory.model), trajectory.muscle_states[run]))
+    rows = max(2, (len(panels) + 1) // 2)
+    figure = Figure(figsize=(11, 3.5 * rows), layout="constrained")
+    axes = np.atleast_2d(figure.subplots(rows, 2, sharex=True)).ravel()
     for ax, (label, names, values) in zip(axes, panels, strict=False):
         for name, values_of, style in zip(names, values.T, cycle(STYLES), strict=False):
             ax.plot(trajectory.time, values_of, style, lw=1.2, label=name)

@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from analysis.command import COMMANDS, main
+from muscle import ActivationDynamics, load_model
 
 
 def run(capsys, *arguments):
@@ -103,6 +106,18 @@ def test_simulate_stores_and_draws(capsys, tmp_path):
     assert "dop853" in out
     assert all(file.stat().st_size > 1000 for file in files)
     assert files[1].read_text().startswith("time,A.Q0")
+
+
+def test_simulate_takes_an_excitation(capsys, tmp_path):
+    base = load_model("two_link")
+    excited = [replace(muscle, activation_dynamics=ActivationDynamics()) for muscle in base.muscles]
+    replace(base, muscles=excited).save(tmp_path / "m.toml")
+    given = ["--duration", "0.01", "--excitation", "0.9", "--activation", "0.2", "--output", str(tmp_path / "way.csv")]
+    code, _, _ = run(capsys, "simulate", str(tmp_path / "m.toml"), *given)
+    assert code == 0
+    table = pd.read_csv(tmp_path / "way.csv")
+    assert table["m1.activation"].iloc[0] == 0.2 < table["m1.activation"].iloc[-1]
+    assert (table["m1.excitation"] == 0.9).all()
 
 
 def test_check_says_whether_powers_balance(capsys):

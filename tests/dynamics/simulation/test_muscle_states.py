@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import cumulative_simpson, quad_vec, solve_ivp
 
-from dynamics import Trajectory, simulate
+from dynamics import SimulationWarning, Trajectory, simulate
 from dynamics.constraints import Prescribed
 from joints import ArticulatedSystem, Body
 from joints.types import PrismaticJoint
@@ -152,6 +152,17 @@ def test_a_held_muscle_relaxes_to_its_equilibrium(thelen, twice):
     np.testing.assert_allclose(way.muscle_states[-1], equilibrium_states(thelen, [START], [0.8]), atol=1e-6)
 
 
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
+def test_constraints_leave_the_muscles_states_alone(thelen, stabilization):
+    """Held where it is, by compiled steps: the same fiber length as by an adaptive method."""
+    held = [Prescribed(thelen.system.coordinate_names[0], lambda t: START + 0.0 * t)]
+    given = {"duration": 0.1, "output_step": 0.1, "excitation": [0.8], "activation": [0.1], "constraints": held}
+    steps = simulate(thelen, step=1e-4, stabilization=stabilization, **given)
+    adaptive = simulate(thelen, rtol=1e-9, **given)
+    np.testing.assert_allclose(steps.muscle_states, adaptive.muscle_states, atol=1e-8)
+    np.testing.assert_allclose(steps.activation, adaptive.activation, atol=1e-8)
+
+
 # ---- shapes, files, refusals -------------------------------------------------------------------------------
 
 
@@ -167,6 +178,19 @@ def test_batches_start_from_their_own_equilibria(thelen):
     for column, values in (("m.fiber_length", many.muscle_states), ("m.excitation", np.repeat(a[:, None], 3, 1))):
         np.testing.assert_array_equal(table[column], values.ravel())
     np.testing.assert_array_equal(table["m.activation"], many.activation.ravel())
+
+
+def test_what_blows_up_is_told_with_its_acceleration(thelen):
+    with pytest.warns(SimulationWarning, match=r"stopped at t = .*\|udot\| = \d"):
+        way = simulate(thelen, duration=5.0, step=0.05, excitation=excitation)
+    assert not way.complete
+    assert np.isnan(way.muscle_states[-1]).all()
+    assert np.isnan(way.forces[-1]).all()
+
+
+def test_figures_show_them(thelen):
+    figure = simulate(thelen, duration=0.01, excitation=excitation).plot()
+    assert [ax.get_ylabel() for ax in figure.axes][-2:] == ["activation", "fiber length [m]"]
 
 
 def test_trajectories_keep_them(thelen, tmp_path):
