@@ -15,14 +15,14 @@ from joints.compiled import kernel_for
 from joints.errors import ModelError
 from joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
 from muscle import jacobians, states
-from muscle.laws import HillLaw
-from muscle.laws.equilibrium import equilibrium_lengths
+from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from muscle.model import Model
 from muscle.path import lengths
 
 __all__ = [
     "activation_rates",
     "eliminated_components",
+    "equilibria",
     "equilibrium_states",
     "muscle_forces",
     "muscle_state_rates",
@@ -167,23 +167,27 @@ def equilibrium_states(model: Model, q: Any, activation: Any) -> np.ndarray:
     l, a = path_lengths(model, arrays["q"]), arrays["activation"]
     batch = np.broadcast_shapes(l.shape[:-1], a.shape[:-1])
     l, a = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (l, a))
-    found = np.zeros((*batch, len(states.state_names(model))))
-    slices = states.state_slices(model)
-    groups: dict[type, list[int]] = {}
-    for i, muscle in enumerate(model.muscles):
-        if muscle.law is not None and muscle.law.states:
-            groups.setdefault(type(muscle.law), []).append(i)
-    for kind, members in groups.items():
-        if issubclass(kind, HillLaw):
-            laws: list[Any] = [model.muscles[i].law for i in members]
-            found[..., [slices[i].start for i in members]] = equilibrium_lengths(laws, l[..., members], a[..., members])
-        else:
-            for i in members:
-                found[..., slices[i]] = model.muscles[i].law.equilibrium(l[..., i], 0.0, a[..., i])  # type: ignore[union-attr]
+    found = equilibria(model, l, a, {kind: numbers_of(kind, laws) for kind, laws in states.elastic(model).items()})
     if np.isnan(found).any():
         where = tuple(int(i) for i in np.argwhere(np.isnan(found))[0])
         name = states.state_names(model)[where[-1]].rpartition(".")[0]
         raise ValueError(f"muscle {name!r}: no fiber length balances the tendon at pose {where[:-1]}")
+    return found
+
+
+def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[type, Any]) -> np.ndarray:
+    """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none; `numbers`
+    of the laws of every class in `states.elastic`."""
+    found = np.full((*l.shape[:-1], len(states.state_names(model))), np.nan)
+    slices = states.state_slices(model)
+    for kind in numbers:
+        members = [i for i, s in enumerate(slices) if s.stop > s.start and type(model.muscles[i].law) is kind]
+        places = [slices[i].start for i in members]
+        found[..., places] = equilibrium_lengths(kind, numbers[kind], l[..., members], a[..., members])
+    for i, s in enumerate(slices):
+        law = model.muscles[i].law
+        if s.stop > s.start and law is not None and type(law) not in numbers:
+            found[..., s] = law.equilibrium(l[..., i], 0.0, a[..., i])
     return found
 
 

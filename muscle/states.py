@@ -10,10 +10,11 @@ import numpy as np
 
 from joints._layout import joined
 from muscle import jacobians
+from muscle.laws import HillLaw
 from muscle.model import Model
 from muscle.path import lengths
 
-__all__ = ["activation_rates", "forces", "rates", "residuals", "state_names", "state_slices", "torques"]
+__all__ = ["activation_rates", "elastic", "forces", "rates", "residuals", "state_names", "state_slices", "torques"]
 
 
 def state_names(model: Model) -> tuple[str, ...]:
@@ -28,6 +29,15 @@ def state_slices(model: Model) -> tuple[slice, ...]:
     sizes = [0 if muscle.law is None else len(muscle.law.states) for muscle in model.muscles]
     edges = np.concatenate([[0], np.cumsum(sizes, dtype=int)])
     return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+
+
+def elastic(model: Model) -> dict[type, list[Any]]:
+    """The Hill-type laws with elastic tendons, by their class, in the model's order."""
+    found: dict[type, list[Any]] = {}
+    for muscle in model.muscles:
+        if isinstance(muscle.law, HillLaw) and muscle.law.states:
+            found.setdefault(type(muscle.law), []).append(muscle.law)
+    return found
 
 
 def forces(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:

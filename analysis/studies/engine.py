@@ -17,6 +17,7 @@ import kernels
 from analysis.studies.columns import Columns
 from analysis.studies.equations import VariedEquations
 from analysis.studies.layout import FINITE_LOST, LIMIT, RAN
+from analysis.studies.starts import MuscleStarts
 from analysis.studies.summaries import SUMMARIES
 from analysis.studies.summaries.base import Moment
 from dynamics.integrators import FIXED_STEP
@@ -59,6 +60,7 @@ class Engine:
         self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
         self.loop = self.method.loop(self.equations, "projection", None)
         self.observer = self._observer() if study.keep.summaries else None
+        self.starts = MuscleStarts(self.equations) if self.equations.own else None
 
     def _limits(self) -> tuple[tuple[int, float, float], ...]:
         system = self.study.model.system
@@ -69,11 +71,14 @@ class Engine:
         """(..., n) what all summaries look at, side by side."""
         model, equations = self.study.model, self.equations
         extra: dict[str, Any] = {**{name: (n,) for name, n in equations.inputs.items()}, **equations.parameters}
+        if equations.own:
+            extra["own"] = (len(equations.own),)
 
         def observe(start: Any, q: Any, u: Any, *given: Any) -> Any:
             named = dict(zip(extra, given, strict=True))
-            bound = self.equations.bound(named.get("p"))
-            at = Moment(start, q, u, named.get("activation"))
+            bound = equations.bound(named.get("p"))
+            activation = equations.activation(named) if equations.muscles else None
+            at = Moment(start, q, u, activation, equations.states(named))
             return np.concatenate([SUMMARIES[name].observe(bound, at) for name in self.keep.summaries], axis=-1)
 
         nq, nu = model.system.nq, model.system.nu
@@ -90,7 +95,8 @@ class Engine:
     def run_values(self, values: np.ndarray) -> tuple[Arrays, float]:
         """The same for given values (samples, parameters)."""
         study, given = self.study, self._inputs(values)
-        x0 = self.method.begin(self.equations, *self.columns.start(values))
+        q, u = self.columns.start(values)
+        x0 = self.method.begin(self.equations, q, u, *self._own_start(q, given))
         began = perf_counter()
         run = self.loop(x0, h=study.step, steps=study.steps, every=self.keep.every, threads=1, **given)
         seconds = perf_counter() - began
@@ -118,8 +124,16 @@ class Engine:
         if self.equations.muscles:
             table = self.study.activations
             varies = isinstance(table, tuple)
-            given["activation"] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
+            control = "excitation" if self.equations.excited else "activation"
+            given[control] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
         return given
+
+    def _own_start(self, q: np.ndarray, given: dict[str, Any]) -> tuple[np.ndarray, ...]:
+        """The muscles' states where every run begins; none for a model without."""
+        if self.starts is None:
+            return ()
+        control = given["excitation" if self.equations.excited else "activation"]
+        return self.starts(q, self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
 
     def _summaries(self, values: np.ndarray, states: np.ndarray, failed: np.ndarray) -> Arrays:
         assert self.observer is not None
@@ -128,6 +142,8 @@ class Engine:
         given: Any = {name: self._along(x, times) for name, x in self._inputs(values).items()}
         q, u = map(np.ascontiguousarray, self.method.end(self.equations, states))
         start = np.ascontiguousarray(np.broadcast_to(q[:, :1], q.shape))
+        if self.equations.own:
+            given["own"] = np.ascontiguousarray(self.equations.rest(states))
         observed = self.observer(start=start, q=q, u=u, **given)
         found, place = {}, 0
         for name in self.keep.summaries:
@@ -164,17 +180,6 @@ def check_laws(study: "Study") -> None:
     for muscle in study.model.muscles:
         if muscle.law is None:
             raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=study.model.file)
-        if muscle.law.states:
-            raise ModelError(
-                f"a study cannot yet simulate the states of a muscle ({', '.join(muscle.law.states)}); a rigid tendon "
-                "has none",
-                element=f"muscle {muscle.name!r}",
-            )
-        if muscle.activation_dynamics is not None:
-            raise ModelError(
-                "a study cannot yet simulate activation dynamics; without them the activation is given",
-                element=f"muscle {muscle.name!r}",
-            )
         for key in muscle.law.open_parameters():
             if f"muscles.{muscle.name}.{key}" not in study.parameters.names:
                 raise ModelError(f"no {key} is given", element=f"muscle {muscle.name!r}", file=study.model.file)

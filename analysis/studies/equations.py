@@ -37,6 +37,9 @@ class VariedEquations(StateEquations):
     def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
         return StateEquations(self.bound(given.get("p")), self.outside).acceleration(t, q, u, given)
 
+    def own_rate(self, q: Any, u: Any, given: Mapping[str, Any]) -> list[Any]:
+        return StateEquations(self.bound(given.get("p")), self.outside).own_rate(q, u, given)
+
     def bound(self, p: Any) -> Any:
         """The model with p (n,) in it; the model as it is for None."""
         return self.model if p is None or self.varied is None else self.varied.bind(p)

@@ -30,7 +30,9 @@ class Study:
     vary                parameter names or patterns -> values or distributions, see `analysis.studies.vary`.
     design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
     duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
-    activation          (m,) array, a tuple (times, values (t, m)) interpolated linearly, or None for the model's own.
+    activation          (m,) array, a tuple (times, values (t, m)) interpolated linearly, or None for the model's own;
+                        where muscles have activation dynamics their excitations, at which they start. Fiber lengths
+                        of elastic tendons start in equilibrium, with the numbers of each sample.
     start_q, start_u    where every run starts; None for the model's own.
     limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
     final, times        keep the final state; states at so many equally spaced times, or at these [s].

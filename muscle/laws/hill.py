@@ -9,7 +9,7 @@ import numpy as np
 
 from joints.errors import ModelError
 from muscle.laws.base import ForceLaw
-from muscle.laws.equilibrium import equilibrium_lengths
+from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 
 __all__ = ["TENDONS", "HillLaw"]
 
@@ -122,7 +122,8 @@ class HillLaw(ForceLaw):
         Raises ValueError where the path is shorter than that, or no length is found.
         """
         length, activation = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
-        found = equilibrium_lengths([self], length[..., None], activation[..., None])
+        numbers = numbers_of(type(self), [self])
+        found = equilibrium_lengths(type(self), numbers, length[..., None], activation[..., None])
         failed = np.isnan(found[..., 0])
         if np.any(failed):
             where = tuple(int(i) for i in np.argwhere(failed)[0])

@@ -11,13 +11,14 @@ __all__ = ["Moment", "Summary"]
 
 @dataclass(frozen=True)
 class Moment:
-    """A state of a run: coordinates q (..., nq), velocities u (..., nu), activation (..., m), and the coordinates
-    `start` (..., nq) that the run began with."""
+    """A state of a run: coordinates q (..., nq), velocities u (..., nu), activation (..., m), the states of muscles'
+    laws `state` (..., ns), None without, and the coordinates `start` (..., nq) that the run began with."""
 
     start: Any
     q: Any
     u: Any
     activation: Any
+    state: Any = None
 
 
 class Summary(ABC):

@@ -26,7 +26,7 @@ class CoContraction(Summary):
     description: ClassVar[str] = "share of opposing muscle torques"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        torques = -forces(model, at.q, at.u, at.activation)[..., :, None] * jacobians.velocity(model, at.q)
+        torques = -forces(model, at.q, at.u, at.activation, at.state)[..., :, None] * jacobians.velocity(model, at.q)
         positive = np.sum(np.where(torques > 0, torques, 0.0), axis=-2)
         negative = np.sum(np.where(torques < 0, -torques, 0.0), axis=-2)
         total = positive + negative

@@ -24,8 +24,8 @@ class JointReaction(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         system, q, u = model.system, at.q, at.u
-        udot = forward(system, q, u, torques(model, q, u, at.activation))
-        wrenches = muscle_wrenches(model, q, forces(model, q, u, at.activation))
+        udot = forward(system, q, u, torques(model, q, u, at.activation, at.state))
+        wrenches = muscle_wrenches(model, q, forces(model, q, u, at.activation, at.state))
         force = joint_wrenches(system, q, u, udot, wrenches)[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 

@@ -19,7 +19,7 @@ class PeakForce(Summary):
     description: ClassVar[str] = "greatest tension"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        return forces(model, at.q, at.u, at.activation)
+        return forces(model, at.q, at.u, at.activation, at.state)
 
     def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
         return values.max(axis=1)

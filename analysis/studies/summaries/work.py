@@ -22,7 +22,7 @@ class Work(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         speed = (jacobians.velocity(model, at.q) @ at.u[..., None])[..., 0]
-        return -forces(model, at.q, at.u, at.activation) * speed
+        return -forces(model, at.q, at.u, at.activation, at.state) * speed
 
     def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
         return trapezoid(values, times, axis=1)

@@ -1,0 +1,46 @@
+"""Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample."""
+
+from typing import Any
+
+import numpy as np
+
+import kernels
+from analysis.studies.equations import VariedEquations
+from muscle.evaluate import equilibria
+from muscle.laws.equilibrium import numbers_of
+from muscle.path import lengths
+from muscle.states import elastic
+
+__all__ = ["MuscleStarts"]
+
+
+class MuscleStarts:
+    """Activations equal to the excitations, and the laws' states at rest."""
+
+    def __init__(self, equations: VariedEquations) -> None:
+        self.equations, model = equations, equations.model
+        self.names = {kind: list(numbers_of(kind, laws)) for kind, laws in elastic(model).items()}
+        sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
+        names = ["lengths", *(kind.__name__ for kind in self.names)]
+        self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", threads=1)
+
+    def _formula(self, q: Any, p: Any) -> tuple[Any, ...]:
+        """Path lengths (m,), and of every class of laws its numbers (names, laws)."""
+        bound = self.equations.bound(p if self.equations.names else None)
+        values = [numbers_of(kind, laws) for kind, laws in elastic(bound).items()]
+        return (
+            lengths(bound.system, bound.muscles, q),
+            *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
+        )
+
+    def __call__(self, q: np.ndarray, activation: np.ndarray, p: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Activations of the excited muscles and the laws' states, (samples, n) each; q (samples, nq), activation
+        (samples, m). NaN where a muscle finds no balance."""
+        found = self.kernel(q=q, p=np.zeros((1, 1)) if p is None else p)
+        l, *values = found if isinstance(found, tuple) else (found,)
+        numbers = {
+            kind: dict(zip(names, np.moveaxis(value, -2, 0), strict=True))
+            for (kind, names), value in zip(self.names.items(), values, strict=True)
+        }
+        activation = np.broadcast_to(activation, l.shape)
+        return activation[:, list(self.equations.excited)], equilibria(self.equations.model, l, activation, numbers)

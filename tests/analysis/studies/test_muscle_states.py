@@ -1,0 +1,69 @@
+"""Studies of muscles with states: every sample is the simulation of its own model, from its own equilibrium."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis import Study
+from dynamics import simulate
+from joints import ArticulatedSystem, Body
+from joints.types import PrismaticJoint
+from muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint
+from muscle.laws import LawB, Millard2012, Thelen2003
+
+NUMBERS = (400.0, 0.1, 0.2, 0.2)
+DYNAMICS = ActivationDynamics(0.012, 0.05, "piecewise", minimum_activation=0.01)
+VARY = {
+    "muscles.a.tendon_slack_length": {"uniform": [0.198, 0.2]},
+    "muscles.b.max_isometric_force": {"uniform": [350, 450]},
+    "muscles.a.activation": {"uniform": [0.2, 0.5]},
+    "muscles.b.activation_dynamics.activation_time": {"uniform": [0.01, 0.02]},
+    "muscles.b.path.0.position.x": {"uniform": [-0.02, 0.0]},
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A mass on two muscles with elastic tendons, one of them excited, and one without states."""
+    body = Body("mass", "ground", PrismaticJoint((0.0, 0.0, -1.0)), mass=20.0, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
+    ends = [(PathPoint("ground", (x, 0.0, 0.0)), PathPoint("mass", (0.0, 0.0, 0.0))) for x in (0.0, -0.01, 0.0)]
+    laws = [Thelen2003(*NUMBERS), Millard2012(*NUMBERS), LawB(0.3, 20.0)]
+    dynamics = [None, DYNAMICS, None]
+    muscles = [Muscle(*m) for m in zip("abc", ends, laws, (0.3, 0.3, 0.1), dynamics, strict=True)]
+    return Model(ArticulatedSystem((body,)), tuple(muscles), start_q=(0.301,))
+
+
+def test_every_sample_is_the_simulation_of_its_model(model):
+    study = Study(model, vary=VARY, samples=4, duration=0.1, step=2e-4, times=2, summary_step=2e-4, seed=1,
+                  summaries=["peak_force", "work", "co_contraction", "joint_reaction"])  # fmt: skip
+    results = study.run()
+    inner = [name for name in VARY if name != "muscles.a.activation"]
+    for k in range(4):
+        values = dict(zip(VARY, results["values"][k].values, strict=True))
+        own = Parameters.of(model, inner).bind([values[name] for name in inner])
+        excited = [values["muscles.a.activation"], 0.3, 0.1]
+        way = simulate(own, duration=0.1, step=2e-4, excitation=excited)
+        np.testing.assert_allclose(results.q[k, -1], way.q[-1], rtol=1e-13)
+        np.testing.assert_allclose(results.peak_force[k], way.forces.max(axis=0), rtol=1e-12)
+    assert np.ptp(results.q.values[:, -1]) > 1e-3
+    assert all(np.isfinite(results[name]).all() for name in study.summaries)
+
+
+def test_excitations_over_time(model):
+    table = (np.array([0.0, 0.1]), np.array([[0.2, 0.1, 0.0], [0.4, 0.6, 0.2]]))
+    vary = {"muscles.b.damping": {"uniform": [0.05, 0.2]}}
+    results = Study(model, vary=vary, samples=2, duration=0.1, step=2e-4, activation=table).run()
+    damping = float(results["values"][1, 0])
+    b = model.muscles[1]
+    other = replace(
+        model, muscles=(model.muscles[0], replace(b, law=replace(b.law, damping=damping)), model.muscles[2])
+    )
+    way = simulate(other, duration=0.1, step=2e-4, excitation=table)
+    np.testing.assert_allclose(results.q_final[1], way.q[-1], rtol=1e-13)
+
+
+def test_the_variational_method_says_what_it_does_not_move(model):
+    with pytest.raises(ValueError, match="moves no states of muscles"):
+        Study(model, vary={"start_u.mass.speed": {"uniform": [-0.1, 0.1]}}, samples=2, duration=0.1,
+              method="variational").run()  # fmt: skip
