@@ -27,13 +27,14 @@ class DeGrooteFregly2016(HillLaw):
     and velocity (S4), with OpenSim's constants.
 
     passive_strain of the fiber at F0, width_scale of the active curve (1: as published), damping beta: the fiber's
-    force has a part beta v~_M.
+    force has a part beta v~_M; passive_scale: factor of the passive force, 0 for a fiber without.
     """
 
     kind: ClassVar[str] = "degroote_fregly2016"
     passive_strain: float = 0.6
     width_scale: float = 1.0
     damping: float = 0.0
+    passive_scale: float = 1.0
 
     @property
     def is_damped(self) -> bool:
@@ -48,7 +49,7 @@ class DeGrooteFregly2016(HillLaw):
         """f_PE = (exp(kPE (l~_M - 1) / e0) - o) / (exp(kPE) - o), kPE = 4, zero at l~_M = 0.2 (S3)."""
         k, e0 = 4.0, self.passive_strain
         offset = np.exp(k * (SHORTEST - 1) / e0)
-        return (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
+        return self.passive_scale * (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
 
     def active_force(self, length: Any) -> Any:
         """f_L, the sum of three bells b1 exp(-(l~_M - b2)^2 / (2 (b3 + b4 l~_M)^2)) (S2)."""

@@ -14,7 +14,6 @@ from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 __all__ = ["TENDONS", "HillLaw"]
 
 TENDONS = ("elastic", "rigid")
-SLIMMEST = 0.1  # cosine of the greatest pennation angle, as in OpenSim
 STRETCHED = 10  # times the strain at F0: no muscle holds a tendon stretched that far
 
 
@@ -24,13 +23,13 @@ class HillLaw(ForceLaw):
 
     Of fixed width: l_M sin(alpha) = l_M0 sin(alpha_0); the path is l = l_M cos(alpha) + l_T. Lengths l~_M = l_M / l_M0
     and l~_T = l_T / l_Ts, speed v~_M = dl_M/dt / (vmax l_M0). With an elastic tendon the fiber length l_M [m] is a
-    state; with a rigid one, l_T = l_Ts, it follows from the path. A fiber shorter than its width allows at a pennation
-    of acos(0.1) is taken to be that long, and its speed zero if it would shorten further (OpenSim's rule).
+    state; with a rigid one, l_T = l_Ts, it follows from the path. A fiber shorter than its width allows at the greatest
+    pennation is taken to be that long, and its speed zero if it would shorten further (OpenSim's rule).
 
     max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], pennation alpha_0 [rad] at
     l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
     minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that the fiber's speed stays
-    finite where it divides by the activation; derivatives by such an activation are zero.
+    finite where it divides by the activation; derivatives by such an activation are zero. maximum_pennation [rad].
     """
 
     max_isometric_force: float
@@ -41,6 +40,7 @@ class HillLaw(ForceLaw):
     tendon: str = "elastic"
     tendon_strain: float = 0.049
     minimum_activation: float = 0.01
+    maximum_pennation: float = math.acos(0.1)
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
 
@@ -80,8 +80,8 @@ class HillLaw(ForceLaw):
 
     @property
     def shortest(self) -> Any:
-        """The shortest fiber [m]: its pennation is acos(0.1), or its length 1 % of the optimal one."""
-        return np.maximum(self.width / math.sqrt(1 - SLIMMEST**2), 0.01 * self.optimal_fiber_length)
+        """The shortest fiber [m]: its pennation is the greatest, or its length 1 % of the optimal one."""
+        return np.maximum(self.width / np.sin(self.maximum_pennation), 0.01 * self.optimal_fiber_length)
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         """(...) F [N]. With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not
@@ -146,8 +146,13 @@ class HillLaw(ForceLaw):
             raise ModelError(f"tendon is 'elastic' or 'rigid', not {self.tendon!r}", element=element)
         if self.max_isometric_force < 0 or self.max_contraction_velocity <= 0:
             raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
-        if not 0 <= self.pennation < math.acos(SLIMMEST):
-            raise ModelError(f"pennation must lie in [0, acos(0.1)), not {self.pennation}", element=element)
+        if not 0 < self.maximum_pennation <= math.pi / 2:
+            raise ModelError(f"maximum_pennation must lie in (0, pi/2], not {self.maximum_pennation}", element=element)
+        if not 0 <= self.pennation < self.maximum_pennation:
+            raise ModelError(
+                f"pennation must lie in [0, {self.maximum_pennation:.6g}), below the greatest, not {self.pennation}",
+                element=element,
+            )
         if not 0 <= self.minimum_activation < 1:
             raise ModelError(f"minimum_activation must lie in [0, 1), not {self.minimum_activation}", element=element)
         if self.tendon == "elastic" and self.minimum_activation == 0 and not self.is_damped:

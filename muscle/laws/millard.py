@@ -143,7 +143,7 @@ class Millard2012(HillLaw):
 
     @property
     def shortest(self) -> Any:
-        """The shortest fiber [m]: its pennation is acos(0.1), or it is as short as can be active."""
+        """The shortest fiber [m]: its pennation is the greatest, or it is as short as can be active."""
         return np.maximum(super().shortest, self.active_shortest * self.optimal_fiber_length)
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from joints.errors import ModelError
 from muscle.laws.hill import HillLaw
 
 __all__ = ["Thelen2003"]
 
 TOE = 0.33  # normalized force at which the tendon's curve becomes straight
 SHAPE = 3.0  # exponent of the curve before
-LINEAR = 0.95  # of the greatest eccentric force: beyond, the force-velocity curve is straight
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Thelen2003(HillLaw):
     (eq. 5), the passive (eq. 3) and the active fiber (eq. 4), force and velocity (eqs. 6, 7).
 
     passive_strain of the fiber at F0, active_shape gamma, passive_shape kPE, concentric_shape Af,
-    eccentric_force Flen: greatest force of a lengthening fiber over its isometric one.
+    eccentric_force Flen: greatest force of a lengthening fiber over its isometric one; straight_from: the part of it
+    above which force and velocity go on straight.
     """
 
     kind: ClassVar[str] = "thelen2003"
@@ -31,6 +32,7 @@ class Thelen2003(HillLaw):
     passive_shape: float = 4.0
     concentric_shape: float = 0.3
     eccentric_force: float = 1.8
+    straight_from: float = 0.95
 
     def tendon_force(self, length: Any) -> Any:
         """f_T: exponential up to the toe strain, then straight; zero when slack (eq. 5)."""
@@ -55,17 +57,24 @@ class Thelen2003(HillLaw):
         return isometric * self._multiplier(speed, activation) + self.passive_force(length)
 
     def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
-        """v~_M of eqs. 6 and 7, straight below zero force and above 95 % of the greatest eccentric one."""
+        """v~_M of eqs. 6 and 7, straight below zero force and near the greatest eccentric one."""
         isometric = activation * self.active_force(length)
         ratio = (force - self.passive_force(length)) / isometric
         k = 0.25 + 0.75 * activation
         c, flen = self._eccentric, self.eccentric_force
-        top = LINEAR * flen
+        top = self.straight_from * flen
         shortening, lengthening = np.clip(ratio, 0.0, 1.0), np.clip(ratio, 1.0, top)
         v = (shortening - 1) / (1 + shortening / self.concentric_shape)
         v = v + (lengthening - 1) / (c * (flen - lengthening))
         below = (1 + 1 / self.concentric_shape) * np.minimum(ratio, 0.0)
         return k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
+
+    def check(self, element: str) -> None:
+        super().check(element)
+        if not 1 / self.eccentric_force < self.straight_from < 1:
+            raise ModelError(
+                f"straight_from must lie between 1 / eccentric_force and 1, not {self.straight_from}", element=element
+            )
 
     @property
     def _eccentric(self) -> Any:
@@ -75,7 +84,7 @@ class Thelen2003(HillLaw):
         """f_V, the inverse of `fiber_speed`."""
         v = speed / (0.25 + 0.75 * activation)
         c, flen, af = self._eccentric, self.eccentric_force, self.concentric_shape
-        top = LINEAR * flen
+        top = self.straight_from * flen
         fastest = (top - 1) / (c * (flen - top))
         shortening, lengthening = np.clip(v, -1.0, 0.0), np.clip(v, 0.0, fastest)
         f = (1 + shortening) / (1 - shortening / af)

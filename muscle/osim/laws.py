@@ -1,5 +1,6 @@
 """The force laws of OpenSim's muscles, with OpenSim 4.6's own values where a file leaves a number out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,8 @@ THELEN = {
     "passive_shape": ("KshapePassive", 5.0),
     "concentric_shape": ("Af", 0.25),
     "eccentric_force": ("Flen", 1.4),
+    "straight_from": ("fv_linear_extrap_threshold", 0.95),
+    "maximum_pennation": ("maximum_pennation_angle", math.acos(0.1)),
     "minimum_activation": ("minimum_activation", 0.01),
 }
 DEGROOTE = {
@@ -82,6 +85,8 @@ def read_activation_dynamics(element: Any) -> ActivationDynamics | None:
 def _degroote(element: Any) -> ForceLaw:
     """OpenSim lets the activation go to 0, where the speed of an undamped fiber has no limit: there ours is 0.01."""
     law = _hill(DeGrooteFregly2016, DEGROOTE)(element)
+    if boolean(element, "ignore_passive_fiber_force"):
+        law = replace(law, passive_scale=0.0)  # type: ignore[call-arg]
     return replace(law, minimum_activation=0.0) if law.tendon == "rigid" or law.is_damped else law
 
 

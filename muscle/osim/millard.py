@@ -1,5 +1,6 @@
 """OpenSim's Millard2012EquilibriumMuscle: its curves, and what OpenSim 4.6 makes of their numbers."""
 
+import math
 from typing import Any
 
 from joints.xml import complain
@@ -8,7 +9,11 @@ from muscle.osim.document import boolean, number, text
 
 __all__ = ["read_millard"]
 
-MILLARD = {"damping": ("fiber_damping", 0.1), "minimum_activation": ("minimum_activation", 0.01)}
+MILLARD = {
+    "damping": ("fiber_damping", 0.1),
+    "minimum_activation": ("minimum_activation", 0.01),
+    "maximum_pennation": ("maximum_pennation_angle", math.acos(0.1)),
+}
 CURVES = {
     "ActiveForceLengthCurve": {
         "active_shortest": ("min_norm_active_fiber_length", 0.4441),

@@ -127,7 +127,8 @@ def test_the_derivative_by_the_fiber_length_is_finite_everywhere(name, rng):
     [
         ({"optimal_fiber_length": 0.0}, "optimal_fiber_length must be positive"),
         ({"max_contraction_velocity": 0.0}, "must be positive"),
-        ({"pennation": 1.5}, r"pennation must lie in \[0, acos"),
+        ({"pennation": 1.5}, r"pennation must lie in \[0, 1.47"),
+        ({"maximum_pennation": 1.6}, r"maximum_pennation must lie in \(0, pi/2"),
         ({"tendon": "soft"}, "'elastic' or 'rigid', not 'soft'"),
     ],
 )

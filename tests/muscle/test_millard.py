@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly
 
+import kernels
 from joints.errors import ModelError
 from kernels import formula
 from muscle.laws import Millard2012
@@ -115,3 +116,16 @@ def test_opensim_has_the_same_curves(law, in_opensim):
     theirs = np.array(in_opensim(OPENSIM, json.dumps(x.tolist()), str(law.damping)))
     mine = [law.active_force(x), law.passive_force(x), law.tendon_force(x), law.velocity_force(x - 1)]
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_kernels_have_the_exact_slope(name):
+    """Of every section, against y'(s) / x'(s) of SciPy's Bernstein polynomials."""
+    curve = getattr(LAW, f"{name}_curve")
+    slope = kernels.compile(lambda x: curve.value(x), {"x": ()}, ["y"], cache="off").jacobian("y", "x")
+    s = np.linspace(0.01, 0.99, 50)
+    for x, y, *steps in curve._sections():
+        control = np.cumsum([[x, y], *np.array([steps[:3], steps[3:]]).T], axis=0)
+        bezier = BPoly(control[[0, 1, 1, 2, 2, 3]][:, None], [0, 1])
+        rise = bezier.derivative()(s)
+        np.testing.assert_allclose(np.ravel(slope(bezier(s)[:, 0])), rise[:, 1] / rise[:, 0], rtol=1e-9, atol=1e-11)

@@ -179,6 +179,8 @@ def test_the_numbers_of_millards_curves_are_read(tmp_path):
         concentric_slope_at_vmax=0.125, eccentric_slope_at_vmax=0.075, passive_strain=0.6, passive_low_stiffness=0.3,
         passive_stiffness_ratio=4 * 0.6, passive_curviness=0.5,
     )  # fmt: skip
+    more = "<maximum_pennation_angle>1.2</maximum_pennation_angle>"
+    assert load(tmp_path, text.replace(end, end + more)).muscles[1].law.maximum_pennation == 1.2
     part = f"<TendonForceLengthCurve>{stiff[stiff.index('<curv') :]}</TendonForceLengthCurve>"
     with pytest.raises(ModelError, match=r"needs all of .*norm_force_at_toe_end.* or none"):
         load(tmp_path, text.replace(end, end + part))
@@ -197,6 +199,24 @@ def test_springs_and_actuators_along_a_path(tmp_path):
     assert law.force(l, 0.2, 0.0) == pytest.approx(100 * (l - 0.1) * 1.1)
     assert law.force(0.05, 0.0, 0.0) == 0.0
     assert motor.force(l, u[0], 0.3) == pytest.approx(6.0)
+
+
+def test_other_numbers_of_thelens_and_de_grootes_muscles(tmp_path):
+    text = FILE.read_text()
+    end = "<pennation_angle_at_optimal>0.1</pennation_angle_at_optimal>"
+    more = "<fv_linear_extrap_threshold>0.9</fv_linear_extrap_threshold>"
+    assert load(tmp_path, text.replace(end, end + more)).muscles[0].law.straight_from == 0.9
+    with pytest.raises(ModelError, match="straight_from must lie between"):
+        load(tmp_path, text.replace(end, end + more.replace("0.9", "0.6")))
+    other = text.replace("Thelen2003Muscle", "DeGrooteFregly2016Muscle")
+    more = "<ignore_passive_fiber_force>true</ignore_passive_fiber_force><fiber_damping>0.02</fiber_damping>"
+    law = load(tmp_path, other.replace(end, end + more)).muscles[0].law
+    assert (law.passive_force(1.4), law.minimum_activation, law.damping) == (0.0, 0.0, 0.02)
+    assert load(tmp_path, other).muscles[0].law.minimum_activation == 0.01
+    smooth = load(tmp_path, other).muscles[0].activation_dynamics
+    assert smooth == ActivationDynamics(0.015, 0.06, "smooth", 0.1)
+    more = "<ignore_activation_dynamics>true</ignore_activation_dynamics>"
+    assert load(tmp_path, text.replace(end, end + more)).muscles[0].activation_dynamics is None
 
 
 @pytest.mark.peers
