@@ -84,4 +84,7 @@ def _store(trajectory: Any, path: Path) -> None:
     elif path.suffix == ".csv":
         write_text(path, trajectory.to_dataframe().to_csv(index=False))
     else:
-        write_motion(motion_from_states(trajectory.model, trajectory.time, trajectory.q, trajectory.u), path)
+        activation = None if trajectory.excitation is None else trajectory.activation
+        own = {"activation": activation, "muscle_states": trajectory.muscle_states}
+        way = motion_from_states(trajectory.model, trajectory.time, trajectory.q, trajectory.u, **own)
+        write_motion(way, path)

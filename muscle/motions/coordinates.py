@@ -9,6 +9,8 @@ import pandas as pd
 
 from joints.door import system_of
 from joints.system import ArticulatedSystem
+from muscle.model import Model
+from muscle.motions.muscles import muscle_columns
 
 __all__ = ["motion_from_states", "states_from_motion"]
 
@@ -59,10 +61,20 @@ def states_from_motion(
     return system.check_q(q), u
 
 
-def motion_from_states(model: Any, time: Any, q: Any, u: Any = None, *, in_degrees: bool = False) -> pd.DataFrame:
+def motion_from_states(
+    model: Any,
+    time: Any,
+    q: Any,
+    u: Any = None,
+    *,
+    in_degrees: bool = False,
+    activation: Any = None,
+    muscle_states: Any = None,
+) -> pd.DataFrame:
     """A motion table of q (t, nq), and speeds u (t, nu) if given, over `time` (t,) [s], labelled by coordinate.
 
-    Speeds are labelled '<coordinate>_u' where u is the coordinate's rate, else by the velocity's own name.
+    Speeds are labelled '<coordinate>_u' where u is the coordinate's rate, else by the velocity's own name; activation
+    (t, m) and muscle_states (t, ns), if given, as '/forceset/<muscle>/...', which `muscle_states_from_motion` reads.
     """
     system = system_of(model)
     arrays = {"q": system.check_q(q)} | ({} if u is None else {"u": system.check_u(u)})
@@ -76,6 +88,8 @@ def motion_from_states(model: Any, time: Any, q: Any, u: Any = None, *, in_degre
         turning = np.array(_turning(system, kind))
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
         columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
+    if isinstance(model, Model):
+        columns |= muscle_columns(model, activation, muscle_states)
     frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))
     frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
     return frame

@@ -1,5 +1,7 @@
 """Recorded motions: files read back equal, open in OpenSim, and say where they are wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,10 @@ from joints import ArticulatedSystem, Body, convert_coordinates
 from joints.errors import ModelError
 from joints.types import PrismaticJoint, RevoluteJoint
 from muscle import load_model
+from muscle.laws import Millard2012, Thelen2003
 from muscle.motions import (
     motion_from_states,
+    muscle_states_from_motion,
     read_markers,
     read_motion,
     states_from_motion,
@@ -49,6 +53,28 @@ def test_states_go_through_a_file_and_back(tmp_path, system, rng, in_degrees):
     assert again.attrs["in_degrees"] is in_degrees
     for mine, theirs in zip((q, u), states_from_motion(system, again), strict=True):
         np.testing.assert_allclose(theirs, mine, rtol=4e-16)
+
+
+def test_states_of_muscles_go_along(tmp_path, rng):
+    """Under the names that OpenSim gives them; what is no muscle's is passed over, what is half there is refused."""
+    base = load_model("two_link")
+    laws = [Thelen2003(30.0, 1.0, 1.0), Millard2012(40.0, 1.0, 1.0)]
+    muscles = [replace(muscle, law=law) for muscle, law in zip(base.muscles, laws, strict=False)]
+    model = replace(base, muscles=(*muscles, *base.muscles[2:]))
+    q, time = model.system.random(4, rng), np.arange(4.0)
+    activation, states = rng.uniform(size=(4, 6)), rng.uniform(size=(4, 2))
+    motion = motion_from_states(model, time, q, activation=activation, muscle_states=states)
+    assert motion.columns[-1] == "/forceset/m2/fiber_length"
+    write_motion(motion, tmp_path / "x.sto")
+    again = read_motion(tmp_path / "x.sto")
+    for found, wanted in zip(muscle_states_from_motion(model, again), (activation, states), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(states_from_motion(model, again)[0], q)
+    assert muscle_states_from_motion(model, motion_from_states(model, time, q)) == (None, None)
+    with pytest.raises(ValueError, match=r"lacks m2\.fiber_length"):
+        muscle_states_from_motion(model, again.drop(columns="/forceset/m2/fiber_length"))
+    with pytest.raises(ValueError, match="must lie in"):
+        muscle_states_from_motion(model, again * 3)
 
 
 def test_a_ball_joint_takes_a_motion_in_euler_angles(rng):

@@ -202,6 +202,16 @@ def test_trajectories_keep_them(thelen, tmp_path):
         np.testing.assert_array_equal(getattr(back, name), getattr(way, name))
 
 
+def test_a_motion_goes_on_where_it_ended(thelen):
+    """In two parts the same as in one."""
+    whole = simulate(thelen, duration=0.1, step=1e-3, excitation=[0.5], activation=[0.2])
+    end = whole.q[50], whole.u[50]
+    rest = simulate(thelen, *end, 0.05, step=1e-3, excitation=[0.5], activation=whole.activation[50],
+                    muscle_states=whole.muscle_states[50])  # fmt: skip
+    np.testing.assert_array_equal(rest.muscle_states, whole.muscle_states[50:])
+    np.testing.assert_array_equal(rest.q, whole.q[50:])
+
+
 def test_muscles_without_activation_dynamics_act_as_they_are_excited(thelen):
     other = replace(thelen.muscles[0], name="b", law=LawB(0.3, 50.0), activation_dynamics=None)
     both = replace(thelen, muscles=(*thelen.muscles, other))
