@@ -94,8 +94,10 @@ def _tendon_lengths(ax: Any, law: HillLaw) -> None:
 
 
 def _path_lengths(ax: Any, law: ForceLaw) -> None:
-    rest: Any = getattr(law, "optimal_length", getattr(law, "resting_length", 1.0))
-    l, zero = rest * np.linspace(0.4, 1.6, POINTS), np.zeros(POINTS)
+    slack = getattr(law, "tendon_slack_length", 0.0)
+    names = ("optimal_length", "resting_length", "optimal_fiber_length")
+    rest = next((getattr(law, name) for name in names if hasattr(law, name)), 1.0)
+    l, zero = slack + rest * np.linspace(0.4, 1.6, POINTS), np.zeros(POINTS)
     _lines(ax, l, {f"a = {a:g}": law.force(l, zero, zero + a) for a in LEVELS})
     ax.set(xlabel="path length [m]", ylabel="tension at rest [N]")
 

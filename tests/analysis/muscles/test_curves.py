@@ -6,7 +6,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from analysis import plot_curves
 from muscle import ActivationDynamics, ModelError, Muscle, load_model
-from muscle.laws import DeGrooteFregly2016, LawA, Millard2012, PathSpring, Thelen2003
+from muscle.laws import (
+    DeGrooteFregly2016,
+    LawA,
+    Ligament,
+    Millard2012,
+    PathActuator,
+    PathSpring,
+    RigidTendonMuscle,
+    Thelen2003,
+)
 
 NUMBERS = (800.0, 0.1, 0.2, 0.2)
 LAWS = [
@@ -15,6 +24,9 @@ LAWS = [
     DeGrooteFregly2016(*NUMBERS),
     LawA(0.3, 50.0),
     PathSpring(10.0, 0.4),
+    PathActuator(5.0),
+    Ligament(0.2, 300.0),
+    RigidTendonMuscle(*NUMBERS),
 ]
 
 
@@ -40,6 +52,12 @@ def test_lines_are_the_curves():
     top = figure.axes[0].child_axes[0]
     FigureCanvasAgg(figure).draw()
     np.testing.assert_allclose(np.array(top.get_xlim()), 0.1 * np.array(figure.axes[0].get_xlim()))
+
+
+def test_a_path_is_drawn_around_its_rest():
+    """The active force of a muscle with a rigid tendon is greatest near the tendon and the optimal fiber together."""
+    passive, _, strong = (np.asarray(line.get_data()) for line in plot_curves(LAWS[-1]).axes[0].get_lines())
+    assert strong[0, np.argmax(strong[1] - passive[1])] == pytest.approx(0.2 + 0.1, abs=0.01)
 
 
 def test_a_muscle_brings_its_activation_dynamics():
