@@ -4,6 +4,7 @@ from kernels.arrays import Argument, SymbolArray, as_array, as_casadi_vector, fo
 from kernels.batch import ConversionWarning
 from kernels.compiled import Compiled, calls
 from kernels.info import info
+from kernels.iterate import iterate
 from kernels.kernel import Kernel, compile
 from kernels.program import Program
 from kernels.schedules import Held, Tabulated
@@ -31,6 +32,7 @@ __all__ = [
     "formula",
     "info",
     "is_symbolic",
+    "iterate",
     "step_loop",
     "symbols_casadi",
 ]

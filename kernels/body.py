@@ -10,11 +10,11 @@ from kernels.build import Size
 from kernels.cache import digest
 from kernels.driver import Port, write_driver
 from kernels.elementary import ARITY
-from kernels.ir import Module
-from kernels.lower import Frame, emit_straight
+from kernels.ir import Builder, Module
+from kernels.lower import Call, Frame, emit_straight
 from kernels.rewrite import rewritten
 from kernels.tape import Tape, read_tape
-from kernels.trace import Signature
+from kernels.trace import Signature, Traced
 
 __all__ = ["Body", "Cost", "Ports", "Straight", "StraightRecipe", "price", "slots_of", "take_ports"]
 
@@ -48,28 +48,87 @@ class Body(Protocol):
 
 @dataclass(frozen=True)
 class Straight:
-    """One `casadi.Function` as a body."""
+    """One traced formula as a body: straight code, but for calls of the loops inside it."""
 
     function: Any
     signature: Signature
+    loops: tuple[tuple["Straight", int], ...] = ()  # the step of each, and how often
+
+    @classmethod
+    def of(cls, traced: Traced) -> "Straight":
+        """The body of a formula."""
+        loops = tuple((Straight.of(loop.step), loop.times) for loop in traced.loops)
+        return cls(traced.function, traced.signature, loops)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _straight, (self.function.serialize(), self.signature)
+        return _straight, (self.function.serialize(), self.signature, self.loops)
 
     def identity(self) -> str:
-        return digest("straight", str(self.signature), self.function.serialize())
+        inner = [text for step, count in self.loops for text in (step.identity(), str(count))]
+        return digest("straight", str(self.signature), self.function.serialize(), *inner)
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
         tape = rewritten(read_tape(self.function), fused=True)
         read = slots_of([inputs[key] for key in self.signature.inputs])
         written = slots_of([outputs[key] for key in self.signature.outputs])
-        emit_straight(module, name, tape, frame, read, written)
-        return price(tape)
+        cost, calls = price(tape), []
+        for number, (step, count) in enumerate(self.loops):
+            loop = write_loop(module, f"{name}_loop{number}", frame, step, count)
+            read, written = [*read, *slots_of([loop.result])], [*written, *slots_of([loop.start, loop.constants])]
+            calls.append(Call(loop.name, loop.result.length, loop.start.length + loop.constants.length))
+            cost = Cost(cost.operations + loop.cost.operations, cost.price + loop.cost.price)
+        emit_straight(module, name, tape, frame, read, written, calls)
+        return cost
 
 
-def _straight(serialized: str, signature: Signature) -> Straight:
+def _straight(serialized: str, signature: Signature, loops: Any) -> Straight:
     """A body from its pickled parts."""
-    return Straight(casadi.Function.deserialize(serialized), signature)
+    return Straight(casadi.Function.deserialize(serialized), signature, loops)
+
+
+class LoopPorts(NamedTuple):
+    """A loop in machine code: `void name(ptr frame)`, and where it reads and writes."""
+
+    name: str
+    start: Port
+    constants: Port
+    result: Port
+    cost: Cost
+
+
+def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int) -> LoopPorts:
+    """Define the loop of a step; steps that are equal are written once for the whole module."""
+    sizes = dict(zip(("state", "constants"), step.signature.input_sizes, strict=True))
+    own = take_ports(frame, {"start": sizes["state"], "given": sizes["constants"], "result": sizes["state"]})
+    function, ports, cost = _step_of(module, frame, step, sizes)
+    b = module.builder()
+    _copied(b, own["start"], ports["state"])
+    _copied(b, own["given"], ports["constants"])
+    with b.loop(0, count):
+        b.line(f"call void @{function}(ptr %frame)")
+        _copied(b, ports["next"], ports["state"])
+    _copied(b, ports["state"], own["result"])
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)
+    total = Cost(cost.operations * count, cost.price * count)
+    return LoopPorts(name, own["start"], own["given"], own["result"], total)
+
+
+def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost]:
+    """(function, its ports, cost) of a step, written at first use on slots of its own."""
+    key = f"step_{step.identity()[:16]}"
+    if key not in frame.steps:
+        ports = take_ports(frame, {**sizes, "next": sizes["state"]})
+        names = dict(zip(step.signature.inputs, ("state", "constants"), strict=True))
+        output = next(iter(step.signature.outputs))
+        inputs = {theirs: ports[ours] for theirs, ours in names.items()}
+        frame.steps[key] = key, ports, step.write(module, key, frame, inputs, {output: ports["next"]})
+    return frame.steps[key]
+
+
+def _copied(b: Builder, source: Port, target: Port) -> None:
+    for k in range(source.length):
+        b.store(b.load(b.slot("%frame", source.slot + k)), b.slot("%frame", target.slot + k))
 
 
 @dataclass(frozen=True)

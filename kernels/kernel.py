@@ -12,7 +12,7 @@ from kernels import differentiation
 from kernels.body import Straight, StraightRecipe
 from kernels.compiled import Compiled
 from kernels.differentiation import Names, Pattern
-from kernels.trace import Formula, Signature, as_list, trace
+from kernels.trace import Formula, as_list, trace
 
 __all__ = ["Kernel", "compile"]
 
@@ -39,8 +39,8 @@ def compile(
     ValueError for shapes and names that do not fit and for operations that cannot be compiled.
     """
     start = time.perf_counter()
-    traced, signature = trace(function, inputs, outputs, name)
-    kernel = Kernel(traced, signature, lanes=lanes, threads=threads, cache=cache, formulas=as_list(function))
+    body = Straight.of(trace(function, inputs, outputs, name))
+    kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=as_list(function))
     kernel.build_seconds = time.perf_counter() - start
     return kernel
 
@@ -53,15 +53,14 @@ class Kernel(Compiled):
 
     def __init__(
         self,
-        function: Any,
-        signature: Signature,
+        body: Straight,
         *,
         formulas: Sequence[Formula] | None = None,
         patterns: Mapping[str, Pattern] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(StraightRecipe(Straight(function, signature)), signature, **options)
-        self._function = function
+        super().__init__(StraightRecipe(body), body.signature, **options)
+        self._body = body
         self._formulas = formulas
         self.patterns = dict(patterns or {})
 
@@ -78,19 +77,19 @@ class Kernel(Compiled):
             function, signature, patterns = differentiation.sparse_jacobian(self._function, self._signature, of, wrt)
         else:
             function, signature = differentiation.jacobian(self._function, self._signature, of, wrt)
-        return Kernel(function, signature, patterns=patterns, **self._options)
+        return Kernel(Straight(function, signature), patterns=patterns, **self._options)
 
     def jvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of directional derivatives: more inputs 'x_dot', outputs 'y_dot'."""
-        return Kernel(*differentiation.jvp(self._function, self._signature, of, wrt), **self._options)
+        return Kernel(Straight(*differentiation.jvp(self._function, self._signature, of, wrt)), **self._options)
 
     def vjp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of the gradient of sum y_bar . y: more inputs 'y_bar', outputs 'x_bar'."""
-        return Kernel(*differentiation.vjp(self._function, self._signature, of, wrt), **self._options)
+        return Kernel(Straight(*differentiation.vjp(self._function, self._signature, of, wrt)), **self._options)
 
     def hvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of Hessian times 'x_dot', outputs 'x_hvp'; of sum y_bar . y where `of` is more than one number."""
-        return Kernel(*differentiation.hvp(self._function, self._signature, of, wrt), **self._options)
+        return Kernel(Straight(*differentiation.hvp(self._function, self._signature, of, wrt)), **self._options)
 
     @property
     def rows(self) -> np.ndarray:
@@ -111,8 +110,21 @@ class Kernel(Compiled):
 
     @property
     def casadi_function(self) -> Any:
-        """The traced `casadi.Function`: columns in, dense columns out (C order)."""
-        return self._function
+        """The traced `casadi.Function`: columns in, dense columns out (C order).
+
+        ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
+        a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
+        """
+        if self._body.loops:
+            raise ValueError(
+                f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
+                "differentiate inside the formula (jacobian_at), where the solver's result stands still"
+            )
+        return self._body.function
+
+    @property
+    def _function(self) -> Any:
+        return self.casadi_function
 
     def numpy(self, *arrays: Any, **named: Any) -> Any:
         """The formula itself in NumPy, state after state: slow, the reference for the compiled one.
@@ -145,9 +157,9 @@ class Kernel(Compiled):
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (Straight(self._function, self._signature), self.patterns, self._options)
+        return _restored, (self._body, self.patterns, self._options)
 
 
 def _restored(body: Straight, patterns: dict[str, Pattern], options: dict[str, Any]) -> Kernel:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Kernel(body.function, body.signature, patterns=patterns, **options)
+    return Kernel(body, patterns=patterns, **options)

@@ -7,12 +7,13 @@ instruction selection and register allocation of one huge block take more than l
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from kernels import elementary
 from kernels.ir import Builder, Module, Value
 from kernels.tape import Node, Tape, arguments
 
-__all__ = ["Frame", "emit_straight", "emit_values"]
+__all__ = ["Call", "Frame", "emit_straight", "emit_values"]
 
 _WHOLE = 1000  # operations up to which a function stays whole
 _PART = 500  # operations per part above
@@ -22,10 +23,11 @@ _TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
 
 
 class Frame:
-    """Hands out slots of the frame; `slots` is its size so far."""
+    """Hands out slots of the frame; `slots` is its size so far. `steps` holds what loops share, by name."""
 
     def __init__(self) -> None:
         self.slots = 0
+        self.steps: dict[str, Any] = {}
 
     def take(self, count: int) -> int:
         """First of `count` fresh slots in a row."""
@@ -203,17 +205,55 @@ def emit_values(b: Builder, tape: Tape, leaf: Callable[[int], str]) -> list[str]
     return [emitter.number(index) for index in tape.outputs]
 
 
+class Call(NamedTuple):
+    """A function `void name(ptr frame)` in the middle of a tape, that gives so many of its last inputs for so many of
+    its last outputs; calls follow each other in the order of these."""
+
+    name: str
+    gives: int
+    takes: int
+
+
 def emit_straight(
-    module: Module, name: str, tape: Tape, frame: Frame, inputs: Sequence[int], outputs: Sequence[int]
+    module: Module,
+    name: str,
+    tape: Tape,
+    frame: Frame,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    calls: Sequence[Call] = (),
 ) -> None:
     """Define `void name(ptr frame)`: slot inputs[i] holds flat input i, slot outputs[j] receives flat output j.
 
     Input and output slots must not overlap. Values that pass between parts of a split function get slots of `frame`.
     """
+    levels = _levels(tape, calls)
     work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
-    size = _PART if len(work) > _WHOLE else _WHOLE
-    parts = [work[i : i + size] for i in range(0, len(work), size)] or [[]]
-    _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame)).define(name, parts)
+    parts, before = [], []  # before[n]: the function that is called before part n
+    for level in range(len(calls) + 1):
+        own = [i for i in work if levels[i] == level]
+        size = _PART if len(own) > _WHOLE else _WHOLE
+        found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
+        before += [calls[level - 1].name if level else "", *([""] * (len(found) - 1))]
+        parts += found
+    split = _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame))
+    split.define(name, parts, before, levels)
+
+
+def _levels(tape: Tape, calls: Sequence[Call]) -> list[int]:
+    """After how many of the calls every node can be computed."""
+    given: dict[int, int] = {}
+    first = tape.inputs - sum(call.gives for call in calls)
+    for number, call in enumerate(calls, start=1):
+        given.update(dict.fromkeys(range(first, first + call.gives), number))
+        first += call.gives
+    levels: list[int] = []
+    for node in tape.nodes:
+        if node.operation == "input":
+            levels.append(given.get(int(node.number), 0))
+        else:
+            levels.append(max((levels[i] for i in arguments(node)), default=0))
+    return levels
 
 
 def _spill_slots(tape: Tape, parts: list[list[int]], frame: Frame) -> dict[int, int]:
@@ -255,26 +295,38 @@ class _Split:
         for slot, index in zip(outputs, tape.outputs, strict=True):
             self.targets.setdefault(index, []).append(slot)
 
-    def define(self, name: str, parts: list[list[int]]) -> None:
-        """Define `name`: the only part, or a function that calls one per part."""
+    def define(self, name: str, parts: list[list[int]], before: list[str], levels: list[int]) -> None:
+        """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
+        leaves = self._leaves(before, levels)
         if len(parts) == 1:
-            self._part(name, parts[0], leaves=True)
+            self._part(name, parts[0], leaves[0])
             return
         whole = self.module.builder()
         for number, part in enumerate(parts):
-            self._part(f"{name}_{number}", part, leaves=number == 0)
+            self._part(f"{name}_{number}", part, leaves[number])
+            if before[number]:
+                whole.line(f"call void @{before[number]}(ptr %frame)")
             whole.line(f"call void @{name}_{number}(ptr %frame)")
         whole.line("ret void")
         self.module.define(name, "void", "ptr %frame", whole)
 
-    def _part(self, name: str, part: list[int], leaves: bool) -> None:
-        """Define one part; `leaves`: with the outputs that are inputs or constants."""
+    def _leaves(self, before: list[str], levels: list[int]) -> list[list[int]]:
+        """Per part the outputs that are inputs or constants, as soon as they are there."""
+        leaves: list[list[int]] = [[] for _ in before]
+        starts = [0, *(number for number, call in enumerate(before) if call)]
+        for index in self.targets:
+            if self.tape.nodes[index].operation in ("const", "input"):
+                leaves[starts[levels[index]]].append(index)
+        return leaves
+
+    def _part(self, name: str, part: list[int], leaves: list[int]) -> None:
+        """Define one part; `leaves`: outputs that are inputs or constants."""
         b = self.module.builder()
         self._write(b, part, leaves)
         b.line("ret void")
         self.module.define(name, "void", "ptr %frame", b)
 
-    def _write(self, b: Builder, part: list[int], leaves: bool) -> None:
+    def _write(self, b: Builder, part: list[int], leaves: list[int]) -> None:
         nodes = self.tape.nodes
         emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
         for group in _steps(b, nodes, part, emitter.paired):
@@ -284,11 +336,9 @@ class _Split:
                     self._store(b, emitter.number(index), self.spills[index])
                 for slot in self.targets.get(index, ()):
                     self._store(b, emitter.number(index), slot)
-        if leaves:
-            for index, slots in self.targets.items():
-                if nodes[index].operation in ("const", "input"):
-                    for slot in slots:
-                        self._store(b, emitter.number(index), slot)
+        for index in leaves:
+            for slot in self.targets[index]:
+                self._store(b, emitter.number(index), slot)
 
     def _read(self, b: Builder, index: int) -> str:
         node = self.tape.nodes[index]

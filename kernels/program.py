@@ -56,10 +56,10 @@ class Program:
         `writes` as `outputs` of `kernels.compile`. Raises ValueError for a buffer that is not there, or there twice.
         """
         inputs = {key: self._buffer(key) for key in reads}
-        traced, signature = trace(function, inputs, writes, self._stage_name(function))
-        for key, shape in signature.outputs.items():
+        body = Straight.of(trace(function, inputs, writes, self._stage_name(function)))
+        for key, shape in body.signature.outputs.items():
             self._create(key, shape)
-        self._steps.append(_FormulaStep(function, Straight(traced, signature)))
+        self._steps.append(_FormulaStep(function, body))
 
     def table(
         self,
@@ -94,15 +94,15 @@ class Program:
         inputs.update(whole)
         names = list(inputs)
         stage = self._stage_name(element)
-        traced, signature = trace(
-            lambda *symbols: element(**dict(zip(names, symbols, strict=True))), inputs, None, stage
-        )
+        traced = trace(lambda *symbols: element(**dict(zip(names, symbols, strict=True))), inputs, None, stage)
+        if traced.loops:
+            raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {
             kind: {key: self._link(count, key, *link) for key, link in (links or {}).items()}
             for kind, links in (("store", store), ("add", add))
         }
-        self._check_outputs(signature, {**written["store"], **written["add"]})
-        body = Straight(traced, signature)
+        self._check_outputs(traced.signature, {**written["store"], **written["add"]})
+        body = Straight.of(traced)
         self._steps.append(
             _TableStep(element, body, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
         )

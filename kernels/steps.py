@@ -130,10 +130,11 @@ def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) 
 
 
 def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Straight:
-    function, signature = trace(formula, arguments, None, name)
-    if list(signature.outputs.values()) != [wanted]:
-        raise ValueError(f"{name}: the formula gives {list(signature.outputs.values())}; one array {wanted} is needed")
-    return Straight(function, signature)
+    body = Straight.of(trace(formula, arguments, None, name))
+    outputs = list(body.signature.outputs.values())
+    if outputs != [wanted]:
+        raise ValueError(f"{name}: the formula gives {outputs}; one array {wanted} is needed")
+    return body
 
 
 def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> tuple[Straight, ...]:

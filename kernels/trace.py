@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi
 import numpy as np
 
 from kernels.arrays import as_array, as_casadi_vector, symbols_casadi
+from kernels.iterate import Pending, gathering
 
-__all__ = ["Formula", "Shape", "Signature", "as_list", "casadi_function", "shape_of", "trace"]
+__all__ = ["Formula", "Loop", "Shape", "Signature", "Traced", "as_list", "casadi_function", "shape_of", "trace"]
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
@@ -47,6 +48,26 @@ class Signature:
         )
 
 
+class Loop(NamedTuple):
+    """A step (state, constants) -> state that is taken so many `times`."""
+
+    step: "Traced"
+    times: int
+
+
+class Traced(NamedTuple):
+    """A formula as a `casadi.Function`.
+
+    With loops inside, the function takes what they give as further inputs, one column per loop after those of the
+    signature, and gives what they take, start and constants in one column per loop, as further outputs. They run in
+    order: what a loop takes depends on no later one.
+    """
+
+    function: Any
+    signature: Signature
+    loops: tuple[Loop, ...] = ()
+
+
 def _shown(item: tuple[str, Shape]) -> str:
     name, shape = item
     return f"{name} {shape}"
@@ -70,8 +91,8 @@ def trace(
     inputs: Mapping[str, Any],
     outputs: Sequence[str] | Mapping[str, Any] | None = None,
     name: str | None = None,
-) -> tuple[Any, Signature]:
-    """(casadi.Function, Signature) of a formula or of several with the same inputs.
+) -> Traced:
+    """A formula, or several with the same inputs, run once on symbols.
 
     Raises TypeError if a formula branches on a value or uses what has no meaning on symbols, with the formula's line,
     and ValueError for shapes or names that disagree with `outputs`.
@@ -80,11 +101,32 @@ def trace(
     name = name or _name_of(formulas[0])
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
     symbols = {key: symbols_casadi(_identifier(key), shape) for key, shape in shapes.items()}
-    results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
+    pending: list[Pending] = []
+    token = gathering.set(pending)
+    try:
+        results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
+    finally:
+        gathering.reset(token)
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
     columns = [casadi.densify(casadi.SX(as_casadi_vector(value))) for value in results.values()]
     arguments = [casadi.vertcat(casadi.SX(0, 1), *x.flat) for x in map(np.asarray, symbols.values())]
-    return casadi_function(signature, arguments, columns), signature
+    if not pending:
+        return Traced(casadi_function(signature, arguments, columns), signature)
+    return _with_loops(signature, arguments, columns, pending)
+
+
+def _with_loops(signature: Signature, arguments: list[Any], columns: list[Any], pending: list[Pending]) -> Traced:
+    """The function with its loops' results as inputs and their arguments as outputs."""
+    given = [*arguments, *(p.result for p in pending)]
+    taken = [*columns, *(casadi.densify(casadi.vertcat(p.start, p.constants)) for p in pending)]
+    names = [f"i{k}" for k in range(len(given))], [f"o{k}" for k in range(len(taken))]
+    function = casadi.Function(_identifier(signature.name), given, taken, *names, {"cse": True})
+    loops = []
+    for number, p in enumerate(pending):
+        inputs = {"state": p.start.numel(), "constants": p.constants.numel()}
+        name = f"{signature.name}_loop{number}"
+        loops.append(Loop(trace(p.step, inputs, {"state": p.start.numel()}, name), p.count))
+    return Traced(function, signature, tuple(loops))
 
 
 def casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:

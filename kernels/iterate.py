@@ -1,0 +1,62 @@
+"""Solvers inside formulas: a step that is taken again and again, as a loop in the machine code.
+
+`iterate` runs a plain NumPy step so many times. While a kernel is traced the loop is not unrolled: the formula goes on
+with fresh symbols for its result, and the kernel holds the step once, called where the result is needed.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+
+from kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
+
+__all__ = ["Pending", "gathering", "iterate"]
+
+Step = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A loop met while a formula was traced: its step, how often, what goes in and the symbols that stand for what comes
+    out, each a CasADi column."""
+
+    step: Step
+    count: int
+    start: Any
+    constants: Any
+    result: Any
+
+
+# The loops of the formula that is being traced; None where nothing is.
+gathering: ContextVar[list[Pending] | None] = ContextVar("gathering", default=None)
+
+
+def iterate(step: Step, start: Any, constants: Any, count: int) -> Any:
+    """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
+
+    The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
+    or correct it by one step whose derivative you know. The step may depend on nothing that changes but its two
+    arguments. On SymPy symbols TypeError: the loop would fill pages.
+    """
+    if not (is_symbolic(start) or is_symbolic(constants)):
+        start, constants = np.real(start), np.real(constants)
+        batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1])
+        z = np.broadcast_to(start, (*batch, start.shape[-1]))
+        for _ in range(count):
+            z = step(z, constants)
+        return z
+    if any(not isinstance(x, (casadi.SX, float, int)) for array in (start, constants) for x in np.asarray(array).flat):
+        raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
+    pending = gathering.get()
+    if pending is None:
+        for _ in range(count):
+            start = step(start, constants)
+        return start
+    result = symbols_casadi(f"solved{len(pending)}", start.shape)
+    taken, given = (casadi.SX(as_casadi_vector(array)) for array in (start, constants))
+    pending.append(Pending(step, count, taken, given, as_casadi_vector(result)))
+    return result.view(SymbolArray)

@@ -1,0 +1,99 @@
+"""Solvers inside formulas: kernels with loops give what the plain loop gives."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import kernels
+from kernels import iterate
+from kernels.derivatives import jacobian_at
+from kernels.program import Program
+
+
+def kepler(E, given):
+    """One step of Newton's method for Kepler's equation E - e sin E = M."""
+    M, e = given[..., :1], given[..., 1:2]
+    return E - (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+
+
+def anomaly(x):
+    """E (..., 1) of x = (M, e), and a number that needs it and another solution made from it."""
+    E = iterate(kepler, x[..., :1], x, 12)
+    again = iterate(kepler, E, np.concatenate([E, x[..., 1:]], axis=-1), 12)
+    return np.concatenate([E, again, np.sin(E) * x[..., :1], x], axis=-1)
+
+
+@pytest.fixture
+def points(rng):
+    return np.stack([rng.uniform(0, np.pi, 1003), rng.uniform(0, 0.9, 1003)], axis=-1)
+
+
+@pytest.mark.parametrize("lanes", [1, None])
+def test_kernel_solves_as_numpy_does(points, lanes):
+    kernel = kernels.compile(anomaly, {"x": 2}, lanes=lanes)
+    result = kernel(points)
+    E, again = result[:, 0], result[:, 1]
+    np.testing.assert_allclose(E - points[:, 1] * np.sin(E), points[:, 0], atol=1e-14)
+    np.testing.assert_allclose(again - points[:, 1] * np.sin(again), E, atol=1e-14)
+    np.testing.assert_allclose(result, anomaly(points), atol=1e-14)
+    np.testing.assert_array_equal(result[:, 3:], points)
+
+
+def test_state_does_not_leak_from_one_state_to_the_next(points):
+    kernel = kernels.compile(anomaly, {"x": 2})
+    order = np.random.default_rng(5).permutation(len(points))
+    np.testing.assert_array_equal(kernel(points[order]), kernel(points)[order])
+
+
+def test_result_is_constant_in_differentiation(points):
+    def slope(x):
+        return jacobian_at(lambda x: iterate(kepler, points[:1, :1], points[:1], 3) * x[..., :1], x)[..., 0, :]
+
+    x = points[:1]
+    np.testing.assert_allclose(slope(x), [[float(iterate(kepler, x[:, :1], x, 3)[0, 0]), 0.0]])
+
+
+def test_a_straight_function_and_its_derivatives_are_refused(points):
+    kernel = kernels.compile(anomaly, {"x": 2})
+    for derive in (kernel.jacobian, kernel.jvp, kernel.vjp, lambda: kernel.casadi_function):
+        with pytest.raises(ValueError, match="jacobian_at"):
+            derive()
+
+
+def test_pickle(points):
+    kernel = kernels.compile(anomaly, {"x": 2})
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(kernel))(points), kernel(points))
+
+
+def test_in_the_stage_of_a_program_but_not_in_an_element_of_a_table(points):
+    program = Program("two", {"x": 2})
+    program.formula(anomaly, ["x"], {"y": 5})
+    program.formula(lambda y: 2 * y, ["y"], {"z": 5})
+    np.testing.assert_allclose(program.compile(["z"])(points), 2 * anomaly(points), atol=1e-13)
+    with pytest.raises(ValueError, match="element of a table"):
+        program.table(lambda y: anomaly(y[..., :2]), 1, gather={"y": ("x", [[0, 1]])}, store={"output0": ("y", [0])})
+
+
+def test_in_a_step_loop(points):
+    def rhs(t, x):
+        return -iterate(kepler, x[..., :1], np.stack([x[..., 0], 0.3 + 0 * x[..., 0]], axis=-1), 12)
+
+    loop = kernels.step_loop(rhs=rhs, state=1)
+    x = points[:8, :1].copy()
+    result = loop(x, h=0.01, steps=3)
+    end = result.final
+    for _ in range(3):
+        k1 = rhs(0, x)
+        k2 = rhs(0, x + 0.005 * k1)
+        k3 = rhs(0, x + 0.005 * k2)
+        k4 = rhs(0, x + 0.01 * k3)
+        x = x + 0.01 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    np.testing.assert_allclose(end, x, atol=1e-14)
+
+
+def test_sympy_is_refused():
+    sympy = pytest.importorskip("sympy")
+    x = kernels.as_array(np.array([sympy.Symbol("M"), sympy.Symbol("e")]))
+    with pytest.raises(TypeError, match="SymPy"):
+        iterate(kepler, x[..., :1], x, 2)
