@@ -21,8 +21,8 @@ Step = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Pending:
-    """A loop met while a formula was traced: its step, how often, what goes in and the symbols that stand for what comes
-    out, each a CasADi column."""
+    """A loop met while a formula was traced: its step, how often, what goes in and the symbols that stand for what
+    comes out, each a CasADi column."""
 
     step: Step
     count: int

@@ -4,6 +4,7 @@ import functools
 import linecache
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,12 +122,23 @@ def _with_loops(signature: Signature, arguments: list[Any], columns: list[Any], 
     taken = [*columns, *(casadi.densify(casadi.vertcat(p.start, p.constants)) for p in pending)]
     names = [f"i{k}" for k in range(len(given))], [f"o{k}" for k in range(len(taken))]
     function = casadi.Function(_identifier(signature.name), given, taken, *names, {"cse": True})
-    loops = []
-    for number, p in enumerate(pending):
-        inputs = {"state": p.start.numel(), "constants": p.constants.numel()}
-        name = f"{signature.name}_loop{number}"
-        loops.append(Loop(trace(p.step, inputs, {"state": p.start.numel()}, name), p.count))
-    return Traced(function, signature, tuple(loops))
+    return Traced(function, signature, tuple(Loop(_step(p), p.count) for p in pending))
+
+
+_steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
+_KEPT = 256
+
+
+def _step(pending: Pending) -> Traced:
+    """The step of a loop, traced once for all loops that share it."""
+    step, inputs = pending.step, {"state": pending.start.numel(), "constants": pending.constants.numel()}
+    parts = (step.func, step.args, tuple(step.keywords.items())) if isinstance(step, functools.partial) else (step,)
+    key = (*parts, *inputs.values())
+    if key not in _steps:
+        _steps[key] = trace(step, inputs, {"state": inputs["state"]}, f"{_name_of(step)}_step")
+        while len(_steps) > _KEPT:
+            _steps.popitem(last=False)
+    return _steps[key]
 
 
 def casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:

@@ -9,9 +9,11 @@ from muscle.evaluate import (
     muscle_state_rates,
     muscle_state_residuals,
     muscle_torques,
+    path_flags,
     path_jacobian,
     path_lengths,
 )
+from muscle.flags import PathFlag
 from muscle.laws import LAWS, ForceLaw, LawA, LawB
 from muscle.library import load_model, published_models
 from muscle.model import Model
@@ -19,6 +21,7 @@ from muscle.parameters import Parameters, parameter_names
 from muscle.path import Muscle
 from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from muscle.states import state_names
+from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere
 
 __all__ = [
     "LAWS",
@@ -32,7 +35,12 @@ __all__ = [
     "MovingPoint",
     "Muscle",
     "Parameters",
+    "PathFlag",
     "PathPoint",
+    "Wrap",
+    "WrapCylinder",
+    "WrapEllipsoid",
+    "WrapSphere",
     "activation_rates",
     "equilibrium_states",
     "load_model",
@@ -41,6 +49,7 @@ __all__ = [
     "muscle_state_residuals",
     "muscle_torques",
     "parameter_names",
+    "path_flags",
     "path_jacobian",
     "path_lengths",
     "published_models",

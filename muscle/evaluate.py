@@ -15,6 +15,7 @@ from joints.compiled import kernel_for
 from joints.errors import ModelError
 from joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
 from muscle import jacobians, states
+from muscle.flags import flags
 from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from muscle.model import Model
 from muscle.path import lengths
@@ -28,6 +29,7 @@ __all__ = [
     "muscle_state_rates",
     "muscle_state_residuals",
     "muscle_torques",
+    "path_flags",
     "path_jacobian",
     "path_lengths",
 ]
@@ -76,6 +78,19 @@ def path_jacobian(
     index = eliminated_components(model.system, q, eliminated)
     arrays = {"q": q, "eliminated": index.astype(np.float64)}
     return _evaluate(model, wrt, lambda q, k: jacobians.constrained(model, q, k), arrays, out, backend)
+
+
+def path_flags(model: Model, q: Any, near: float = 1e-3, *, backend: str = "kernel") -> np.ndarray:
+    """(..., m) what is to be known of the paths at coordinates q (..., nq): bits of `PathFlag`, as whole numbers.
+
+    near: how near a jump of the length is told, in metres or in the unit of a conditional point's coordinate. A pose
+    whose bits are 0 or WRAPPED has a length that is smooth there, or, where a path only just touches a surface, once
+    differentiable. Raises as `path_lengths` does, and ValueError for a `near` that is not positive.
+    """
+    if not (np.isfinite(near) and near > 0):
+        raise ValueError(f"near must be positive, not {near}")
+    formula = lambda q: flags(model, q, near)  # noqa: E731
+    return _evaluate(model, f"flags {near}", formula, {"q": _checked_q(model.system, q)}, None, backend).astype(int)
 
 
 def muscle_forces(

@@ -12,20 +12,22 @@ from joints.types import SphericalJoint
 from kernels.arrays import as_array
 from kernels.derivatives import jacobian_at
 from muscle.model import Model
-from muscle.path import lengths
+from muscle.path import contacts, lengths
 
 __all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
 
 
 def velocity(model: Model, q: Any) -> Any:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose."""
-    system = model.system
-    return jacobian_at(lambda motion: lengths(system, model.muscles, q, motion), np.zeros(system.nu), like=q)
+    system, muscles = model.system, model.muscles
+    touching = contacts(system, muscles, q)
+    return jacobian_at(lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q)
 
 
 def coordinates(model: Model, q: Any) -> Any:
     """(..., m, nq) dl/dq for the model's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
-    return jacobian_at(lambda x: lengths(model.system, model.muscles, x), q)
+    touching = contacts(model.system, model.muscles, q)
+    return jacobian_at(lambda x: lengths(model.system, model.muscles, x, touching=touching), q)
 
 
 def constrained_size(model: Model) -> int:
@@ -36,7 +38,8 @@ def constrained_size(model: Model) -> int:
 def constrained(model: Model, q: Any, eliminated: Any) -> Any:
     """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each."""
     kept, rebuild = _charts(model, q, eliminated)
-    return jacobian_at(lambda x: lengths(model.system, model.muscles, rebuild(x)), kept)
+    touching = contacts(model.system, model.muscles, q)
+    return jacobian_at(lambda x: lengths(model.system, model.muscles, rebuild(x), touching=touching), kept)
 
 
 def _charts(model: Model, q: Any, eliminated: Any) -> Any:

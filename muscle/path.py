@@ -13,16 +13,21 @@ from joints.vectors import cross
 from muscle.activation import ActivationDynamics
 from muscle.laws import ForceLaw
 from muscle.points import ConditionalPoint, PathPoint
+from muscle.wrapping import Piece, Wrap, path_contacts
 
-__all__ = ["Muscle", "lengths"]
+__all__ = ["Contacts", "Muscle", "contacts", "lengths"]
+
+Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
 
 
 @dataclass(frozen=True)
 class Muscle:
-    """A muscle: its path from origin over via points to insertion, straight in between, and its force law.
+    """A muscle: its path from origin over via points to insertion, and its force law.
 
-    `activation` is the one that a simulation takes where none is given, None if the model names none. With
-    `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
+    Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way: those that act on
+    the same piece in the order in which the path meets them. `activation` is the one that a simulation takes where none
+    is given, None if the model names none. With `activation_dynamics` it follows an excitation and is a state of
+    simulations; without, it is given.
     """
 
     name: str
@@ -30,6 +35,7 @@ class Muscle:
     law: ForceLaw | None = None
     activation: float | None = None
     activation_dynamics: ActivationDynamics | None = None
+    wraps: tuple[Wrap, ...] = ()
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the path cannot be: too short, an unknown body, a segment of length zero in every pose."""
@@ -45,6 +51,8 @@ class Muscle:
                 raise ModelError(
                     f"two consecutive points are the same point {list(a.position)} of body {a.body!r}", element=element
                 )
+        for wrap in self.wraps:
+            wrap.check(system, element, len(self.path))
         if self.activation is not None and not 0 <= self.activation <= 1:
             raise ModelError(f"activation must lie in [0, 1], not {self.activation}", element=element)
         if self.law is not None:
@@ -53,48 +61,87 @@ class Muscle:
             self.activation_dynamics.check(element)
 
 
-def lengths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, motion: Any = None) -> Any:
+def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any) -> Contacts:
+    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
+    if not any(muscle.wraps for muscle in muscles):
+        return tuple(path_contacts(system, muscle.path, (), q, {}) for muscle in muscles)
+    poses = system.poses(q)
+    return tuple(path_contacts(system, muscle.path, muscle.wraps, q, poses) for muscle in muscles)
+
+
+def lengths(
+    system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, motion: Any = None, touching: Contacts | None = None
+) -> Any:
     """(..., m) path lengths [m] at coordinates q (..., nq); the formula, on floats and symbols.
 
-    With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1.
+    With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1. `touching` are
+    the contacts at the pose around which q varies, by default those at q. The path is the shortest, so that moving the
+    contacts along does not change its length to first order: whoever differentiates with respect to q gives them, and
+    they stay where they are on their surfaces.
     """
     poses = system.poses(q)
     after = q if motion is None else system.displaced(q, motion)
+    touching = contacts(system, muscles, q) if touching is None else touching
 
     @cache
     def shifts(base: str) -> dict[str, tuple[Any, Any]]:
         return system.shifts(q, motion, poses, base)
 
     columns = []
-    for muscle in muscles:
+    for muscle, pieces in zip(muscles, touching, strict=True):
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
-        base = system.junction(point.body for point in muscle.path)
+        base = system.junction([point.body for point in muscle.path] + [wrap.body for wrap in muscle.wraps])
         moved = {} if motion is None else shifts(base)
-        points = [_world(poses, moved, point, point.local(system, after)) for point in muscle.path]
-        columns.append(_length(points, [point.active(system, q) for point in muscle.path]))
+        points = [_world(poses, moved, point.body, point.local(system, after)) for point in muscle.path]
+        spans = [_spans(poses, moved, piece) for piece in pieces]
+        columns.append(_length(points, [point.active(system, q) for point in muscle.path], spans))
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
 
 
-def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], point: PathPoint, local: Any) -> Any:
-    """A path point in the world, after the shift of its body if there is one."""
-    R, p = poses[point.body]
+@dataclass(frozen=True)
+class _Span:
+    """A stretch of a path on a surface: from P to Q (..., 3) in the world, where `on`."""
+
+    on: Any
+    P: Any
+    Q: Any
+    arc: Any
+
+
+def _spans(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], piece: Piece) -> list[_Span]:
+    spans = []
+    for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
+        P, Q = (_world(poses, moved, wrap.body, x) for x in (c.P, c.Q))
+        spans.append(_Span(c.on, P, Q, c.arc))
+    return spans
+
+
+def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], body: str, local: Any) -> Any:
+    """A point of a body in the world, after the shift of the body if there is one."""
+    R, p = poses[body]
     arm = (R @ local[..., None])[..., 0]
-    if point.body not in moved:
+    if body not in moved:
         return p + arm
-    turned, stepped = moved[point.body]
+    turned, stepped = moved[body]
     return p + arm + (stepped + cross(turned, arm))
 
 
-def _length(points: list[Any], active: list[Any]) -> Any:
-    """The sum of the straight segments between the points that are active."""
+def _length(points: list[Any], active: list[Any], spans: list[list[_Span]]) -> Any:
+    """The sum of the pieces between the points that are active, straight but for their spans on surfaces."""
     total: Any = 0.0
     last = points[0]
-    for point, on in zip(points[1:], active[1:], strict=True):
-        d = point - last
-        if on is True:
-            total, last = total + np.sqrt(np.sum(d * d, axis=-1)), point
-        else:
-            d = np.where(on[..., None], d, 1.0)  # a root of zero would spoil the derivative where the point is off
-            total = total + np.where(on, np.sqrt(np.sum(d * d, axis=-1)), 0.0)
-            last = np.where(on[..., None], point, last)
+    for point, on, touched in zip(points[1:], active[1:], spans, strict=True):
+        for span in touched:
+            total, _ = _advanced(total, last, span.P, span.on)
+            total, last = total + np.where(span.on, span.arc, 0.0), np.where(span.on[..., None], span.Q, last)
+        total, last = _advanced(total, last, point, on)
     return total
+
+
+def _advanced(total: Any, last: Any, point: Any, on: Any) -> tuple[Any, Any]:
+    """Length and end of the path after a straight line to a point, where `on`."""
+    d = point - last
+    if on is True:
+        return total + np.sqrt(np.sum(d * d, axis=-1)), point
+    d = np.where(on[..., None], d, 1.0)  # a root of zero would spoil the derivative where the point is off
+    return total + np.where(on, np.sqrt(np.sum(d * d, axis=-1)), 0.0), np.where(on[..., None], point, last)

@@ -9,6 +9,7 @@ from muscle.osim.document import last_name, numbers, objects, text
 from muscle.osim.frames import Frames
 from muscle.osim.functions import function_in
 from muscle.osim.laws import read_activation_dynamics, read_law
+from muscle.osim.wraps import Surfaces
 from muscle.path import Muscle
 from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
@@ -17,7 +18,7 @@ __all__ = ["read_muscle"]
 UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
 
 
-def read_muscle(element: Any, frames: Frames, census: Census) -> Muscle:
+def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, census: Census) -> Muscle:
     """A force along a <GeometryPath> as a muscle."""
     path = element.find("GeometryPath")
     if path is None:
@@ -25,10 +26,9 @@ def read_muscle(element: Any, frames: Frames, census: Census) -> Muscle:
     if path is None:
         complain(element, f"<{element.tag}> needs a <GeometryPath>")
     points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-    for wrap in objects(path, "PathWrapSet"):
-        census.count(wrap, "wrapping")
     law, dynamics = read_law(element, census), read_activation_dynamics(element)
-    return Muscle(str(element.get("name")), points, law, activation_dynamics=dynamics)
+    wraps = surfaces.along(path, len(points), census)
+    return Muscle(str(element.get("name")), points, law, activation_dynamics=dynamics, wraps=wraps)
 
 
 def _point(element: Any, frames: Frames) -> PathPoint:

@@ -14,6 +14,7 @@ from muscle.osim.document import boolean, last_name, number, numbers, objects, r
 from muscle.osim.frames import Frames
 from muscle.osim.functions import function_in
 from muscle.osim.muscles import read_muscle
+from muscle.osim.wraps import Surfaces, settled
 
 __all__ = ["read_osim"]
 
@@ -45,20 +46,20 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     skeleton = read_skeleton(element, frames)
     name = str(element.get("name") or path.stem)
     system = ArticulatedSystem(skeleton.bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
-    muscles = []
+    muscles, surfaces = [], Surfaces.of(element)
     for force in objects(element, "ForceSet"):
         if force.find("GeometryPath") is None and force.find("path/GeometryPath") is None:
             census.count(force, "force")
         elif not boolean(force, "appliesForce", True):
             census.count(force, "appliesForce is false")
         else:
-            muscles.append(read_muscle(force, frames, census))
+            muscles.append(read_muscle(force, frames, surfaces, census))
     for tag in SILENT:
         for child in objects(element, tag):
             census.count(child, tag)
     return Model(
         system,
-        tuple(muscles),
+        settled(system, tuple(muscles), skeleton.start_q, skeleton.coordinates),
         name=name,
         description=text(element, "credits", ""),
         start_q=skeleton.start_q,

@@ -19,10 +19,11 @@ from joints.types import Joint
 from muscle.laws import ForceLaw
 from muscle.points import PathPoint
 from muscle.toml.values import array, boolean, check_keys, integer, number, string
+from muscle.wrapping import Wrap
 
 __all__ = ["read_fields", "read_record", "write_fields", "write_record"]
 
-ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint)
+ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
 

@@ -1,0 +1,58 @@
+"""What is to be known of the paths at a pose before their lengths and Jacobians are trusted."""
+
+from enum import IntFlag
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from muscle.model import Model
+from muscle.path import Muscle, contacts
+from muscle.points import EDGE, ConditionalPoint
+from muscle.wrapping import Piece
+
+__all__ = ["PathFlag", "flags"]
+
+
+class PathFlag(IntFlag):
+    """Bits of `path_flags`.
+
+    WRAPPED     the path touches at least one surface
+    INSIDE      an end of a piece lies inside a surface, which is passed over there
+    JUMP        the length jumps nearby: a conditional point comes or goes, a surface's side changes, or the path slips
+                off the end of a cylinder
+    UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
+    """
+
+    WRAPPED = 1
+    INSIDE = 2
+    JUMP = 4
+    UNSOLVED = 8
+
+
+def flags(model: Model, q: Any, near: float) -> Any:
+    """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
+    touching = contacts(model.system, model.muscles, q)
+    columns = [_of(model, *item, q, near) for item in zip(model.muscles, touching, strict=True)]
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
+
+
+def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Any, near: float) -> Any:
+    never = np.zeros(q.shape[:-1]) > 0
+    all_contacts = [c for piece in pieces for c in piece.contacts]
+    edges = [_at_edge(model, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
+    bits = {
+        PathFlag.WRAPPED: [c.on for c in all_contacts],
+        PathFlag.INSIDE: [c.inside for c in all_contacts],
+        PathFlag.JUMP: [c.jump < near for c in all_contacts] + edges,
+        PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
+    }
+    return sum(np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items())
+
+
+def _at_edge(model: Model, point: ConditionalPoint, q: Any, near: float) -> Any:
+    """Whether the coordinate of a conditional point is near an end of its range."""
+    x = model.system.coordinate(point.coordinate, q)
+    low, high = point.range[0] - EDGE, point.range[1] + EDGE
+    return (np.abs(x - low) < near) | (np.abs(x - high) < near)

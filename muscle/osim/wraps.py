@@ -1,0 +1,170 @@
+"""Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from joints.euler import rotation_matrix_from_euler
+from joints.quaternion import quaternion_from_matrix
+from joints.system import ArticulatedSystem
+from joints.xml import complain
+from muscle.coordinates import Coordinate
+from muscle.osim.census import Census
+from muscle.osim.document import boolean, number, numbers, objects, text
+from muscle.osim.frames import GROUND
+from muscle.path import Muscle
+from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere
+
+__all__ = ["Surfaces", "settled"]
+
+SHAPES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "WrapSphere": lambda e: {"radius": number(e, "radius")},
+    "WrapCylinder": lambda e: {"radius": number(e, "radius"), "length": number(e, "length")},
+    "WrapEllipsoid": lambda e: {"radii": numbers(e, "dimensions", 3)},
+}
+KINDS: dict[str, type[Wrap]] = {
+    "WrapSphere": WrapSphere,
+    "WrapCylinder": WrapCylinder,
+    "WrapEllipsoid": WrapEllipsoid,
+}
+POSES = 64  # at which pieces of a path are tried against a surface
+
+
+@dataclass(frozen=True)
+class Surfaces:
+    """The wrap objects of a model by name: (element, body) of all that have it."""
+
+    elements: dict[str, list[tuple[Any, str]]]
+
+    @classmethod
+    def of(cls, model: Any) -> "Surfaces":
+        """Those of the ground and of all bodies."""
+        found: dict[str, list[tuple[Any, str]]] = {}
+        holders = [(model.find("Ground"), GROUND)]
+        holders += [(body, str(body.get("name"))) for body in model.findall("BodySet/objects/Body")]
+        for holder, body in holders:
+            for element in objects(holder, "WrapObjectSet"):
+                found.setdefault(str(element.get("name")), []).append((element, body))
+        return cls(found)
+
+    def along(self, path: Any, count: int, census: Census) -> tuple[Wrap, ...]:
+        """What a <GeometryPath> of `count` points wraps around, in the file's order; what is not supported is noted."""
+        wraps = [self._wrap(wrap, count, census) for wrap in objects(path, "PathWrapSet")]
+        return tuple(wrap for wrap in wraps if wrap is not None)
+
+    def _wrap(self, path_wrap: Any, count: int, census: Census) -> Wrap | None:
+        name = text(path_wrap, "wrap_object")
+        if name not in self.elements:
+            complain(path_wrap, f"<wrap_object> names {name!r}, which is no wrap object of the model")
+        if len(self.elements[name]) > 1:
+            bodies = ", ".join(body for _, body in self.elements[name])
+            complain(path_wrap, f"<wrap_object> {name!r} may be that of any of the bodies {bodies}")
+        element, body = self.elements[name][0]
+        if not boolean(element, "active", True):
+            return None
+        if element.tag not in KINDS:
+            census.count(path_wrap, f"wrapping around a {element.tag}")
+            return None
+        kind = KINDS[element.tag]
+        return kind(
+            body=body,
+            position=numbers(element, "translation", 3, (0.0,) * 3),
+            orientation=_orientation(element),
+            quadrant=self._quadrant(element, kind, census),
+            points=_points(path_wrap, count),
+            name=name,
+            **SHAPES[element.tag](element),
+        )
+
+    def _quadrant(self, element: Any, kind: type[Wrap], census: Census) -> str:
+        given = text(element, "quadrant", "all").lower()
+        quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
+        if quadrant not in ("all", *kind.quadrants):
+            census.count(element, f"quadrant {given!r}; read as all")
+            return "all"
+        return quadrant
+
+
+def _orientation(element: Any) -> tuple[float, ...]:
+    angles = np.array(numbers(element, "xyz_body_rotation", 3, (0.0,) * 3))
+    return tuple(float(x) for x in quaternion_from_matrix(rotation_matrix_from_euler(angles, "XYZ")))
+
+
+def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
+    """The range of points, which a file counts from 1 and opens with -1; None for the whole path."""
+    given = numbers(path_wrap, "range", 2, (-1.0, -1.0))
+    first, last = (int(x) for x in given)
+    start, end = max(first - 1, 0), count - 1 if last < 1 else min(last, count) - 1
+    if not start < end:
+        complain(path_wrap, f"<range> {first} {last} leaves no piece of a path of {count} points")
+    return None if (start, end) == (0, count - 1) else (start, end)
+
+
+# ---- which pieces, in which order --------------------------------------------------------------------------
+
+
+def settled(
+    system: ArticulatedSystem, muscles: tuple[Muscle, ...], start_q: tuple[float, ...], coordinates: Any
+) -> tuple[Muscle, ...]:
+    """The muscles with each surface on the pieces of the path that it can meet, surfaces in the order of the path.
+
+    A file may let a surface act on a whole path, of which only one piece ever comes near: on the others a quadrant
+    would pull the path around a surface that lies elsewhere. A surface acts on the pieces that run into it at the start
+    or at one of 64 poses within the coordinates' ranges, or, if none does, on the piece nearest to it at the start.
+    """
+    if not any(muscle.wraps for muscle in muscles):
+        return muscles
+    q = _tried(system, start_q, coordinates)
+    poses = system.poses(q)
+    return tuple(_settled(system, muscle, q, poses) if muscle.wraps else muscle for muscle in muscles)
+
+
+def _tried(system: ArticulatedSystem, start_q: tuple[float, ...], coordinates: tuple[Coordinate, ...]) -> np.ndarray:
+    """(POSES + 1, nq): the start, and poses within the ranges of the coordinates that are free."""
+    rng = np.random.default_rng(0)
+    q = np.tile(np.array(start_q), (POSES + 1, 1))
+    free = {c.name: c.range for c in coordinates if c.range is not None and not c.locked}
+    for i, name in enumerate(system.coordinate_names):
+        if name in free:
+            q[1:, i] = rng.uniform(*free[name], POSES)
+    return q
+
+
+def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: Any) -> Muscle:
+    points = []
+    for point in muscle.path:
+        R, p = poses[point.body]
+        points.append(p + (R @ np.broadcast_to(point.local(system, q), p.shape)[..., None])[..., 0])
+    placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
+    ordered = sorted(placed, key=lambda item: item[0])
+    whole = (0, len(points) - 1)
+    return replace(
+        muscle, wraps=tuple(replace(wrap, points=None if span == whole else span) for _, span, wrap in ordered)
+    )
+
+
+def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
+    """(where along the path at the start it lies nearest, the points between which it acts, the surface)."""
+    R, p = poses[wrap.body]
+    seen = [wrap.seen(((x - p)[..., None, :] @ R)[..., 0, :]) for x in points]
+    plain = replace(wrap, quadrant="all")
+    near, met = {}, []
+    for end in range(1, len(points)):
+        if wrap.acts(end):
+            A, B = seen[end - 1], seen[end]
+            near[end] = _nearest(wrap, A[0], B[0])
+            if np.any(plain.contact(A, B).on):
+                met.append(end)
+    closest = min(near, key=lambda end: near[end][0])
+    met = met or [closest]
+    return closest - 1 + near[closest][1], (met[0] - 1, met[-1]), wrap
+
+
+def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[float, float]:
+    """(distance, share of the way) where the line from A to B is nearest to the surface's centre or axis."""
+    flat = np.array([1.0, 1.0, 0.0]) if isinstance(wrap, WrapCylinder) else np.ones(3)
+    a, d = A * flat, (B - A) * flat
+    share = float(np.clip(-(a @ d) / (d @ d), 0, 1)) if d @ d > 0 else 0.0
+    return float(np.linalg.norm(A + share * (B - A))), share

@@ -1,0 +1,131 @@
+"""A surface that a path wraps around, and where the path touches it."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints.errors import ModelError
+from joints.quaternion import rotation_matrix
+from joints.system import ArticulatedSystem
+from kernels.arrays import as_array
+
+__all__ = ["QUADRANTS", "Contact", "Wrap"]
+
+QUADRANTS = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
+
+
+@dataclass(frozen=True)
+class Contact:
+    """How a path meets a surface, in the surface's frame or, from `Wrap.in_body`, in its body's.
+
+    on      (...) whether the path touches it; where not, the rest has no meaning but is finite
+    P, Q    (..., 3) [m] where the path comes onto the surface and where it leaves
+    arc     (...) [m] length of the path on the surface
+    inside  (...) whether an end of the path lies inside the surface, which is then passed over
+    jump    (...) [m] about how far an end would have to move to make the length jump, infinite where it cannot
+    missed  (...) [m] by how much a solver's last step still moved the path, zero where there is a closed form
+    """
+
+    on: Any
+    P: Any
+    Q: Any
+    arc: Any
+    inside: Any
+    jump: Any
+    missed: Any = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrap(ABC):
+    """A surface fixed to a body; a taut path between two points goes around it.
+
+    position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
+    the path's points between which the surface acts, all of them if None.
+
+    quadrant: "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ... A path in
+    quadrant "+x" never crosses the half plane behind, x < 0 at y = 0 (for round surfaces: within the plane of the two
+    ends and the centre), even where the straight line would, and so keeps its side until an end of it reaches that half
+    plane, where the length jumps. In quadrant "all" the path takes the shorter way; where both are equal the length has
+    a kink. Where several surfaces act on one piece, a cylinder in quadrant "all" is passed on the side of the straight
+    line between the ends of the piece. The same pose always gives the same path.
+    """
+
+    body: str
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
+    orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    quadrant: str = "all"
+    points: tuple[int, int] | None = None
+    name: str = ""
+
+    kind: ClassVar[str] = "wrap"
+    quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
+
+    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
+        """ModelError for a body that the system lacks, impossible numbers, or points that a path of `count` lacks."""
+        what = f"the {self.kind} {self.name!r}" if self.name else f"the {self.kind}"
+        known = (system.ground, *system.body_names)
+        if self.body not in known:
+            raise ModelError(f"{what}: body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
+        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
+            raise ModelError(f"{what}: position must be three finite numbers, not {self.position}", element=element)
+        if len(self.orientation) != 4 or not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
+            raise ModelError(f"{what}: orientation must be a unit quaternion, not {self.orientation}", element=element)
+        if self.quadrant not in ("all", *self.quadrants):
+            raise ModelError(
+                f"{what}: quadrant is one of all, {', '.join(self.quadrants)}, not {self.quadrant!r}", element=element
+            )
+        if self.points is not None and not 0 <= self.points[0] < self.points[1] < count:
+            raise ModelError(
+                f"{what}: points must be two numbers from 0 to {count - 1}, the first below the second, "
+                f"not {self.points}",
+                element=element,
+            )
+        for name, size in self.sizes().items():
+            if not (math.isfinite(size) and size > 0):
+                raise ModelError(f"{what}: {name} must be positive, not {size}", element=element)
+
+    @abstractmethod
+    def sizes(self) -> dict[str, float]:
+        """The lengths [m] that make the shape, by name; all must be positive."""
+
+    @abstractmethod
+    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+        """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
+
+        `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
+        surfaces act too, so that these do not push the path to and fro.
+        """
+
+    @abstractmethod
+    def normal(self, P: Any) -> Any:
+        """(..., 3) a vector across the surface at a point P (..., 3) of it, of any length; in the surface's frame."""
+
+    @property
+    def ahead(self) -> np.ndarray | None:
+        """(3,) the direction of the quadrant in the surface's frame, None for "all"."""
+        if self.quadrant == "all":
+            return None
+        axis, sign = QUADRANTS[self.quadrant]
+        return sign * np.eye(3)[axis]
+
+    def acts(self, number: int) -> bool:
+        """Whether the surface acts on the piece of the path that ends in point `number`."""
+        return self.points is None or self.points[0] < number <= self.points[1]
+
+    def seen(self, x: Any) -> Any:
+        """(..., 3) a point of the body's frame in the surface's."""
+        return ((x - as_array(self.position))[..., None, :] @ self._turn())[..., 0, :]
+
+    def in_body(self, x: Any) -> Any:
+        """(..., 3) a point of the surface's frame in the body's."""
+        return as_array(self.position) + self.turned(x)
+
+    def turned(self, v: Any) -> Any:
+        """(..., 3) a direction of the surface's frame in the body's."""
+        return (self._turn() @ v[..., None])[..., 0]
+
+    def _turn(self) -> Any:
+        return rotation_matrix(as_array(self.orientation))

@@ -1,0 +1,229 @@
+"""One piece of a path, from a point to the next, over the surfaces in its way.
+
+With one surface its own formula is the answer. With several, each needs to know where the path leaves the one before
+and meets the one after. Let X hold, for every surface but the first, where the path comes onto it, and Phi(X) the same
+after every surface has been solved between its neighbours. Moving a point of X along the path changes nothing to first
+order, so that Phi corrects it; across the path Phi only relaxes, and Newton's method takes the lateral directions b:
+
+    X <- X + r + D (1 - b^T D)^-1 b^T r,    r = Phi(X) - X,    D = dPhi/dX b.
+
+Which surfaces are touched: a path over some of them, turning the right way on each, is the shortest one if the others
+were not there. The others can only make it longer, so the longest of these paths is the one that passes them all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from joints._layout import joined
+from joints.vectors import cross
+from kernels import iterate
+from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.sites import Poses, Site
+
+__all__ = ["Piece", "taut"]
+
+SWEEPS = 4  # of Phi alone, which bring X near
+STEPS = 5  # of Newton's method, each with one of Phi behind it that brings X back onto the surfaces
+DIFFERENCE = 1e-6  # for slopes, of the distance between the ends
+SOLVED = 1e-9  # [m] by which X may miss Phi(X)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A solved piece: contacts (in their bodies' frames) in the order of the path.
+
+    unsolved (...): the path may not be the shortest, since a solver did not settle or a surface was left in its way.
+    """
+
+    wraps: tuple[Wrap, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    unsolved: Any = False
+
+
+def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
+    """The taut path from `start` over the surfaces, in this order, to `end`, touching those that it must."""
+    wraps = tuple(wraps)
+    if not wraps:
+        return Piece()
+    if len(wraps) == 1:
+        A, B = (wraps[0].seen(site.seen_from(poses, wraps[0].body)) for site in (start, end))
+        contact = wraps[0].contact(A, B)
+        return Piece(wraps, (_in_body(wraps[0], contact),), contact.on & (contact.missed > SOLVED))
+    size = np.sqrt(np.sum((end.world - start.world) ** 2, axis=-1))
+    chosen = [replace(_Chain((wrap,), start, end, poses).solved().contacts[0], on=size < 0.0) for wrap in wraps]
+    for count in range(1, len(wraps) + 1):
+        for members in combinations(range(len(wraps)), count):
+            solved = _Chain(tuple(wraps[i] for i in members), start, end, poses).solved()
+            better = solved.valid & (solved.length > size)
+            size = np.where(better, solved.length, size)
+            found = dict(zip(members, solved.contacts, strict=True))
+            chosen = [_either(better, found.get(i), c) for i, c in enumerate(chosen)]
+    contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, chosen, strict=True))
+    return Piece(wraps, contacts, _in_the_way(_Chain(wraps, start, end, poses), contacts))
+
+
+def _in_the_way(chain: "_Chain", contacts: tuple[Contact, ...]) -> Any:
+    """(...) whether the path runs into a surface that it does not touch, or one that it touches did not settle."""
+    P, Q = (
+        [Site.of(chain.poses, wrap.body, x) for wrap, x in zip(chain.wraps, ends, strict=True)]
+        for ends in ([c.P for c in contacts], [c.Q for c in contacts])
+    )
+    before, found = chain.start, contacts[0].on & False
+    for i, (wrap, contact) in enumerate(zip(chain.wraps, contacts, strict=True)):
+        after = chain.end
+        for j in reversed(range(i + 1, len(contacts))):
+            after = P[j].or_else(contacts[j].on, after)
+        met = chain.touched(wrap, before, after)[0]
+        hit = (met.on & (met.arc > SOLVED)) | (met.inside & ~contact.inside)
+        found = found | np.where(contact.on, contact.missed > SOLVED, hit)
+        before = Q[i].or_else(contact.on, before)
+    return found
+
+
+def _in_body(wrap: Wrap, contact: Contact) -> Contact:
+    return replace(contact, P=wrap.in_body(contact.P), Q=wrap.in_body(contact.Q))
+
+
+def _either(better: Any, found: Contact | None, old: Contact) -> Contact:
+    """The contact that was found where it is better; a surface that was left out is not touched there."""
+    if found is None:
+        return replace(old, on=old.on & ~better)
+    column = better[..., None]
+    return replace(
+        old,
+        on=np.where(better, found.on, old.on),
+        P=np.where(column, found.P, old.P),
+        Q=np.where(column, found.Q, old.Q),
+        arc=np.where(better, found.arc, old.arc),
+        jump=np.minimum(old.jump, found.jump),
+        missed=np.where(better, found.missed, old.missed),
+    )
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """Every surface solved between its neighbours: contacts in their own frames, where the path comes onto all but the
+    first, (..., 3 (k - 1)), the directions across it there, and the length of the path."""
+
+    contacts: list[Contact]
+    X: Any
+    lateral: list[Any]
+    length: Any
+    valid: Any = True
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A path that touches every one of the surfaces, turning backwards where it must."""
+
+    wraps: tuple[Wrap, ...]
+    start: Site
+    end: Site
+    poses: Poses
+
+    @classmethod
+    def unpacked(cls, wraps: tuple[Wrap, ...], given: Any) -> "_Chain":
+        """From the numbers of `packed`."""
+        parts = [given[..., 3 * i : 3 * i + 3] for i in range(given.shape[-1] // 3)]
+        poses = {}
+        for i, body in enumerate(_bodies(wraps)):
+            rows = parts[4 * i + 2 : 4 * i + 6]
+            poses[body] = np.stack(rows[:3], axis=-2), rows[3]
+        return cls(wraps, Site(parts[0]), Site(parts[1]), poses)
+
+    def packed(self) -> Any:
+        """All that the solution depends on, as one array (..., n)."""
+        poses = [self.poses[body] for body in _bodies(self.wraps)]
+        rows = [row for R, p in poses for row in (R[..., 0, :], R[..., 1, :], R[..., 2, :], p)]
+        return joined([self.start.world, self.end.world, *rows])
+
+    def solved(self) -> _Sweep:
+        """The contacts that agree with each other; valid where no surface is turned backwards."""
+        starts = [self.touched(wrap, self.start, self.end)[1].world for wrap in self.wraps[1:]]
+        if not starts:
+            sweep = self.swept(None)
+            return replace(sweep, valid=sweep.contacts[0].on)
+        given = self.packed()
+        X = iterate(partial(_relaxed, self.wraps), joined(starts), given, SWEEPS)
+        X = iterate(partial(_newton, self.wraps), X, given, STEPS)
+        sweep = self.swept(X)
+        r = sweep.X - X
+        valid = np.sum(r * r, axis=-1) < SOLVED**2
+        for contact in sweep.contacts:
+            valid = valid & contact.on
+        return replace(sweep, valid=valid)
+
+    def swept(self, X: Any) -> _Sweep:
+        """Phi(X) and what belongs to it."""
+        targets = [Site(X[..., 3 * i : 3 * i + 3]) for i in range(len(self.wraps) - 1)]
+        before, contacts, arrivals, lateral, length = self.start, [], [], [], 0.0
+        for wrap, after in zip(self.wraps, [*targets, self.end], strict=True):
+            contact, P, Q = self.touched(wrap, before, after)
+            d = P.world - before.world
+            length = length + np.sqrt(np.sum(d * d, axis=-1)) + contact.arc
+            normal = (self.poses[wrap.body][0] @ wrap.turned(wrap.normal(contact.P))[..., None])[..., 0]
+            lateral.append(_direction(cross(normal, d)))
+            arrivals.append(P.world)
+            contacts.append(contact)
+            before = Q
+        d = self.end.world - before.world
+        arrived = joined(arrivals[1:]) if targets else None
+        return _Sweep(contacts, arrived, lateral[1:], length + np.sqrt(np.sum(d * d, axis=-1)))
+
+    def touched(self, wrap: Wrap, before: Site, after: Site) -> tuple[Contact, Site, Site]:
+        """The contact of one surface between two points, and its ends."""
+        A, B, *line = (wrap.seen(x.seen_from(self.poses, wrap.body)) for x in (before, after, self.start, self.end))
+        contact = wrap.contact(A, B, (line[0], line[1]))
+        P, Q = (Site.of(self.poses, wrap.body, wrap.in_body(x)) for x in (contact.P, contact.Q))
+        return contact, P, Q
+
+
+def _bodies(wraps: tuple[Wrap, ...]) -> list[str]:
+    return list(dict.fromkeys(wrap.body for wrap in wraps))
+
+
+def _relaxed(wraps: tuple[Wrap, ...], X: Any, given: Any) -> Any:
+    """Phi(X)."""
+    return _Chain.unpacked(wraps, given).swept(X).X
+
+
+def _newton(wraps: tuple[Wrap, ...], X: Any, given: Any) -> Any:
+    """X after one step of Newton's method, brought back onto the surfaces by Phi.
+
+    The slopes D are differences: they only steer, the solution is where Phi(X) = X.
+    """
+    chain = _Chain.unpacked(wraps, given)
+    sweep = chain.swept(X)
+    r = sweep.X - X
+    line = chain.end.world - chain.start.world
+    h = (DIFFERENCE * np.sqrt(np.sum(line * line, axis=-1)))[..., None]
+    count, zero = len(wraps) - 1, np.zeros(3)
+    b = [joined([side if i == j else zero for j in range(count)]) for i, side in enumerate(sweep.lateral)]
+    D = [(chain.swept(X + h * direction).X - sweep.X) / h for direction in b]
+    M = [[float(i == j) - np.sum(b[i] * D[j], axis=-1) for j in range(count)] for i in range(count)]
+    w = _eliminated(M, [np.sum(b[i] * r, axis=-1) for i in range(count)])
+    better = X + r + sum(d * weight[..., None] for d, weight in zip(D, w, strict=True))
+    return chain.swept(better).X
+
+
+def _direction(v: Any) -> Any:
+    """v as a unit vector; zero stays zero."""
+    square = np.sum(v * v, axis=-1)
+    return v / np.sqrt(np.where(square > 0, square, 1.0))[..., None]
+
+
+def _eliminated(M: list[list[Any]], y: list[Any]) -> list[Any]:
+    """M^-1 y for the few unknowns of a chain, on floats and symbols: 1 - b^T D is heavy on its diagonal and needs no
+    pivots."""
+    rows = [[*row, right] for row, right in zip(M, y, strict=True)]
+    for k in range(len(rows)):
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for i in range(len(rows)):
+            if i != k:
+                rows[i] = [x - rows[i][k] * z for x, z in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]

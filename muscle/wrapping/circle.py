@@ -1,0 +1,83 @@
+"""A taut string around a circle in the plane: what spheres and cylinders are made of."""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Turn", "around"]
+
+Plane = tuple[Any, Any]  # x, y
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The string from a over the circle to b; where `on` is false it does not touch and the rest only stays finite.
+
+    `behind`: the straight line would pass on the wrong side, the string goes the long way round.
+    before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: turned on the circle.
+    """
+
+    on: Any
+    before: Any
+    after: Any
+    P: Plane
+    Q: Plane
+    angle: Any
+    inside: Any
+    jump: Any
+    behind: Any
+
+
+def around(a: Plane, b: Plane, radius: Any, ahead: Plane | None = None) -> Turn:
+    """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
+
+    `ahead` may have any length; with length zero nothing is behind.
+
+    The direction turns by Delta from a to b, of which arctan(t / r) at each end is straight, t = sqrt(rho^2 - r^2). The
+    string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which is also how a
+    straight line that meets the circle is told from one that does not. Length and tangents are continuous there.
+    """
+    inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
+    depth = reduce(np.minimum, (np.abs(np.sqrt(_square(p)) - radius) for p in (a, b)))  # of an end, from the circle
+    a, b = (tuple(np.where(inside, far, x) for x, far in zip(p, (2.0 * radius, 0.0), strict=True)) for p in (a, b))
+    cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
+    turned, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
+    behind, jump = inside & ~inside, np.inf + 0.0 * along
+    if ahead is not None:
+        behind, jump = _behind(a, b, cross, ahead)
+        turned, sense = np.where(behind, 2 * np.pi - turned, turned), np.where(behind, -sense, sense)
+    before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
+    angle = turned - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
+    P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
+    on = (angle > 0) & ~inside
+    jump = np.minimum(jump, np.where(on | inside, depth, np.inf))
+    return Turn(on, before, after, P, Q, angle, inside, jump, behind)
+
+
+def _square(p: Plane) -> Any:
+    return p[0] * p[0] + p[1] * p[1]
+
+
+def _tangent(p: Plane, straight: Any, radius: Any, sense: Any) -> Plane:
+    """Where the tangent from p meets the circle, on the side to which `sense` turns."""
+    factor = radius / _square(p)
+    return (
+        factor * (radius * p[0] - sense * straight * p[1]),
+        factor * (radius * p[1] + sense * straight * p[0]),
+    )
+
+
+def _behind(a: Plane, b: Plane, cross: Any, ahead: Plane) -> tuple[Any, Any]:
+    """Whether the straight line from a to b crosses the ray against `ahead`, and how near an end is to that ray."""
+    sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)]
+    fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
+    crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
+    # from the ray against `ahead`: the distance aside, or to its start
+    size = np.where(_square(ahead) > 0, _square(ahead), 1.0)
+    near = [
+        np.sqrt(np.where(front < 0, side * side / size, _square(p)))
+        for p, side, front in zip((a, b), sides, fronts, strict=True)
+    ]
+    return crossing, np.minimum(*near)

@@ -1,0 +1,34 @@
+"""All contacts of a path at a pose."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from joints.system import ArticulatedSystem
+from muscle.points import PathPoint
+from muscle.wrapping.base import Wrap
+from muscle.wrapping.chain import Piece, taut
+from muscle.wrapping.sites import Poses, Site
+
+__all__ = ["path_contacts"]
+
+
+def path_contacts(
+    system: ArticulatedSystem, path: Sequence[PathPoint], wraps: Sequence[Wrap], q: Any, poses: Poses
+) -> tuple[Piece, ...]:
+    """One Piece for every point of the path but the first: what the path touches on its way there.
+
+    A conditional point that is off the path has no piece: nothing is touched there.
+    """
+    if not wraps:
+        return tuple(Piece((), ()) for _ in path[1:])
+    last = Site.of(poses, path[0].body, path[0].local(system, q))
+    pieces = []
+    for number, point in enumerate(path[1:], start=1):
+        site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
+        piece = taut([wrap for wrap in wraps if wrap.acts(number)], last, site, poses)
+        if on is not True:
+            piece = replace(piece, contacts=tuple(replace(c, on=c.on & on) for c in piece.contacts))
+        pieces.append(piece)
+        last = site.or_else(on, last)
+    return tuple(pieces)

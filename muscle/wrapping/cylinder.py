@@ -1,0 +1,61 @@
+"""The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.circle import around
+
+__all__ = ["WrapCylinder"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapCylinder(Wrap):
+    """A cylinder of `radius` [m] around the z axis of its frame, from -length / 2 to length / 2 [m].
+
+    Unrolled, the path is a straight line: it climbs evenly, on the straight pieces as on the surface. A path that would
+    touch only beyond one end passes the surface by, and its length jumps there.
+    """
+
+    radius: float
+    length: float = np.inf
+
+    kind: ClassVar[str] = "cylinder"
+    quadrants: ClassVar[tuple[str, ...]] = ("+x", "-x", "+y", "-y")
+
+    def sizes(self) -> dict[str, float]:
+        return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
+
+    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+        ahead, to_axis = self._side(line)
+        turn = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead)
+        run = self.radius * turn.angle
+        slope = (B[..., 2] - A[..., 2]) / (turn.before + run + turn.after)
+        zP, zQ = A[..., 2] + slope * turn.before, B[..., 2] - slope * turn.after
+        half = self.length / 2
+        beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
+        P, Q = (np.stack([*turn.P, zP], axis=-1), np.stack([*turn.Q, zQ], axis=-1))
+        arc = run * np.sqrt(1 + slope * slope)
+        # the touching end nearer to the middle decides
+        to_end = np.where(turn.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
+        jump = np.minimum(np.minimum(turn.jump, to_axis), to_end)
+        return Contact(turn.on & ~beyond, P, Q, arc, turn.inside, jump)
+
+    def _side(self, line: tuple[Any, Any] | None) -> tuple[tuple[Any, Any] | None, Any]:
+        """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
+        if self.ahead is not None:
+            return (self.ahead[0], self.ahead[1]), np.inf
+        if line is None:
+            return None, np.inf
+        (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
+        dx, dy = bx - ax, by - ay
+        size = np.sqrt(dx * dx + dy * dy)
+        size = np.where(size > 0, size, 1.0)
+        offset = (ax * by - ay * bx) / size  # of the line from the axis, seen along it
+        sign = np.where(offset < 0, -1.0, 1.0)
+        return (sign * dy, -sign * dx), np.abs(offset)
+
+    def normal(self, P: Any) -> Any:
+        return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)

@@ -1,0 +1,163 @@
+"""The ellipsoid: straight to the surface, along a geodesic, straight away, solved together.
+
+Seen from A the points where a line can touch form an ellipse: with x scaled to the unit sphere, x_A . p = 1. Its angle
+theta and the length s of the geodesic that starts there, along the line, are the two unknowns; the line must leave
+towards B. A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays
+constant along it (Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity,
+and Stoermer's rule, extrapolated, integrates it (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I,
+II.14).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+
+from joints._layout import joined
+from joints.vectors import cross
+from kernels import iterate
+from kernels.arrays import as_array, is_symbolic
+from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.circle import around
+from muscle.wrapping.sections import shortest_section
+from muscle.wrapping.vectors import dot, plane_of, project, scaled
+
+__all__ = ["WrapEllipsoid"]
+
+NEWTON = 7  # steps for theta and s
+FIRST, LAST = 1, 7  # substeps of the coarsest and of the finest rule that are extrapolated
+FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapEllipsoid(Wrap):
+    """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
+
+    The side of the quadrant is told in the plane through both ends and the centre. Lengths are right to 1e-10 of the
+    largest radius: the flatter the ellipsoid, the more parts its geodesics are integrated in.
+    """
+
+    radii: tuple[float, float, float]
+
+    kind: ClassVar[str] = "ellipsoid"
+
+    def sizes(self) -> dict[str, float]:
+        return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
+
+    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+        radii = as_array(self.radii)
+        a, b = A / radii, B / radii
+        inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
+        a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
+        e1, e2 = plane_of(a, b)
+        ahead = None if self.ahead is None else project(self.ahead, e1, e2)
+        turn = around(project(a, e1, e2), project(b, e1, e2), 1.0, ahead)
+        start = shortest_section(a, b, radii, e1, e2, turn)
+        center = a / dot(a, a)[..., None]
+        f1 = start.p - center
+        f2 = cross(scaled(a), f1)
+        arc = start.arc[..., None]
+        state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc])
+        solved = iterate(partial(_newton, self.parts), state, joined([a, b, center, f1, f2, 1.0 / radii]), NEWTON)
+        P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
+        jump = turn.jump * radii.min() if not is_symbolic(radii) else turn.jump
+        return Contact(turn.on & ~inside, P, solved[..., 2:5], solved[..., 1], inside, jump, solved[..., 5])
+
+    @property
+    def parts(self) -> int:
+        """In how many parts a geodesic is integrated: by the radii, and many if these are varied."""
+        if is_symbolic(as_array(self.radii)):
+            return 32
+        return max(4, ceil(2 * (max(self.radii) / min(self.radii)) ** 2))
+
+    def normal(self, P: Any) -> Any:
+        radii = as_array(self.radii)
+        return P / (radii * radii)
+
+
+def _newton(parts: int, state: Any, given: Any) -> Any:
+    """theta, s, the end of the geodesic and the size of the step, after a step of Newton's method."""
+    a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
+    c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
+    x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
+    v, dv = _tangent(x - a / scale, dx)
+    D = scale * scale
+    x, v, dx, dv = geodesic(x, v, dx, dv, state[..., 1:2], D, parts)
+    B, n, dn = b / scale, D * x, D * dx
+    across, dacross = cross(n, v), cross(dn, v) + cross(n, dv)
+    force = -_bending(x, v, D)[..., None] * n  # x''
+    h1, h2 = dot(B, n) - 1.0, dot(B - x, across)
+    h1_theta, h1_s = dot(B, dn), dot(B, D * v)
+    h2_theta = dot(B - x, dacross) - dot(dx, across)
+    h2_s = dot(B - x, cross(D * v, v) + cross(n, force))
+    det = h1_theta * h2_s - h1_s * h2_theta
+    det = np.where(det != 0, det, 1.0)
+    size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
+    turn = _within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
+    run = _within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
+    end = x + dx * turn[..., None] + v * run[..., None]
+    moved = np.abs(turn) * size + np.abs(run)
+    return joined([state[..., :1] + turn[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
+
+
+def _within(x: Any, limit: Any) -> Any:
+    return np.minimum(np.maximum(x, -limit), limit)
+
+
+def _tangent(line: Any, dline: Any) -> tuple[Any, Any]:
+    """A line's unit direction and its derivative."""
+    size = np.sqrt(dot(line, line))[..., None]
+    v = line / size
+    dv = dline / size
+    return v, dv - v * dot(v, dv)[..., None]
+
+
+def _bending(x: Any, v: Any, D: Any) -> Any:
+    """x'' = -bending D x."""
+    n = D * x
+    return dot(v, D * v) / dot(n, n)
+
+
+def geodesic(x: Any, v: Any, dx: Any, dv: Any, length: Any, D: Any, parts: int) -> tuple[Any, Any, Any, Any]:
+    """Point, unit velocity, and their derivatives dx, dv with respect to a parameter, after `length` (..., 1)."""
+    start = joined([x, v, dx, dv])
+    end = iterate(_part, start, joined([length / parts, D]), parts)
+    return tuple(end[..., 3 * i : 3 * i + 3] for i in range(4))
+
+
+def _part(state: Any, given: Any) -> Any:
+    """A part of a geodesic: Stoermer's rule in several step sizes, extrapolated."""
+    x, v, dx, dv = (state[..., 3 * i : 3 * i + 3] for i in range(4))
+    H, D = given[..., :1], given[..., 1:4]
+    n, dn = D * x, D * dx
+    j = dot(n, n) * dot(v, D * v)
+    dj = 2 * dot(n, dn) * dot(v, D * v) + 2 * dot(n, n) * dot(v, D * dv)
+    force = lambda x, dx: _force(x, dx, j, dj, D)  # noqa: E731
+    counts = range(FIRST, LAST + 1)
+    total: Any = 0.0
+    for count in counts:
+        weight = np.prod([count**2 / (count**2 - other**2) for other in counts if other != count])
+        total = total + weight * _stoermer(x, v, dx, dv, H / count, count, force)
+    return total
+
+
+def _stoermer(x: Any, v: Any, dx: Any, dv: Any, h: Any, count: int, force: Any) -> Any:
+    """`count` steps of h, with the velocities between the points."""
+    f, df = force(x, dx)
+    for k in range(count):
+        share = 1.0 if k else 0.5
+        v, dv = v + share * h * f, dv + share * h * df
+        x, dx = x + h * v, dx + h * dv
+        f, df = force(x, dx)
+    return joined([x, v + 0.5 * h * f, dx, dv + 0.5 * h * df])
+
+
+def _force(x: Any, dx: Any, j: Any, dj: Any, D: Any) -> tuple[Any, Any]:
+    """x'' and its derivative."""
+    n, dn = D * x, D * dx
+    g = 1.0 / dot(n, n)
+    f = -(j * g * g)[..., None] * n
+    df = -(dj * g * g)[..., None] * n - (j * g * g)[..., None] * dn + (4 * j * g * g * g * dot(n, dn))[..., None] * n
+    return f, df

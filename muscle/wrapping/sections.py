@@ -1,0 +1,87 @@
+"""Taut paths in planes through both ends of a path around an ellipsoid: near the shortest of them the geodesic lies.
+
+Scaled by the radii the ellipsoid is the unit sphere and its plane sections are circles. A path of three plane pieces
+is measured in true lengths, the arc by Gauss quadrature.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from joints.vectors import cross
+from muscle.wrapping.circle import Turn, around
+from muscle.wrapping.vectors import dot, scaled
+
+__all__ = ["Section", "shortest_section"]
+
+TILTS = tuple(np.radians((-80.0, -50.0, -25.0, 25.0, 50.0, 80.0)))  # against the plane through the centre
+GAUSS = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
+NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere's
+
+
+@dataclass(frozen=True)
+class Section:
+    """p, x (..., 3): where the path meets and leaves the unit sphere; arc and length (...) [m] of it all."""
+
+    p: Any
+    x: Any
+    arc: Any
+    length: Any
+
+    def or_else(self, other: "Section", condition: Any) -> "Section":
+        """The other one where the condition holds."""
+        column = condition[..., None]
+        return Section(
+            np.where(column, other.p, self.p),
+            np.where(column, other.x, self.x),
+            np.where(condition, other.arc, self.arc),
+            np.where(condition, other.length, self.length),
+        )
+
+
+def shortest_section(a: Any, b: Any, radii: Any, e1: Any, e2: Any, turn: Turn) -> Section:
+    """The shortest of some sections between the scaled points a and b (..., 3).
+
+    `turn`: the path in the plane e1, e2 through the centre, which is kept where it goes the long way round, or would
+    have to turn backwards.
+    """
+    central = _measured(a, b, radii, turn, 0.0 * a, e1, e2)
+    best = central
+    d = scaled(b - a)
+    foot = a - dot(a, d)[..., None] * d
+    height = np.sqrt(dot(foot, foot))
+    w0 = np.where((height > 0)[..., None], foot / np.where(height > 0, height, 1.0)[..., None], e2)
+    free = (turn.angle > 0) & ~turn.behind
+    for tilt in TILTS:
+        w = np.cos(tilt) * w0 + np.sin(tilt) * cross(d, w0)
+        n = cross(d, w)
+        c = dot(n, foot)[..., None] * n
+        square = 1.0 - dot(c, c)
+        wide = square > NARROW**2
+        radius = np.sqrt(np.where(wide, square, 1.0))
+        ends = [(dot(x - c, d), dot(x - c, w)) for x in (a, b)]
+        found = _measured(a, b, radii, around(ends[0], ends[1], radius), c, d, w)
+        best = best.or_else(found, free & wide & (found.length < best.length))
+    return best
+
+
+def _measured(a: Any, b: Any, radii: Any, turn: Turn, c: Any, e1: Any, e2: Any) -> Section:
+    """A path in the plane c + e1, e2, given by its turn around the section."""
+    p, x = (c + u[..., None] * e1 + v[..., None] * e2 for u, v in (turn.P, turn.Q))
+    arc = _arc(p - c, p - a, turn.angle, radii)
+    return Section(p, x, arc, _size((p - a) * radii) + arc + _size((b - x) * radii))
+
+
+def _arc(spoke: Any, along: Any, angle: Any, radii: Any) -> Any:
+    """The true length of the section's arc from `spoke` (from its centre), setting out `along`, through an angle."""
+    side = scaled(along) * _size(spoke)[..., None]
+    total: Any = 0.0
+    for node, weight in GAUSS:
+        t = 0.5 * (1.0 + node) * angle
+        total = total + 0.5 * weight * _size((np.cos(t)[..., None] * side - np.sin(t)[..., None] * spoke) * radii)
+    return total * angle
+
+
+def _size(v: Any) -> Any:
+    return np.sqrt(dot(v, v))

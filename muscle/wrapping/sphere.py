@@ -1,0 +1,32 @@
+"""The sphere: the path lies in the plane of its ends and the centre."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.circle import around
+from muscle.wrapping.vectors import plane_of, project
+
+__all__ = ["WrapSphere"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapSphere(Wrap):
+    """A sphere of `radius` [m] around the origin of its frame."""
+
+    radius: float
+
+    kind: ClassVar[str] = "sphere"
+
+    def sizes(self) -> dict[str, float]:
+        return {"radius": self.radius}
+
+    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+        e1, e2 = plane_of(A, B)
+        a, b = project(A, e1, e2), project(B, e1, e2)
+        turn = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
+        P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (turn.P, turn.Q))
+        return Contact(turn.on, P, Q, self.radius * turn.angle, turn.inside, turn.jump)
+
+    def normal(self, P: Any) -> Any:
+        return P

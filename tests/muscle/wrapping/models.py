@@ -1,0 +1,74 @@
+"""A shoulder and an elbow with every kind of wrapping, one muscle per case."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from joints import ArticulatedSystem, Body
+from joints.types import RevoluteJoint, SphericalJoint
+from muscle import ConditionalPoint, Model, Muscle, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere
+from muscle.laws import LawB
+
+TURNED = tuple(np.array([0.8, 0.3, -0.4, 0.33]) / np.linalg.norm([0.8, 0.3, -0.4, 0.33]))
+ORIGIN, INSERTION = PathPoint("ground", (0.05, 0.0, 0.12)), PathPoint("upper", (0.03, 0.02, -0.12))
+FAR = PathPoint("lower", (0.02, 0.01, -0.1))
+
+SPHERE = WrapSphere(body="ground", position=(0.01, 0.0, 0.0), radius=0.035)
+CYLINDER = WrapCylinder(body="ground", position=(0.02, 0.0, 0.0), orientation=TURNED, radius=0.03)
+ELLIPSOID = WrapEllipsoid(body="upper", position=(0.01, 0.0, 0.0), orientation=TURNED, radii=(0.02, 0.035, 0.03))
+ELBOW = WrapCylinder(body="upper", position=(0.0, 0.0, -0.25), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.025)
+HEAD = WrapSphere(body="lower", position=(0.03, 0.005, -0.05), radius=0.02)
+
+CASES = {
+    "sphere": ((ORIGIN, INSERTION), (SPHERE,)),
+    "sphere_side": ((ORIGIN, INSERTION), (replace(SPHERE, quadrant="+x"),)),
+    "cylinder": ((ORIGIN, INSERTION), (CYLINDER,)),
+    "cylinder_side": ((ORIGIN, INSERTION), (replace(CYLINDER, quadrant="-y"),)),
+    "cylinder_other_side": ((ORIGIN, INSERTION), (replace(CYLINDER, quadrant="+y"),)),
+    "ellipsoid": ((ORIGIN, INSERTION), (ELLIPSOID,)),
+    "ellipsoid_side": ((ORIGIN, INSERTION), (replace(ELLIPSOID, quadrant="+x"),)),
+    "two": ((ORIGIN, FAR), (CYLINDER, ELBOW)),
+    "sphere_and_cylinder": ((ORIGIN, FAR), (SPHERE, ELBOW)),
+    "ellipsoid_and_cylinder": ((ORIGIN, FAR), (ELLIPSOID, ELBOW)),
+    "three": ((ORIGIN, FAR), (CYLINDER, ELBOW, HEAD)),
+    "via": (
+        (ORIGIN, PathPoint("upper", (0.04, 0.0, -0.14)), FAR),
+        (replace(CYLINDER, points=(0, 1)), replace(ELBOW, points=(1, 2)), replace(HEAD, points=(1, 2))),
+    ),
+    "conditional": ((ORIGIN, ConditionalPoint("upper", (0.04, 0.0, -0.14), "elbow", (0.3, 3.0)), FAR), (SPHERE, ELBOW)),
+}
+
+
+def system():
+    """A ball joint and a hinge."""
+    upper = Body(
+        "upper", "ground", SphericalJoint(), mass=2.0, center_of_mass=(0, 0, -0.12), inertia=(0.02,) * 3 + (0.0,) * 3
+    )
+    lower = Body(
+        "lower",
+        "upper",
+        RevoluteJoint(axis=(0.0, 1.0, 0.0)),
+        (0.0, 0.0, -0.25),
+        coordinate_names=("elbow",),
+        mass=1.0,
+        center_of_mass=(0, 0, -0.1),
+        inertia=(0.01,) * 3 + (0.0,) * 3,
+    )
+    return ArticulatedSystem((upper, lower))
+
+
+def model(*names):
+    """The model with the named cases as muscles, all of them without names."""
+    law = LawB(optimal_length=0.3, max_isometric_force=100.0)
+    cases = [(name, *CASES[name]) for name in names or CASES]
+    return Model(system(), tuple(Muscle(name, path, law, wraps=wraps) for name, path, wraps in cases))
+
+
+def poses(n, seed=1):
+    """(n, 5) turns of the shoulder by up to about 2 rad, and of the elbow."""
+    rng = np.random.default_rng(seed)
+    v = rng.normal(size=(n, 3))
+    v *= (rng.uniform(0, 2.0, n) / np.linalg.norm(v, axis=1))[:, None]
+    angle = np.linalg.norm(v, axis=1, keepdims=True)
+    Q = np.concatenate([np.cos(angle / 2), np.sin(angle / 2) * v / angle], axis=1)
+    return np.concatenate([Q, rng.uniform(-2.0, 2.0, (n, 1))], axis=1)

@@ -1,0 +1,360 @@
+"""Paths around surfaces: the shortest there are, with Jacobians that belong to them, everywhere and in any order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
+from shortest import Cylinder, Ellipsoid, Sphere, shortest
+
+from joints import ArticulatedSystem, Body, constrained_to_spatial, quaternion_exp, quaternion_multiply, rotation_matrix
+from joints.types import PrismaticJoint
+from muscle import (
+    Model,
+    ModelError,
+    Muscle,
+    Parameters,
+    PathFlag,
+    PathPoint,
+    WrapCylinder,
+    WrapEllipsoid,
+    WrapSphere,
+    load_model,
+    muscle_forces,
+    muscle_torques,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+from muscle.path import contacts
+
+WHOLE = model()
+SOME = model("sphere", "cylinder_side", "ellipsoid", "two")
+
+
+# ---- against SciPy's shortest paths ------------------------------------------------------------------------
+
+
+def reference(model, muscle, pieces, q, frames):
+    """The length by SciPy, over the surfaces that the path is said to touch; the path may run into no other one."""
+    points = [p for p in muscle.path if np.all(p.active(model.system, q))]
+    world = [_world(frames[p.body], np.array(p.position)) for p in points]
+    total = 0.0
+    numbers = [muscle.path.index(p) for p in points]
+    for A, B, number in zip(world, world[1:], numbers[1:], strict=False):
+        piece = pieces[number - 1]
+        pairs = [(w, c) for w, c in zip(piece.wraps, piece.contacts, strict=True) if c.on]
+        touched = [w for w, _ in pairs]
+        ends = [[_world(frames[w.body], x) for x in (c.P, c.Q)] for w, c in pairs]
+        _check_clear(A, B, piece, frames)
+        surfaces = [_surface(w, frames) for w in touched]
+        sides = [_side(s, w, A, B) for s, w in zip(surfaces, touched, strict=True)]
+        total += shortest(A, B, surfaces, sides, ends) if touched else np.linalg.norm(B - A)
+    return total
+
+
+def _world(pose, x):
+    return pose[1] + pose[0] @ x
+
+
+def _surface(wrap, frames):
+    R, p = frames[wrap.body]
+    R, c = R @ rotation_matrix(np.array(wrap.orientation)), p + R @ np.array(wrap.position)
+    if isinstance(wrap, WrapSphere):
+        return Sphere(R, c, wrap.radius)
+    return Cylinder(R, c, wrap.radius) if isinstance(wrap, WrapCylinder) else Ellipsoid(R, c, np.array(wrap.radii))
+
+
+def _side(surface, wrap, A, B):
+    """The side as the surface's documentation says it: the quadrant, or where the straight line passes."""
+    a, b = ((x - surface.c) @ surface.R for x in (A, B))
+    scale = (
+        np.array([1.0, 1.0, 0.0])
+        if isinstance(wrap, WrapCylinder)
+        else 1 / np.array(getattr(wrap, "radii", (1.0,) * 3))
+    )
+    if wrap.quadrant != "all" and isinstance(wrap, WrapCylinder):
+        return wrap.ahead
+    d = b - a
+    foot = a - d * ((a * scale) @ (d * scale)) / ((d * scale) @ (d * scale))
+    return foot
+
+
+def _check_clear(A, B, piece, frames):
+    """No straight stretch runs into a surface that is not touched."""
+    stops = [A]
+    for w, c in zip(piece.wraps, piece.contacts, strict=True):
+        if c.on:
+            stops += [_world(frames[w.body], c.P), _world(frames[w.body], c.Q)]
+    stops.append(B)
+    for w, c in zip(piece.wraps, piece.contacts, strict=True):
+        if c.on or c.inside:
+            continue
+        s = _surface(w, frames)
+        sizes = np.array(getattr(w, "radii", (getattr(w, "radius", 1.0),) * 3))
+        if isinstance(w, WrapCylinder):
+            sizes = np.array([w.radius, w.radius, np.inf])
+        t = np.linspace(0, 1, 201)[:, None]
+        for a, b in zip(stops[::2], stops[1::2], strict=True):
+            x = ((1 - t) * a + t * b - s.c) @ s.R / sizes
+            assert np.linalg.norm(x, axis=1).min() > 1 - 1e-3
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_lengths_are_the_shortest(name):
+    m = model(name)
+    q = poses(2000, seed=2)
+    q = q[np.isin(path_flags(m, q)[:, 0], (0, 1))]
+    if name in ("sphere_side", "ellipsoid_side"):  # held on its side, a path around what is round is no minimum
+        q = q[~_held(m, q)]
+    count = 200
+    touched = path_flags(m, q)[:, 0] == 1
+    q = np.concatenate([q[touched][: count - 20], q[~touched][:20]])
+    assert len(q) == count
+    lengths, pieces = path_lengths(m, q)[:, 0], contacts(m.system, m.muscles, q)[0]
+    for k, x in enumerate(q):
+        wanted = reference(m, m.muscles[0], [_at(piece, k, len(q)) for piece in pieces], x, m.system.poses(x))
+        assert abs(lengths[k] - wanted) < 1e-8
+
+
+def _at(piece, k, n):
+    """A piece of a path at pose k of n."""
+    found = []
+    for c in piece.contacts:
+        P, Q = (np.broadcast_to(v, (n, 3))[k] for v in (c.P, c.Q))
+        on, inside = (np.broadcast_to(v, n)[k] for v in (c.on, c.inside))
+        found.append(replace(c, on=on, inside=inside, P=P, Q=Q))
+    return replace(piece, contacts=tuple(found))
+
+
+def _held(m, q):
+    """(n,) whether the straight line passes the centre straight behind, on the side that the quadrant forbids."""
+    (wrap,) = m.muscles[0].wraps
+    scale = 1 / np.array(getattr(wrap, "radii", (1.0,) * 3))
+    found = []
+    for x in q:
+        frames = m.system.poses(x)
+        R, c = (getattr(_surface(wrap, frames), key) for key in "Rc")
+        a, b = (((_world(frames[p.body], np.array(p.position)) - c) @ R) * scale for p in m.muscles[0].path)
+        n = np.cross(a, b)
+        ahead = wrap.ahead - n * (wrap.ahead @ n) / (n @ n)
+        aside = np.cross(n, ahead)
+        t = a @ aside / (a @ aside - b @ aside)  # where the line crosses the one along `ahead` through the centre
+        found.append(0 < t < 1 and (a + t * (b - a)) @ ahead < 0)
+    return np.array(found)
+
+
+def test_a_sphere_holds_a_path_on_its_side():
+    """The long way round, in the plane of the ends and the centre: the circle's formula by angles."""
+    m, r = model("sphere_side"), SPHERE.radius
+    q = poses(2000, seed=2)
+    q = q[_held(m, q) & (path_flags(m, q)[:, 0] == 1)]
+    assert len(q) > 20
+    for x, l in zip(q, path_lengths(m, q)[:, 0], strict=True):
+        frames = m.system.poses(x)
+        a, b = (_world(frames[p.body], np.array(p.position)) - SPHERE.position for p in m.muscles[0].path)
+        sizes = np.array([np.linalg.norm(a), np.linalg.norm(b)])
+        turned = 2 * np.pi - np.arccos(a @ b / sizes.prod()) - np.arccos(r / sizes).sum()
+        np.testing.assert_allclose(l, np.sqrt(sizes**2 - r**2).sum() + r * turned, rtol=1e-12)
+
+
+# ---- Jacobians, kernels, order -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    """Poses, and where the lengths of all cases are smooth: (n, m)."""
+    q = poses(4000, seed=3)
+    return q, (path_flags(WHOLE, q, near=2e-3) & (PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.INSIDE)) == 0
+
+
+def test_jacobian_is_the_derivative_of_the_length(smooth):
+    q, good = smooth
+    J = path_jacobian(WHOLE, q)
+    for j in range(4):
+        u = np.eye(4)[j]
+        h = 1e-5
+        l = {k: path_lengths(WHOLE, _moved(q, k * h * u)) for k in (-2, -1, 1, 2)}
+        slope = (8 * (l[1] - l[-1]) - (l[2] - l[-2])) / (12 * h)
+        kink = np.abs(l[2] - 2 * l[1] + 2 * l[-1] - l[-2]) > 1e-13  # a touch begins or ends within the step
+        error = np.abs(slope - J[..., j])
+        assert error[good & ~kink].max() < 1e-8
+        assert error[good].max() < 1e-4
+        assert kink[good].mean() < 0.01
+
+
+def _moved(q, u):
+    """Coordinates after the turn u[:3] of the shoulder and u[3] of the elbow."""
+    Q = quaternion_multiply(q[:, :4], quaternion_exp(np.broadcast_to(u[:3], (len(q), 3))))
+    return np.concatenate([Q, q[:, 4:] + u[3]], axis=1)
+
+
+def test_all_jacobians_agree(smooth):
+    q = smooth[0][:300]
+    J, J_Q = path_jacobian(SOME, q), path_jacobian(SOME, q, "quaternion")
+    np.testing.assert_allclose(J_Q @ SOME.system.rate_matrix(q), J, atol=1e-14)
+    J_star = path_jacobian(SOME, q, "constrained", eliminated=0)
+    spatial = constrained_to_spatial(J_star[..., :3], q[:, None, :4])
+    np.testing.assert_allclose(spatial, J[..., :3], atol=1e-10)
+
+
+def test_kernels_give_what_numpy_gives(smooth):
+    q = smooth[0][:200]
+    for f in (path_lengths, path_jacobian):
+        np.testing.assert_allclose(f(WHOLE, q), f(WHOLE, q, backend="numpy"), atol=1e-13, rtol=0)
+    np.testing.assert_array_equal(path_flags(WHOLE, q, near=2e-3), path_flags(WHOLE, q, near=2e-3, backend="numpy"))
+
+
+def test_no_pose_remembers_another():
+    q = poses(501, seed=4)
+    order = np.random.default_rng(0).permutation(len(q))
+    for f in (path_lengths, path_jacobian):
+        np.testing.assert_array_equal(f(WHOLE, q[order]), f(WHOLE, q)[order])
+        np.testing.assert_array_equal(f(WHOLE, q[7]), f(WHOLE, q)[7])
+
+
+def test_power_of_tension_and_torque(smooth):
+    """F dl/dt = -tau . u with u any velocity: the torques of wrapped muscles carry the work of their forces."""
+    q = smooth[0][:100]
+    u = np.random.default_rng(1).normal(size=(100, 4))
+    activation = np.full(len(SOME.muscles), 0.5)
+    tau, F = (f(SOME, q, u, activation) for f in (muscle_torques, muscle_forces))
+    speed = (path_jacobian(SOME, q) @ u[..., None])[..., 0]
+    np.testing.assert_allclose((tau * u).sum(-1), -(F * speed).sum(-1), rtol=1e-10, atol=1e-12)
+
+
+# ---- at lift-off, on both sides, at edges ------------------------------------------------------------------
+
+
+def hinge(wrap, b=(0.1, 0.0, 0.0), a=(-0.1, 0.0, 0.0), **more):
+    """A path from the ground to a body that slides along y of the ground's frame, past a surface at the origin."""
+    slide = Body("slide", "ground", PrismaticJoint(axis=(0.0, 1.0, 0.0)), coordinate_names=("y",), mass=1.0)
+    return Model(
+        ArticulatedSystem((slide,)),
+        (Muscle("m", (PathPoint("ground", a), PathPoint("slide", b)), wraps=(wrap,), **more),),
+    )
+
+
+ROUND = {
+    "sphere": WrapSphere(body="ground", radius=0.03),
+    "cylinder": WrapCylinder(body="ground", radius=0.03),
+    "ellipsoid": WrapEllipsoid(body="ground", radii=(0.04, 0.03, 0.02)),
+}
+
+
+@pytest.mark.parametrize("kind", list(ROUND))
+def test_length_and_jacobian_are_continuous_at_lift_off(kind):
+    m = hinge(ROUND[kind])
+    y = np.linspace(0.005, 0.12, 4001)[:, None]
+    on = (path_flags(m, y)[:, 0] & 1).astype(bool)
+    edge = np.flatnonzero(np.diff(on))
+    assert len(edge) == 1
+    low, high = y[edge[0], 0], y[edge[0] + 1, 0]
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        touching = bool(path_flags(m, [middle])[0] & 1)
+        low, high = (middle, high) if touching else (low, middle)
+    side = np.array([[low], [high]])
+    assert abs(np.diff(path_lengths(m, side)[:, 0])[0]) < 1e-14
+    assert abs(np.diff(path_jacobian(m, side)[:, 0, 0])[0]) < 1e-7  # grows with the root of the distance from lift-off
+
+
+def test_quadrants_choose_sides_and_keep_them():
+    free, up, down = (hinge(replace(ROUND["cylinder"], quadrant=side)) for side in ("all", "+y", "-y"))
+    y = np.array([[-0.02], [0.02]])
+    l, l_up, l_down = (path_lengths(m, y)[:, 0] for m in (free, up, down))
+    np.testing.assert_allclose(l, np.minimum(l_up, l_down), rtol=1e-15)
+    assert (l_up > l_down).tolist() == [True, False]
+    np.testing.assert_allclose(l_up, l_down[::-1], rtol=1e-14)
+    # beyond the surface a path is held on its side, and is straight on it
+    assert [bool(f & PathFlag.WRAPPED) for f in path_flags(up, [[-0.09], [0.09]])[:, 0]] == [True, False]
+
+
+def test_a_quarter_turn_on_the_cylinder_in_closed_form():
+    wrap = WrapCylinder(body="ground", radius=1.0, quadrant="+y")
+    m = Model(
+        system(),
+        (Muscle("m", (PathPoint("ground", (-1.0, -2.0, 0.0)), PathPoint("ground", (2.0, 1.0, 1.0))), wraps=(wrap,)),),
+    )
+    flat = 2 + np.pi / 2 + 2
+    np.testing.assert_allclose(path_lengths(m, m.system.neutral())[0], np.hypot(flat, 1.0), rtol=1e-15)
+
+
+def test_equal_shapes_give_equal_paths():
+    """A sphere is an ellipsoid of equal radii, and a path square to a cylinder goes around it as around a sphere."""
+    y = np.linspace(-0.05, 0.06, 101)[:, None]
+    ball = path_lengths(hinge(ROUND["sphere"]), y)
+    np.testing.assert_allclose(
+        path_lengths(hinge(WrapEllipsoid(body="ground", radii=(0.03,) * 3)), y), ball, atol=1e-13
+    )
+    np.testing.assert_allclose(path_lengths(hinge(ROUND["cylinder"]), y), ball, atol=1e-15)
+
+
+def test_the_end_of_a_cylinder_is_passed_and_flagged():
+    ends = {"a": (-0.1, 0.01, 0.06), "b": (0.1, 0.0, 0.06)}
+    for length, wrapped in ((0.13, True), (0.11, False), (0.1201, True)):
+        m = hinge(replace(ROUND["cylinder"], length=length), **ends)
+        flag = path_flags(m, [0.0], near=1e-3).item()
+        assert bool(flag & PathFlag.WRAPPED) == wrapped
+        assert bool(flag & PathFlag.JUMP) == (length == 0.1201)
+
+
+@pytest.mark.parametrize("kind", list(ROUND))
+def test_a_point_inside_is_flagged_and_the_path_finite(kind):
+    m = hinge(ROUND[kind], b=(0.001, 0.0, 0.0))
+    y = np.array([[0.0], [0.01], [-1e-3], [0.05]])
+    flag = path_flags(m, y)[:, 0]
+    np.testing.assert_array_equal(flag & PathFlag.INSIDE, [2, 2, 2, 0])
+    straight = np.hypot(0.101, y[:3, 0])
+    np.testing.assert_allclose(path_lengths(m, y)[:3, 0], straight, rtol=1e-15)
+    assert np.isfinite(path_jacobian(m, y)).all()
+    centre = hinge(ROUND[kind], b=(0.0, 0.0, 0.0))
+    assert np.isfinite(path_jacobian(centre, [0.0])).all()
+
+
+@pytest.mark.parametrize("kind", list(ROUND))
+def test_ends_on_one_line_with_the_centre(kind):
+    """Every side is equally short: one is taken, and the length is the limit from either side."""
+    m = hinge(ROUND[kind])
+    l = path_lengths(m, [[-1e-9], [0.0], [1e-9]])[:, 0]
+    np.testing.assert_allclose(l, l[1], atol=1e-8)
+
+
+# ---- files and bad input -----------------------------------------------------------------------------------
+
+
+def test_toml_keeps_every_surface(tmp_path):
+    path = tmp_path / "wrapped.toml"
+    WHOLE.save(path)
+    assert load_model(path).muscles == WHOLE.muscles
+
+
+def test_radii_are_parameters():
+    m = model("ellipsoid", "sphere")
+    varied = Parameters.of(m, ["muscles.sphere.wraps.0.radius"])
+    q = poses(50)
+    bigger = varied.bind(np.array([0.04]))
+    assert (path_lengths(bigger, q)[:, 1] >= path_lengths(m, q)[:, 1] - 1e-15).all()
+
+
+@pytest.mark.parametrize(
+    ("wrap", "words"),
+    [
+        (replace(SPHERE, radius=0.0), "radius must be positive"),
+        (replace(SPHERE, body="nobody"), "body 'nobody' does not exist"),
+        (replace(CYLINDER, quadrant="+z"), "quadrant is one of all, "),
+        (replace(CYLINDER, length=-1.0), "length must be positive"),
+        (replace(ELLIPSOID, radii=(0.1, np.nan, 0.1)), "radius y must be positive"),
+        (replace(SPHERE, orientation=(1.0, 1.0, 0.0, 0.0)), "unit quaternion"),
+        (replace(SPHERE, position=(0.0, 0.0)), "three finite numbers"),
+        (replace(SPHERE, points=(1, 1)), "points must be two numbers from 0 to 1"),
+    ],
+)
+def test_impossible_surfaces_are_refused(wrap, words):
+    with pytest.raises(ModelError, match=words):
+        Model(system(), (Muscle("m", CASES["sphere"][0], wraps=(wrap,)),))
+
+
+def test_near_must_be_positive():
+    with pytest.raises(ValueError, match="near must be positive"):
+        path_flags(WHOLE, poses(1), near=0.0)
