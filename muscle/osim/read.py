@@ -57,9 +57,9 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     for tag in SILENT:
         for child in objects(element, tag):
             census.count(child, tag)
-    return Model(
+    model = Model(
         system,
-        settled(system, tuple(muscles), skeleton.start_q, skeleton.coordinates),
+        tuple(muscles),
         name=name,
         description=text(element, "credits", ""),
         start_q=skeleton.start_q,
@@ -69,6 +69,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         couplers=tuple(c for e in objects(element, "ConstraintSet") if (c := _coupler(e, census)) is not None),
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
     )
+    return settled(model)
 
 
 def _coupler(element: Any, census: Census) -> Coupler | None:

@@ -10,7 +10,7 @@ from joints.euler import rotation_matrix_from_euler
 from joints.quaternion import quaternion_from_matrix
 from joints.system import ArticulatedSystem
 from joints.xml import complain
-from muscle.coordinates import Coordinate
+from muscle.model import Model
 from muscle.osim.census import Census
 from muscle.osim.document import boolean, number, numbers, objects, text
 from muscle.osim.frames import GROUND
@@ -105,30 +105,33 @@ def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
 # ---- which pieces, in which order --------------------------------------------------------------------------
 
 
-def settled(
-    system: ArticulatedSystem, muscles: tuple[Muscle, ...], start_q: tuple[float, ...], coordinates: Any
-) -> tuple[Muscle, ...]:
-    """The muscles with each surface on the pieces of the path that it can meet, surfaces in the order of the path.
+def settled(model: Model) -> Model:
+    """The model with each surface on the pieces of its path that can meet it, surfaces in the order of the path.
 
     A file may let a surface act on a whole path, of which only one piece ever comes near: on the others a quadrant
-    would pull the path around a surface that lies elsewhere. A surface acts on the pieces that run into it at the start
-    or at one of 64 poses within the coordinates' ranges, or, if none does, on the piece nearest to it at the start.
+    would pull the path around a surface that lies elsewhere. Where the quadrant is "all" a surface acts on the pieces
+    that run into it at the start or at one of 64 poses within the coordinates' ranges, couplers followed; else on the
+    one of them that does so most often. Where no piece does, it acts on the one nearest to it at the start.
     """
-    if not any(muscle.wraps for muscle in muscles):
-        return muscles
-    q = _tried(system, start_q, coordinates)
-    poses = system.poses(q)
-    return tuple(_settled(system, muscle, q, poses) if muscle.wraps else muscle for muscle in muscles)
+    if not any(muscle.wraps for muscle in model.muscles):
+        return model
+    q = _tried(model)
+    poses = model.system.poses(q)
+    muscles = (_settled(model.system, muscle, q, poses) if muscle.wraps else muscle for muscle in model.muscles)
+    return replace(model, muscles=tuple(muscles))
 
 
-def _tried(system: ArticulatedSystem, start_q: tuple[float, ...], coordinates: tuple[Coordinate, ...]) -> np.ndarray:
+def _tried(model: Model) -> np.ndarray:
     """(POSES + 1, nq): the start, and poses within the ranges of the coordinates that are free."""
-    rng = np.random.default_rng(0)
-    q = np.tile(np.array(start_q), (POSES + 1, 1))
-    free = {c.name: c.range for c in coordinates if c.range is not None and not c.locked}
-    for i, name in enumerate(system.coordinate_names):
-        if name in free:
-            q[1:, i] = rng.uniform(*free[name], POSES)
+    rng, names = np.random.default_rng(0), list(model.system.coordinate_names)
+    q = np.tile(np.array(model.system.neutral() if model.start_q is None else model.start_q), (POSES + 1, 1))
+    driven = {coupler.dependent for coupler in model.couplers}
+    for c in model.coordinates:
+        if c.range is not None and not c.locked and c.name in names and c.name not in driven:
+            q[1:, names.index(c.name)] = rng.uniform(*c.range, POSES)
+    for coupler in model.couplers:
+        driver = q[1:, names.index(coupler.independent)]
+        q[1:, names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
     return q
 
 
@@ -150,16 +153,17 @@ def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tu
     R, p = poses[wrap.body]
     seen = [wrap.seen(((x - p)[..., None, :] @ R)[..., 0, :]) for x in points]
     plain = replace(wrap, quadrant="all")
-    near, met = {}, []
+    near, met = {}, {}
     for end in range(1, len(points)):
         if wrap.acts(end):
             A, B = seen[end - 1], seen[end]
             near[end] = _nearest(wrap, A[0], B[0])
-            if np.any(plain.contact(A, B).on):
-                met.append(end)
+            met[end] = int(np.sum(plain.contact(A, B).on))
     closest = min(near, key=lambda end: near[end][0])
-    met = met or [closest]
-    return closest - 1 + near[closest][1], (met[0] - 1, met[-1]), wrap
+    ends = [end for end, count in met.items() if count] or [closest]
+    if wrap.quadrant != "all":
+        ends = [max(ends, key=lambda end: met[end])]
+    return closest - 1 + near[closest][1], (ends[0] - 1, ends[-1]), wrap
 
 
 def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[float, float]:

@@ -46,8 +46,8 @@ class Wrap(ABC):
     the path's points between which the surface acts, all of them if None.
 
     quadrant: "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ... A path in
-    quadrant "+x" never crosses the half plane behind, x < 0 at y = 0 (for round surfaces: within the plane of the two
-    ends and the centre), even where the straight line would, and so keeps its side until an end of it reaches that half
+    quadrant "+x" never crosses the half plane behind, x < 0 at y = 0 (for a sphere: within the plane of the two ends
+    and the centre), even where the straight line would, and so keeps its side until an end of it reaches that half
     plane, where the length jumps. In quadrant "all" the path takes the shorter way; where both are equal the length has
     a kink. Where several surfaces act on one piece, a cylinder in quadrant "all" is passed on the side of the straight
     line between the ends of the piece. The same pose always gives the same path.

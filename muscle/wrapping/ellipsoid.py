@@ -35,8 +35,9 @@ FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that on
 class WrapEllipsoid(Wrap):
     """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
 
-    The side of the quadrant is told in the plane through both ends and the centre. Lengths are right to 1e-10 of the
-    largest radius: the flatter the ellipsoid, the more parts its geodesics are integrated in.
+    The path takes the shorter way in every quadrant: it would slip off a longer one, and OpenSim's, which reads a
+    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius: the flatter the
+    ellipsoid, the more parts its geodesics are integrated in.
     """
 
     radii: tuple[float, float, float]
@@ -52,8 +53,7 @@ class WrapEllipsoid(Wrap):
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         e1, e2 = plane_of(a, b)
-        ahead = None if self.ahead is None else project(self.ahead, e1, e2)
-        turn = around(project(a, e1, e2), project(b, e1, e2), 1.0, ahead)
+        turn = around(project(a, e1, e2), project(b, e1, e2), 1.0)
         start = shortest_section(a, b, radii, e1, e2, turn)
         center = a / dot(a, a)[..., None]
         f1 = start.p - center

@@ -26,7 +26,6 @@ CASES = {
     "cylinder_side": ((ORIGIN, INSERTION), (replace(CYLINDER, quadrant="-y"),)),
     "cylinder_other_side": ((ORIGIN, INSERTION), (replace(CYLINDER, quadrant="+y"),)),
     "ellipsoid": ((ORIGIN, INSERTION), (ELLIPSOID,)),
-    "ellipsoid_side": ((ORIGIN, INSERTION), (replace(ELLIPSOID, quadrant="+x"),)),
     "two": ((ORIGIN, FAR), (CYLINDER, ELBOW)),
     "sphere_and_cylinder": ((ORIGIN, FAR), (SPHERE, ELBOW)),
     "ellipsoid_and_cylinder": ((ORIGIN, FAR), (ELLIPSOID, ELBOW)),
