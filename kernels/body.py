@@ -52,19 +52,19 @@ class Straight:
 
     function: Any
     signature: Signature
-    loops: tuple[tuple["Straight", int], ...] = ()  # the step of each, and how often
+    loops: tuple[tuple["Straight", int, float], ...] = ()  # the step of each, how often, and when it is settled
 
     @classmethod
     def of(cls, traced: Traced) -> "Straight":
         """The body of a formula."""
-        loops = tuple((Straight.of(loop.step), loop.times) for loop in traced.loops)
+        loops = tuple((Straight.of(loop.step), loop.times, loop.settle) for loop in traced.loops)
         return cls(traced.function, traced.signature, loops)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _straight, (self.function.serialize(), self.signature, self.loops)
 
     def identity(self) -> str:
-        inner = [text for step, count in self.loops for text in (step.identity(), str(count))]
+        inner = [text for step, *rest in self.loops for text in (step.identity(), *map(str, rest))]
         return digest("straight", str(self.signature), self.function.serialize(), *inner)
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
@@ -72,8 +72,8 @@ class Straight:
         read = slots_of([inputs[key] for key in self.signature.inputs])
         written = slots_of([outputs[key] for key in self.signature.outputs])
         cost, calls = price(tape), []
-        for number, (step, count) in enumerate(self.loops):
-            loop = write_loop(module, f"{name}_loop{number}", frame, step, count)
+        for number, (step, count, settle) in enumerate(self.loops):
+            loop = write_loop(module, f"{name}_loop{number}", frame, step, count, settle)
             read, written = [*read, *slots_of([loop.result])], [*written, *slots_of([loop.start, loop.constants])]
             calls.append(Call(loop.name, loop.result.length, loop.start.length + loop.constants.length))
             cost = Cost(cost.operations + loop.cost.operations, cost.price + loop.cost.price)
@@ -96,7 +96,7 @@ class LoopPorts(NamedTuple):
     cost: Cost
 
 
-def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int) -> LoopPorts:
+def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int, settle: float) -> LoopPorts:
     """Define the loop of a step; steps that are equal are written once for the whole module."""
     sizes = dict(zip(("state", "constants"), step.signature.input_sizes, strict=True))
     own = take_ports(frame, {"start": sizes["state"], "given": sizes["constants"], "result": sizes["state"]})
@@ -104,9 +104,16 @@ def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: i
     b = module.builder()
     _copied(b, own["start"], ports["state"])
     _copied(b, own["given"], ports["constants"])
+    running = b.slot("%frame", frame.take(1))
+    b.store(1.0, running)
     with b.loop(0, count):
+        go, after = b.label("go"), b.label("after")
+        b.fork(b.any(b.truth(b.load(running))), go, after)
+        b.begin(go)
         b.line(f"call void @{function}(ptr %frame)")
-        _copied(b, ports["next"], ports["state"])
+        _taken(b, ports, running, settle)
+        b.jump(after)
+        b.begin(after)
     _copied(b, ports["state"], own["result"])
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
@@ -124,6 +131,18 @@ def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, i
         inputs = {theirs: ports[ours] for theirs, ours in names.items()}
         frame.steps[key] = key, ports, step.write(module, key, frame, inputs, {output: ports["next"]})
     return frame.steps[key]
+
+
+def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
+    """The next state where a lane runs; a lane that moves no further stops."""
+    on = b.truth(b.load(running))
+    still = on
+    for k in range(ports["next"].length):
+        state = b.slot("%frame", ports["state"].slot + k)
+        old, new = b.load(state), b.load(b.slot("%frame", ports["next"].slot + k))
+        still = b.logic("and", still, b.compare("ole", b.abs(b.sub(new, old)), settle))
+        b.store(b.select(on, new, old), state)
+    b.store(b.number(b.logic("and", on, b.negate(still))), running)
 
 
 def _copied(b: Builder, source: Port, target: Port) -> None:

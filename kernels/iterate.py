@@ -7,6 +7,7 @@ with fresh symbols for its result, and the kernel holds the step once, called wh
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import casadi
@@ -26,6 +27,7 @@ class Pending:
 
     step: Step
     count: int
+    settle: float
     start: Any
     constants: Any
     result: Any
@@ -35,8 +37,11 @@ class Pending:
 gathering: ContextVar[list[Pending] | None] = ContextVar("gathering", default=None)
 
 
-def iterate(step: Step, start: Any, constants: Any, count: int) -> Any:
+def iterate(step: Step, start: Any, constants: Any, count: int, settle: float = 0.0) -> Any:
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
+
+    settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
+    its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still.
 
     The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
     or correct it by one step whose derivative you know. The step may depend on nothing that changes but its two
@@ -45,18 +50,30 @@ def iterate(step: Step, start: Any, constants: Any, count: int) -> Any:
     if not (is_symbolic(start) or is_symbolic(constants)):
         start, constants = np.real(start), np.real(constants)
         batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1])
-        z = np.broadcast_to(start, (*batch, start.shape[-1]))
-        for _ in range(count):
-            z = step(z, constants)
-        return z
+        return _run(step, np.broadcast_to(start, (*batch, start.shape[-1])), constants, count, settle)
     if any(not isinstance(x, (casadi.SX, float, int)) for array in (start, constants) for x in np.asarray(array).flat):
         raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
     pending = gathering.get()
     if pending is None:
-        for _ in range(count):
-            start = step(start, constants)
-        return start
+        return _run(step, start, constants, count, settle)
     result = symbols_casadi(f"solved{len(pending)}", start.shape)
     taken, given = (casadi.SX(as_casadi_vector(array)) for array in (start, constants))
-    pending.append(Pending(step, count, taken, given, as_casadi_vector(result)))
+    pending.append(Pending(step, count, settle, taken, given, as_casadi_vector(result)))
     return result.view(SymbolArray)
+
+
+def _run(step: Step, z: Any, constants: Any, count: int, settle: float) -> Any:
+    """The loop itself, on floats and unrolled on symbols."""
+    running: Any = np.ones(z.shape[:-1]) > 0
+    for _ in range(count):
+        new = step(z, constants)
+        moved = np.max(np.abs(new - z), axis=-1) if not is_symbolic(new) else reduce(np.maximum, _columns(new - z))
+        z = np.where(running[..., None], new, z)
+        running = running & ~(moved <= settle)
+        if not is_symbolic(z) and not running.any():
+            break
+    return z
+
+
+def _columns(d: Any) -> list[Any]:
+    return [np.abs(d[..., i]) for i in range(d.shape[-1])]

@@ -50,10 +50,11 @@ class Signature:
 
 
 class Loop(NamedTuple):
-    """A step (state, constants) -> state that is taken so many `times`."""
+    """A step (state, constants) -> state, taken so many `times`, or until it moves nothing by more than `settle`."""
 
     step: "Traced"
     times: int
+    settle: float
 
 
 class Traced(NamedTuple):
@@ -122,7 +123,7 @@ def _with_loops(signature: Signature, arguments: list[Any], columns: list[Any], 
     taken = [*columns, *(casadi.densify(casadi.vertcat(p.start, p.constants)) for p in pending)]
     names = [f"i{k}" for k in range(len(given))], [f"o{k}" for k in range(len(taken))]
     function = casadi.Function(_identifier(signature.name), given, taken, *names, {"cse": True})
-    return Traced(function, signature, tuple(Loop(_step(p), p.count) for p in pending))
+    return Traced(function, signature, tuple(Loop(_step(p), p.count, p.settle) for p in pending))
 
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes

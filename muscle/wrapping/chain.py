@@ -30,6 +30,7 @@ __all__ = ["Piece", "taut"]
 SWEEPS = 4  # of Phi alone, which bring X near
 STEPS = 5  # of Newton's method, each with one of Phi behind it that brings X back onto the surfaces
 DIFFERENCE = 1e-6  # for slopes, of the distance between the ends
+SETTLED = 1e-8  # [m] by which the last but one step may move X
 SOLVED = 1e-9  # [m] by which X may miss Phi(X)
 
 
@@ -149,8 +150,8 @@ class _Chain:
             sweep = self.swept(None)
             return replace(sweep, valid=sweep.contacts[0].on)
         given = self.packed()
-        X = iterate(partial(_relaxed, self.wraps), joined(starts), given, SWEEPS)
-        X = iterate(partial(_newton, self.wraps), X, given, STEPS)
+        X = iterate(partial(_relaxed, self.wraps), joined(starts), given, SWEEPS, SETTLED)
+        X = iterate(partial(_newton, self.wraps), X, given, STEPS, SETTLED)
         sweep = self.swept(X)
         r = sweep.X - X
         valid = np.sum(r * r, axis=-1) < SOLVED**2

@@ -26,7 +26,8 @@ from muscle.wrapping.vectors import dot, plane_of, project, scaled
 
 __all__ = ["WrapEllipsoid"]
 
-NEWTON = 7  # steps for theta and s
+NEWTON = 8  # steps for theta and s
+SETTLED = 1e-9  # [rad, m] by which the last but one step may move: the last one squares it
 FIRST, LAST = 1, 7  # substeps of the coarsest and of the finest rule that are extrapolated
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
@@ -60,7 +61,9 @@ class WrapEllipsoid(Wrap):
         f2 = cross(scaled(a), f1)
         arc = start.arc[..., None]
         state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc])
-        solved = iterate(partial(_newton, self.parts), state, joined([a, b, center, f1, f2, 1.0 / radii]), NEWTON)
+        solved = iterate(
+            partial(_newton, self.parts), state, joined([a, b, center, f1, f2, 1.0 / radii]), NEWTON, SETTLED
+        )
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
         jump = turn.jump * radii.min() if not is_symbolic(radii) else turn.jump
         return Contact(turn.on & ~inside, P, solved[..., 2:5], solved[..., 1], inside, jump, solved[..., 5])
@@ -70,7 +73,7 @@ class WrapEllipsoid(Wrap):
         """In how many parts a geodesic is integrated: by the radii, and many if these are varied."""
         if is_symbolic(as_array(self.radii)):
             return 32
-        return max(4, ceil(2 * (max(self.radii) / min(self.radii)) ** 2))
+        return max(4, ceil(1.5 * (max(self.radii) / min(self.radii)) ** 2))
 
     def normal(self, P: Any) -> Any:
         radii = as_array(self.radii)
