@@ -21,7 +21,7 @@ from muscle.parameters import Parameters, parameter_names
 from muscle.path import Muscle
 from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from muscle.states import state_names
-from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere
+from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
 __all__ = [
     "LAWS",
@@ -41,6 +41,7 @@ __all__ = [
     "WrapCylinder",
     "WrapEllipsoid",
     "WrapSphere",
+    "WrapTorus",
     "activation_rates",
     "equilibrium_states",
     "load_model",

@@ -15,7 +15,7 @@ from muscle.osim.census import Census
 from muscle.osim.document import boolean, number, numbers, objects, text
 from muscle.osim.frames import GROUND
 from muscle.path import Muscle
-from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere
+from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
 __all__ = ["Surfaces", "settled"]
 
@@ -23,11 +23,13 @@ SHAPES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "WrapSphere": lambda e: {"radius": number(e, "radius")},
     "WrapCylinder": lambda e: {"radius": number(e, "radius"), "length": number(e, "length")},
     "WrapEllipsoid": lambda e: {"radii": numbers(e, "dimensions", 3)},
+    "WrapTorus": lambda e: {"ring_radius": number(e, "outer_radius"), "tube_radius": number(e, "inner_radius")},
 }
 KINDS: dict[str, type[Wrap]] = {
     "WrapSphere": WrapSphere,
     "WrapCylinder": WrapCylinder,
     "WrapEllipsoid": WrapEllipsoid,
+    "WrapTorus": WrapTorus,
 }
 POSES = 64  # at which pieces of a path are tried against a surface
 

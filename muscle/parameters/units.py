@@ -14,10 +14,20 @@ _FIELDS = {
     "inertia": "kg m^2",
     "activation": "1",
     "rotor_inertia": "kg m^2",
+    "radius": "m",
+    "radii": "m",
+    "length": "m",
     "damping": "N m s/rad",
     "stiffness": "N m/rad",
 }
-_ENDINGS = {"_length": "m", "isometric_force": "N", "pennation": "rad", "_velocity": "1/s", "_time": "s"}
+_ENDINGS = {
+    "_length": "m",
+    "_radius": "m",
+    "isometric_force": "N",
+    "pennation": "rad",
+    "_velocity": "1/s",
+    "_time": "s",
+}
 
 
 def unit_of(system: ArticulatedSystem, name: str, place: Place) -> str:

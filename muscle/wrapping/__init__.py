@@ -6,5 +6,6 @@ from muscle.wrapping.contacts import path_contacts
 from muscle.wrapping.cylinder import WrapCylinder
 from muscle.wrapping.ellipsoid import WrapEllipsoid
 from muscle.wrapping.sphere import WrapSphere
+from muscle.wrapping.torus import WrapTorus
 
-__all__ = ["Contact", "Piece", "Wrap", "WrapCylinder", "WrapEllipsoid", "WrapSphere", "path_contacts"]
+__all__ = ["Contact", "Piece", "Wrap", "WrapCylinder", "WrapEllipsoid", "WrapSphere", "WrapTorus", "path_contacts"]

@@ -26,7 +26,7 @@ class Contact:
     arc     (...) [m] length of the path on the surface
     inside  (...) whether an end of the path lies inside the surface, which is then passed over
     jump    (...) [m] about how far an end would have to move to make the length jump, infinite where it cannot
-    missed  (...) [m] by how much a solver's last step still moved the path, zero where there is a closed form
+    missed  (...) how far a solver is from its solution, or would be if the path touched; zero for a closed form
     """
 
     on: Any
@@ -102,6 +102,10 @@ class Wrap(ABC):
     @abstractmethod
     def normal(self, P: Any) -> Any:
         """(..., 3) a vector across the surface at a point P (..., 3) of it, of any length; in the surface's frame."""
+
+    @abstractmethod
+    def onto(self, x: Any) -> Any:
+        """(..., 3) a point near x (..., 3) on the surface, for pictures; in the surface's frame."""
 
     @property
     def ahead(self) -> np.ndarray | None:

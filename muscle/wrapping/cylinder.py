@@ -7,6 +7,7 @@ import numpy as np
 
 from muscle.wrapping.base import Contact, Wrap
 from muscle.wrapping.circle import around
+from muscle.wrapping.vectors import scaled
 
 __all__ = ["WrapCylinder"]
 
@@ -56,6 +57,9 @@ class WrapCylinder(Wrap):
         offset = (ax * by - ay * bx) / size  # of the line from the axis, seen along it
         sign = np.where(offset < 0, -1.0, 1.0)
         return (sign * dy, -sign * dx), np.abs(offset)
+
+    def onto(self, x: Any) -> Any:
+        return np.concatenate([self.radius * scaled(x[..., :2]), x[..., 2:]], axis=-1)
 
     def normal(self, P: Any) -> Any:
         return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)

@@ -66,7 +66,15 @@ class WrapEllipsoid(Wrap):
         )
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
         jump = turn.jump * radii.min() if not is_symbolic(radii) else turn.jump
-        return Contact(turn.on & ~inside, P, solved[..., 2:5], solved[..., 1], inside, jump, solved[..., 5])
+        return Contact(
+            turn.on & ~inside,
+            P,
+            solved[..., 2:5],
+            solved[..., 1],
+            inside,
+            jump,
+            np.where(turn.on & ~inside, solved[..., 5], 0.0),
+        )
 
     @property
     def parts(self) -> int:
@@ -74,6 +82,9 @@ class WrapEllipsoid(Wrap):
         if is_symbolic(as_array(self.radii)):
             return 32
         return max(4, ceil(1.5 * (max(self.radii) / min(self.radii)) ** 2))
+
+    def onto(self, x: Any) -> Any:
+        return scaled(x / as_array(self.radii)) * as_array(self.radii)
 
     def normal(self, P: Any) -> Any:
         radii = as_array(self.radii)

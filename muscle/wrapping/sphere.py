@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from muscle.wrapping.base import Contact, Wrap
 from muscle.wrapping.circle import around
-from muscle.wrapping.vectors import plane_of, project
+from muscle.wrapping.vectors import plane_of, project, scaled
 
 __all__ = ["WrapSphere"]
 
@@ -27,6 +27,9 @@ class WrapSphere(Wrap):
         turn = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (turn.P, turn.Q))
         return Contact(turn.on, P, Q, self.radius * turn.angle, turn.inside, turn.jump)
+
+    def onto(self, x: Any) -> Any:
+        return self.radius * scaled(x)
 
     def normal(self, P: Any) -> Any:
         return P

@@ -6,7 +6,7 @@ import numpy as np
 
 from joints import ArticulatedSystem, Body
 from joints.types import RevoluteJoint, SphericalJoint
-from muscle import ConditionalPoint, Model, Muscle, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere
+from muscle import ConditionalPoint, Model, Muscle, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 from muscle.laws import LawB
 
 TURNED = tuple(np.array([0.8, 0.3, -0.4, 0.33]) / np.linalg.norm([0.8, 0.3, -0.4, 0.33]))
@@ -16,6 +16,7 @@ FAR = PathPoint("lower", (0.02, 0.01, -0.1))
 SPHERE = WrapSphere(body="ground", position=(0.01, 0.0, 0.0), radius=0.035)
 CYLINDER = WrapCylinder(body="ground", position=(0.02, 0.0, 0.0), orientation=TURNED, radius=0.03)
 ELLIPSOID = WrapEllipsoid(body="upper", position=(0.01, 0.0, 0.0), orientation=TURNED, radii=(0.02, 0.035, 0.03))
+RING = WrapTorus(body="ground", position=(0.03, 0.01, 0.03), ring_radius=0.04, tube_radius=0.012)
 ELBOW = WrapCylinder(body="upper", position=(0.0, 0.0, -0.25), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.025)
 HEAD = WrapSphere(body="lower", position=(0.03, 0.005, -0.05), radius=0.02)
 
@@ -26,6 +27,8 @@ CASES = {
     "cylinder_side": ((ORIGIN, INSERTION), (replace(CYLINDER, quadrant="-y"),)),
     "cylinder_other_side": ((ORIGIN, INSERTION), (replace(CYLINDER, quadrant="+y"),)),
     "ellipsoid": ((ORIGIN, INSERTION), (ELLIPSOID,)),
+    "torus": ((ORIGIN, INSERTION), (RING,)),
+    "torus_and_cylinder": ((ORIGIN, FAR), (RING, ELBOW)),
     "two": ((ORIGIN, FAR), (CYLINDER, ELBOW)),
     "sphere_and_cylinder": ((ORIGIN, FAR), (SPHERE, ELBOW)),
     "ellipsoid_and_cylinder": ((ORIGIN, FAR), (ELLIPSOID, ELBOW)),

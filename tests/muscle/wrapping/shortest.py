@@ -125,6 +125,50 @@ class Ellipsoid:
         return _unit(P / self.radii**2)
 
 
+@dataclass
+class Torus:
+    """Parameters of a touch: azimuth and angle around the tube of P and of Q, and the bends of the curve between."""
+
+    R: np.ndarray
+    c: np.ndarray
+    ring: float
+    tube: float
+    size = 4 + 2 * BEND
+
+    def start(self, A, B, side, share):
+        phi = np.arctan2(side[1], side[0])
+        ends = [np.pi - (1 - share) * np.sign(x[2]) for x in (A, B)]
+        return np.array([phi, ends[0], phi, ends[1], *np.zeros(2 * BEND)])
+
+    def claimed(self, P, Q, start):
+        found = []
+        for x in (P, Q):
+            aside = np.hypot(x[0], x[1]) - self.ring
+            found += [np.arctan2(x[1], x[0]), np.arctan2(x[2], aside) % (2 * np.pi)]
+        found[2] = found[0] + (found[2] - found[0] + np.pi) % (2 * np.pi) - np.pi
+        return np.array([*found, *np.zeros(2 * BEND)])
+
+    def ends(self, x):
+        found = []
+        for k in (0, 2):
+            rho = self.ring + self.tube * np.cos(x[..., k + 1])
+            flat = [rho * np.cos(x[..., k]), rho * np.sin(x[..., k]), self.tube * np.sin(x[..., k + 1])]
+            found.append(np.stack(flat, axis=-1))
+        return tuple(found)
+
+    def arc(self, x):
+        P, Q = x[..., None, :2], x[..., None, 2:4]
+        bends = x[..., 4:].reshape(*x.shape[:-1], BEND, 2)
+        line, slope = (np.einsum("kt,...kc->...tc", table, bends) for table in (BASIS, SLOPES))
+        line, slope = P + T[:, None] * (Q - P) + line, (Q - P) + slope
+        rho = self.ring + self.tube * np.cos(line[..., 1])
+        return 0.5 * np.sum(np.hypot(rho * slope[..., 0], self.tube * slope[..., 1]) * WEIGHTS, axis=-1)
+
+    def normal(self, P):
+        flat = P * np.array([1.0, 1.0, 0.0])
+        return (P - self.ring * _unit(flat)) / self.tube
+
+
 def shortest(A, B, surfaces, sides, guess):
     """Length of the shortest path from A to B that touches all surfaces in order, passing each cylinder on its side.
 
@@ -132,7 +176,7 @@ def shortest(A, B, surfaces, sides, guess):
     from `guess`, ends on the surfaces (P, Q) in the world that are claimed to be the best: the shortest of the three.
     """
     path = _Path(A, B, surfaces)
-    other = [side if isinstance(s, Cylinder) else -side for s, side in zip(surfaces, sides, strict=True)]
+    other = [side if isinstance(s, (Cylinder, Torus)) else -side for s, side in zip(surfaces, sides, strict=True)]
     starts = [path.start(sides, 0.5), path.claimed(guess, path.start(sides, 0.5))]
     starts += [path.start(other, 0.8)] if len(surfaces) > 1 else []
     found = [_descended(path, x) for x in starts]

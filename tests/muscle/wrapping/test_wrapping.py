@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
-from shortest import Cylinder, Ellipsoid, Sphere, shortest
+from shortest import Cylinder, Ellipsoid, Sphere, Torus, shortest
 
 from joints import ArticulatedSystem, Body, constrained_to_spatial, quaternion_exp, quaternion_multiply, rotation_matrix
 from joints.types import PrismaticJoint
@@ -19,6 +19,7 @@ from muscle import (
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
+    WrapTorus,
     load_model,
     muscle_forces,
     muscle_torques,
@@ -27,6 +28,7 @@ from muscle import (
     path_lengths,
 )
 from muscle.path import contacts
+from muscle.stick import stick_figure
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")
@@ -62,6 +64,8 @@ def _surface(wrap, frames):
     R, c = R @ rotation_matrix(np.array(wrap.orientation)), p + R @ np.array(wrap.position)
     if isinstance(wrap, WrapSphere):
         return Sphere(R, c, wrap.radius)
+    if isinstance(wrap, WrapTorus):
+        return Torus(R, c, wrap.ring_radius, wrap.tube_radius)
     return Cylinder(R, c, wrap.radius) if isinstance(wrap, WrapCylinder) else Ellipsoid(R, c, np.array(wrap.radii))
 
 
@@ -73,6 +77,8 @@ def _side(surface, wrap, A, B):
         if isinstance(wrap, WrapCylinder)
         else 1 / np.array(getattr(wrap, "radii", (1.0,) * 3))
     )
+    if isinstance(wrap, WrapTorus):  # the azimuth at which the line passes the plane of the ring
+        return a + abs(a[2]) / (abs(a[2]) + abs(b[2])) * (b - a)
     if wrap.quadrant != "all" and isinstance(wrap, WrapCylinder):
         return wrap.ahead
     d = b - a
@@ -91,6 +97,9 @@ def _check_clear(A, B, piece, frames):
         if c.on or c.inside:
             continue
         s = _surface(w, frames)
+        if isinstance(w, WrapTorus):
+            _check_clear_of_torus(s, stops)
+            continue
         sizes = np.array(getattr(w, "radii", (getattr(w, "radius", 1.0),) * 3))
         if isinstance(w, WrapCylinder):
             sizes = np.array([w.radius, w.radius, np.inf])
@@ -98,6 +107,15 @@ def _check_clear(A, B, piece, frames):
         for a, b in zip(stops[::2], stops[1::2], strict=True):
             x = ((1 - t) * a + t * b - s.c) @ s.R / sizes
             assert np.linalg.norm(x, axis=1).min() > 1 - 1e-3
+
+
+def _check_clear_of_torus(s, stops):
+    t = np.linspace(0, 1, 401)[:, None]
+    for a, b in zip(stops[::2], stops[1::2], strict=True):
+        x = ((1 - t) * a + t * b - s.c) @ s.R
+        assert np.hypot(np.hypot(x[:, 0], x[:, 1]) - s.ring, x[:, 2]).min() > s.tube * (1 - 1e-3)
+        below = np.flatnonzero(np.diff(np.sign(x[:, 2])))
+        assert (np.hypot(x[below, 0], x[below, 1]) < s.ring).all()
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -363,3 +381,14 @@ def test_impossible_surfaces_are_refused(wrap, words):
 def test_near_must_be_positive():
     with pytest.raises(ValueError, match="near must be positive"):
         path_flags(WHOLE, poses(1), near=0.0)
+
+
+def test_pictures_run_along_the_surfaces():
+    """The drawn path is as long as the path, but for its few straight strokes."""
+    for x in poses(30, seed=6):
+        stick = stick_figure(WHOLE, x)
+        flags, lengths = path_flags(WHOLE, x), path_lengths(WHOLE, x)
+        for i, points in enumerate(stick.muscles.values()):
+            if flags[i] & ~PathFlag.WRAPPED == 0:
+                drawn = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
+                assert lengths[i] * 0.995 < drawn < lengths[i] * 1.005
