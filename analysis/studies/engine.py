@@ -15,13 +15,13 @@ import numpy as np
 
 import kernels
 from analysis.studies.columns import Columns
-from analysis.studies.equations import VariedEquations
 from analysis.studies.layout import FINITE_LOST, LIMIT, RAN
-from analysis.studies.starts import MuscleStarts
 from analysis.studies.summaries import SUMMARIES
 from analysis.studies.summaries.base import Moment
-from dynamics.integrators import FIXED_STEP
+from dynamics.integrators import FIXED_STEP, VariedEquations
 from dynamics.regularity import check_regular
+from dynamics.simulation.simulator import BY_ACCELERATION
+from dynamics.simulation.starts import MuscleStarts
 from joints.errors import ModelError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "check_study", "engine_for"]
 
 Arrays = dict[str, np.ndarray]
-BY_ACCELERATION = ("rk4", "lie_rk4", "euler")  # methods that meet the model in its acceleration, and nowhere else
 CAPACITY = 8  # engines kept by a process that serves several studies
 
 _engines: OrderedDict[str, "Engine"] = OrderedDict()

@@ -8,6 +8,7 @@ import numpy as np
 import kernels
 from dynamics import composite
 from dynamics.constraints.equations import Constraints
+from dynamics.constraints.wrenches import constraint_wrenches
 from dynamics.udwadia_kalaba import RANK_TOLERANCE
 from joints.compiled import kernel_for
 from kernels.arrays import as_casadi_vector, symbols_casadi
@@ -45,6 +46,12 @@ class ConstraintArrays:
     def bias(self, q: Any, u: Any, t: Any) -> np.ndarray:
         """(..., k) b."""
         return self._kernel("b", self.constraints.bias, self._state)(q, u, t)
+
+    def wrenches(self, q: Any, t: Any, multipliers: Any) -> np.ndarray:
+        """(..., bodies, 6) forces on the bodies, as `constraint_wrenches`."""
+        formula = lambda q, t, f: constraint_wrenches(self.constraints, q, t, f)  # noqa: E731
+        sizes = {"q": self.system.nq, "t": (), "multipliers": (self.count,)}
+        return self._kernel("wrenches", formula, sizes)(q, t, multipliers)
 
     def rank(self, q: Any, t: Any) -> int:
         """Rank of A at one pose, in the metric of M."""

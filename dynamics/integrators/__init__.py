@@ -6,6 +6,7 @@ from dynamics.integrators.lie_rk4 import LieRungeKutta4
 from dynamics.integrators.rk4 import RungeKutta4
 from dynamics.integrators.semi_implicit import SemiImplicitEuler
 from dynamics.integrators.variational import Variational
+from dynamics.integrators.varied import VariedEquations
 
 FIXED_STEP: dict[str, FixedStep] = {
     method.name: method for method in (RungeKutta4(), LieRungeKutta4(), SemiImplicitEuler(), Variational())
@@ -19,4 +20,5 @@ __all__ = [
     "SemiImplicitEuler",
     "StateEquations",
     "Variational",
+    "VariedEquations",
 ]

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from dynamics.equations import forward_dynamics
-from dynamics.integrators import StateEquations
+from dynamics.integrators import StateEquations, VariedEquations
 from dynamics.simulation.adaptive import ADAPTIVE, EVENT
 from dynamics.simulation.batches import solve_batch
 from dynamics.simulation.controls import Control
@@ -49,6 +49,7 @@ def simulate(
     *,
     excitation: Any = None,
     muscle_states: Any = None,
+    parameters: Mapping[str, Any] | None = None,
     events: Sequence[Event] = (),
     project_start: bool = False,
     progress: bool | None = None,
@@ -73,6 +74,9 @@ def simulate(
                    without activation dynamics act as they are excited.
     muscle_states  (..., ns) the start of `muscle.state_names`, such as the fiber lengths [m] of elastic tendons; in
                    equilibrium at rest by default. Stiff tendons need small steps, or radau.
+    parameters     numbers of the model by name (`muscle.parameter_names`, patterns with `*` too), each an array (...)
+                   whose axes broadcast with those of q0 and u0: every run has a model of its own. With the methods
+                   rk4, lie_rk4 and euler, without constraints.
     output_step    [s] between rows of the trajectory; every step by default.
     events         `Event`s to look for, with an adaptive method; they end up in `Trajectory.occurrences`.
     project_start  True divides quaternions of q0 by their lengths and moves the start onto the constraints; otherwise
@@ -90,6 +94,9 @@ def simulate(
         "activation": activation, "torque": torque, "excitation": excitation, "muscle_states": muscle_states
     }  # fmt: skip
     adaptive = method in ADAPTIVE or rtol is not None
+    parameters = dict(parameters or {})
+    if adaptive and parameters:
+        raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
     constraints = tuple(constraints)
     rank = count = 0
     if constraints:
@@ -109,7 +116,7 @@ def simulate(
                 f"dop853 and rk45 (rtol=...)"
             )
         run, simulator, controls = _fixed(
-            model, q, u, duration, step, inputs, method, stabilization, output_step, progress, constraints
+            model, q, u, duration, step, inputs, method, stabilization, output_step, progress, constraints, parameters
         )
         steps = np.broadcast_to(Schedule.of(duration, step, output_step).steps, run.stopped.shape)[()]
         occurrences = ()
@@ -118,21 +125,24 @@ def simulate(
     trajectory = Trajectory(
         model, run.time, run.q, run.u, equations.activation(seen) if equations.muscles else None, given.get("torque"),
         f"{method}, {stabilization}", run.stopped, run.reason, steps, occurrences, constraints,
-        equations.states(seen), given.get("excitation"),
+        equations.states(seen), given.get("excitation"), simulator.values(parameters), tuple(simulator.names),
     )  # fmt: skip
     if np.isin(run.reason, (Steps.RAN, EVENT), invert=True).any():
-        warnings.warn(_stop_message(simulator.equations, run, controls), SimulationWarning, stacklevel=2)
+        message = _stop_message(simulator.equations, run, controls, trajectory.parameters)
+        warnings.warn(message, SimulationWarning, stacklevel=2)
     return trajectory
 
 
 def _fixed(
     model: Any, q: Any, u: Any, duration: float, step: float | None, inputs: dict[str, Any], method: str,
     stabilization: str, output_step: float | None, progress: bool | None, constraints: tuple[Constraint, ...],
+    parameters: dict[str, Any],
 ) -> tuple[Run, Simulator, dict[str, Control]]:  # fmt: skip
     """By a compiled loop, all states side by side."""
     simulator = Simulator(
-        model, method=method, stabilization=stabilization, outside=inputs["torque"] is not None, constraints=constraints
-    )
+        model, method=method, stabilization=stabilization, outside=inputs["torque"] is not None,
+        constraints=constraints, parameters=parameters,
+    )  # fmt: skip
     if simulator.held is not None and stabilization == "projection" and method != "euler" and simulator.held.varies():
         raise ValueError(
             f"constraints that change with time: method {method!r} cannot project onto them; use "
@@ -143,7 +153,9 @@ def _fixed(
     total = round(duration / (step or 1e-3)) if duration > 0 and math.isfinite(duration) else 0
     hidden = (None if states * total >= LONG else True) if progress is None else not progress
     with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:
-        run = simulator(q, u, duration, step=step, output_step=output_step, tick=bar.update, **inputs)
+        run = simulator(
+            q, u, duration, step=step, output_step=output_step, parameters=parameters, tick=bar.update, **inputs
+        )
     return run, simulator, controls
 
 
@@ -208,27 +220,37 @@ def _constrained_start(
     return q, u, min(ranks, default=0), held.count
 
 
-def _stop_message(equations: StateEquations, run: Run, controls: dict[str, Any]) -> str:
+def _stop_message(equations: StateEquations, run: Run, controls: dict[str, Any], parameters: Any) -> str:
     """Time, state and |udot| of the first state that stopped."""
     failed = np.isin(run.reason, (Steps.RAN, EVENT), invert=True)
     where = tuple(int(i) for i in np.argwhere(failed)[0]) if run.reason.ndim else ()
     time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
     values = {name: _picked(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
     values["own"] = run.final_own[where]
-    with np.errstate(all="ignore"):
-        try:
-            tau = values.get("torque", np.zeros(equations.system.nu))
-            if equations.muscles:
-                activation, states = equations.activation(values), equations.states(values)
-                tau = tau + muscle_torques(equations.model, q, u, activation, states)
-            norm = float(np.linalg.norm(forward_dynamics(equations.model, q, u, tau)))
-        except ValueError:
-            norm = math.nan  # off the unit sphere or at a lock: there is no acceleration
+    norm = _acceleration_norm(equations, q, u, values, parameters, where)
     which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
     return (
         f"{which} at t = {time:.6g} s: {REASONS[int(run.reason[where])]}; last good state q = {_shown(q)}, "
         f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; a smaller step may help"
     )
+
+
+def _acceleration_norm(
+    equations: StateEquations, q: Any, u: Any, values: dict[str, Any], parameters: Any, where: tuple[int, ...]
+) -> float:
+    """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
+    model, backend = equations.model, "kernel"
+    if parameters is not None and isinstance(equations, VariedEquations):
+        model, backend = equations.bound(_picked(parameters, where)), "numpy"  # one model of many, not worth a kernel
+    with np.errstate(all="ignore"):
+        try:
+            tau = values.get("torque", np.zeros(equations.system.nu))
+            if equations.muscles:
+                activation, states = equations.activation(values), equations.states(values)
+                tau = tau + muscle_torques(model, q, u, activation, states, backend=backend)
+            return float(np.linalg.norm(forward_dynamics(model, q, u, tau, backend=backend)))
+        except ValueError:
+            return math.nan
 
 
 def _picked(values: np.ndarray, where: tuple[int, ...]) -> np.ndarray:

@@ -1,26 +1,29 @@
 """Simulators: a model's step loop, compiled once and called on arrays of states."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from dynamics.integrators import FIXED_STEP, FixedStep, StateEquations
+from dynamics.integrators import FIXED_STEP, FixedStep, StateEquations, VariedEquations
 from dynamics.regularity import check_regular
 from dynamics.simulation.controls import Control, is_constant
 from dynamics.simulation.schedule import Schedule
+from dynamics.simulation.starts import MuscleStarts
 from joints.checks import check_state
 from joints.compiled import kernel_for
 from joints.errors import ModelError
 from kernels import StepLoop
 from muscle.evaluate import equilibrium_states
 from muscle.model import Model
+from muscle.parameters import Parameters
 from muscle.states import state_names
 
 __all__ = ["Run", "Simulator"]
 
+BY_ACCELERATION = ("rk4", "lie_rk4", "euler")  # methods that meet the model in its acceleration, and nowhere else
 CHUNK = 20_000  # steps between two looks at the progress bar and at an interrupt
 BASELINE = 10.0  # Baumgarte's time constant in steps, where none is given
 
@@ -51,13 +54,14 @@ class Simulator:
         simulator = Simulator(model)
         run = simulator(q0, u0, 4.0, step=1e-3, activation=np.full(6, 0.5))    # q0 (..., nq), u0 (..., nu)
 
-    method, stabilization, constraints as for `simulate`; `outside`: whether calls give torques. Raises ValueError for a
-    method or stabilization that is unknown, ModelError for a singular mass matrix or a muscle without force law.
+    method, stabilization, constraints as for `simulate`; `outside`: whether calls give torques; `parameters`: names of
+    the numbers of the model that calls give. Raises ValueError for a method or stabilization that is unknown and for
+    parameters that cannot vary, ModelError for a singular mass matrix or a muscle without force law.
     """
 
     def __init__(
         self, model: Any, *, method: str = "rk4", stabilization: str = "projection", outside: bool = False,
-        constraints: Sequence[Constraint] = (),
+        constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
     ) -> None:  # fmt: skip
         self.method = method_named(method)
         if stabilization not in self.method.stabilizations:
@@ -67,7 +71,12 @@ class Simulator:
             )
         check_laws(model)
         self.stabilization = stabilization
-        self.equations = StateEquations(model, outside, stabilization == "baumgarte", tuple(constraints))
+        self.varied = varied_numbers(model, parameters, method, constraints)
+        self.equations: StateEquations = (
+            VariedEquations(model, outside, stabilization == "baumgarte", varied=self.varied)
+            if self.varied is not None
+            else StateEquations(model, outside, stabilization == "baumgarte", tuple(constraints))
+        )
         self.model = model
         self.system = self.equations.system
         check_regular(self.system)
@@ -87,6 +96,7 @@ class Simulator:
         muscle_states: Any = None,
         output_step: float | None = None,
         time_constant: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
         tick: Callable[[int], Any] | None = None,
     ) -> Run:
         """Advance q0 (..., nq), u0 (..., nu); arguments as for `simulate`, leading axes broadcast.
@@ -97,9 +107,42 @@ class Simulator:
         q, u = self.system.check_q(q0), self.system.check_u(u0)
         controls = self.controls(activation, torque, excitation)
         constant = BASELINE * schedule.h if time_constant is None else time_constant
-        parameters = {"time_constant": constant} if self.equations.baumgarte else {}
-        x = self.method.begin(self.equations, q, u, *self.own_start(q, controls, activation, muscle_states))
-        return self._arrays(*self._advance(x, schedule, controls, parameters, tick), schedule)
+        p = self.values(parameters)
+        constants: dict[str, Any] = {"time_constant": constant} if self.equations.baumgarte else {}
+        constants |= {} if p is None else {"p": p}
+        x = self.method.begin(self.equations, q, u, *self.own_start(q, controls, activation, muscle_states, p))
+        return self._arrays(*self._advance(x, schedule, controls, constants, tick), schedule)
+
+    def values(self, given: Mapping[str, Any] | None) -> np.ndarray | None:
+        """(..., n) the parameters, in the order of `varied.names`, from arrays (...) by name; None without. ValueError
+        for names that are missing or not varied, and for values that the model refuses."""
+        given = given or {}
+        if self.varied is None:
+            if given:
+                raise ValueError(f"parameters: this Simulator varies none; make it with parameters={list(given)}")
+            return None
+        found: dict[str, np.ndarray] = {}
+        for pattern, values in given.items():
+            for name in Parameters.of(self.model, pattern).names:
+                if name in found:
+                    raise ValueError(f"parameters: {name!r} is given twice, the second time by {pattern!r}")
+                found[name] = np.asarray(values, dtype=float)
+        strange = [name for name in found if name not in self.varied.names]
+        missing = [name for name in self.varied.names if name not in found]
+        if strange or missing:
+            raise ValueError(f"parameters: missing are {missing}, and {strange} are not varied by this Simulator")
+        columns = [found[name] for name in self.varied.names]
+        try:
+            together = np.stack(np.broadcast_arrays(*columns), axis=-1)
+        except ValueError:
+            shapes = ", ".join(f"{name} {value.shape}" for name, value in found.items())
+            raise ValueError(f"parameters: the arrays do not broadcast: {shapes}") from None
+        return self.varied.check(together)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The numbers of the model that calls give."""
+        return () if self.varied is None else self.varied.names
 
     def controls(self, activation: Any, torque: Any, excitation: Any = None) -> dict[str, Control]:
         """The inputs by name; ValueError for values that are missing, not finite or out of range."""
@@ -120,8 +163,9 @@ class Simulator:
         return found
 
     def own_start(
-        self, q: np.ndarray, controls: dict[str, Control], activation: Any, muscle_states: Any
-    ) -> tuple[np.ndarray, ...]:
+        self, q: np.ndarray, controls: dict[str, Control], activation: Any, muscle_states: Any,
+        p: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, ...]:  # fmt: skip
         """The muscles' states at the start: activations, given or equal to the excitations, and the states of the laws,
         given or in equilibrium at rest. ValueError where they do not fit or there is none."""
         names = state_names(self.model) if self.equations.muscles else ()
@@ -135,11 +179,24 @@ class Simulator:
             given = self.model.check_activation(activation)
             follows = np.isin(np.arange(self.equations.muscles), excited)
             at_start = np.where(follows, given, at_start)
-        if muscle_states is None:
+        if muscle_states is None and p is not None:
+            states = self._equilibria(q, at_start, p)
+        elif muscle_states is None:
             states = equilibrium_states(self.model, q, at_start)
         else:
             states = check_state("muscle_states", muscle_states, len(names), names)
         return at_start[..., excited], states
+
+    def _equilibria(self, q: np.ndarray, activation: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The laws' states at rest, each with its own numbers; ValueError where there is no balance."""
+        batch = np.broadcast_shapes(q.shape[:-1], activation.shape[:-1], p.shape[:-1])
+        flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, activation, p)]
+        assert isinstance(self.equations, VariedEquations)
+        _, states = MuscleStarts(self.equations)(*flat)
+        if not np.isfinite(states).all():
+            sample = int(np.argwhere(~np.isfinite(states))[0, 0])
+            raise ValueError(f"muscle_states: sample {sample} of the parameters has no equilibrium at the start")
+        return states.reshape(*batch, states.shape[-1])
 
     def _control(self, activation: Any, excitation: Any) -> Any:
         """What is given as the input of the muscles: excitations where there are activation dynamics."""
@@ -174,7 +231,7 @@ class Simulator:
         for first in range(0, schedule.steps, chunk):
             steps, start = min(chunk, schedule.steps - first), first * schedule.h
             inputs = {name: control.over(start, schedule.h, steps) for name, control in controls.items()}
-            ran = self._loop(x, inputs)(
+            ran = self._loop(x, inputs | parameters)(
                 np.where(np.asarray(reason)[..., None], np.nan, x),  # stopped lanes stay where they are
                 h=schedule.h, steps=steps, every=schedule.every, start=start, **inputs, **parameters,
             )  # fmt: skip
@@ -189,7 +246,11 @@ class Simulator:
 
     def _loop(self, x: np.ndarray, inputs: dict[str, Any]) -> StepLoop:
         """The loop for this many states: a single one is fastest in one lane."""
-        single = x.ndim == 1 and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
+        single = (
+            x.ndim == 1
+            and np.ndim(inputs.get("p", 0)) <= 1
+            and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
+        )
         lanes = 1 if single else None
         if lanes not in self._loops:
             key = ("simulate", self.method.name, self.stabilization, self.equations.key, lanes)
@@ -209,6 +270,22 @@ def method_named(name: str) -> FixedStep:
     if name not in FIXED_STEP:
         raise ValueError(f"method {name!r} is unknown; there are: {', '.join(FIXED_STEP)}")
     return FIXED_STEP[name]
+
+
+def varied_numbers(model: Any, names: Iterable[str], method: str, constraints: Sequence[Any]) -> Parameters | None:
+    """The numbers of the model with these names, None for none; ValueError for what a simulation cannot vary."""
+    names = list(names)
+    if not names:
+        return None
+    if method not in BY_ACCELERATION:
+        raise ValueError(f"parameters vary with methods {', '.join(BY_ACCELERATION)}, not {method!r}")
+    if constraints:
+        raise ValueError("parameters do not vary under constraints: simulate one model after the other")
+    varied = Parameters.of(model, names)
+    for name in varied.names:
+        if name.startswith(("start_q.", "start_u.")) or name.endswith(".activation"):
+            raise ValueError(f"parameters: {name!r} is an input of its own: q0, u0, activation")
+    return varied
 
 
 def check_laws(model: Any) -> None:

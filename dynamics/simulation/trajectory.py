@@ -15,13 +15,15 @@ import pandas as pd
 from dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, mass_matrix, potential_energy
 from dynamics.simulation.adaptive import EVENT, STUCK
-from dynamics.udwadia_kalaba import working
+from dynamics.simulation.quantities import varied_quantity
+from dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from joints.door import system_of
 from joints.files import write_bytes
 from joints.system import ArticulatedSystem
 from kernels import Steps
 from muscle.evaluate import muscle_forces, muscle_torques, path_lengths
 from muscle.model import Model
+from muscle.parameters import Parameters
 from muscle.states import state_names
 from muscle.toml.read import parse_model
 from muscle.toml.write import model_text
@@ -31,7 +33,7 @@ __all__ = ["REASONS", "Trajectory"]
 FIGURES = "dynamics.simulation.figures"  # matplotlib takes half a second: only for those who want figures
 FORMAT = "myoquat-trajectory-1"
 REQUIRED = ("time", "q", "u", "stopped", "code")
-OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation")
+OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters")
 
 REASONS = {
     Steps.RAN: "ran to the end",
@@ -51,7 +53,8 @@ class Trajectory:
     of the step that failed, NaN if none did; code (...,): the reason's number, `reason` in words; steps (...,): steps
     taken; occurrences: the events that happened, an array (...,) of tuples for a batch; muscle_states (..., t, ns): the
     states of the muscles' laws such as fiber lengths [m], in the order of `muscle.state_names`, None without;
-    excitation (..., t, m): the input where activations are states, None without.
+    excitation (..., t, m): the input where activations are states, None without; parameters (..., n): the numbers of
+    the model that runs have of their own, in the order of parameter_names, None without.
 
     What is computed on demand is kept; rows of NaN give NaN.
     """
@@ -70,6 +73,8 @@ class Trajectory:
     constraints: tuple[Constraint, ...] = ()
     muscle_states: np.ndarray | None = None
     excitation: np.ndarray | None = None
+    parameters: np.ndarray | None = None
+    parameter_names: tuple[str, ...] = ()
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -96,12 +101,12 @@ class Trajectory:
     @cached_property
     def lengths(self) -> np.ndarray:
         """(..., t, m) muscle path lengths [m]."""
-        return self._along(lambda q: path_lengths(self._muscled, q), self.q)
+        return self._of("lengths", lambda q: path_lengths(self._muscled, q), self.q)
 
     @cached_property
     def forces(self) -> np.ndarray:
         """(..., t, m) muscle tensions [N]."""
-        return self._along(lambda *at: muscle_forces(self._muscled, *at), *self._at_muscles)
+        return self._of("forces", lambda *at: muscle_forces(self._muscled, *at), *self._at_muscles)
 
     @cached_property
     def torques(self) -> np.ndarray:
@@ -109,35 +114,48 @@ class Trajectory:
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
         if self.activation is None:
             return tau
-        return tau + self._along(lambda *at: muscle_torques(self._muscled, *at), *self._at_muscles)
+        return tau + self._of("torques", lambda *at: muscle_torques(self._muscled, *at), *self._at_muscles)
 
     @cached_property
     def acceleration(self) -> np.ndarray:
         """(..., t, nu) udot."""
         if self.constraints:
-            return self._along(self._constrained, self.q, self.u, self.torques, self._times)
-        return self._along(lambda q, u, tau: forward_dynamics(self.model, q, u, tau), self.q, self.u, self.torques)
+            at = (self.q, self.u, self.torques, self._times)
+            return self._along(lambda *at: self._least(*at).acceleration, *at)
+        free = lambda q, u, tau: forward_dynamics(self.model, q, u, tau)  # noqa: E731
+        return self._of("acceleration", free, self.q, self.u, self.torques)
 
     @cached_property
     def kinetic_energy(self) -> np.ndarray:
         """(..., t) [J]."""
-        return self._along(lambda q, u: kinetic_energy(self.model, q, u), self.q, self.u)
+        return self._of("kinetic_energy", lambda q, u: kinetic_energy(self.model, q, u), self.q, self.u)
 
     @cached_property
     def potential_energy(self) -> np.ndarray:
         """(..., t) of gravity and springs [J]; muscles not included."""
-        return self._along(lambda q: potential_energy(self.model, q), self.q)
+        return self._of("potential_energy", lambda q: potential_energy(self.model, q), self.q)
 
     @property
     def energy(self) -> np.ndarray:
         """(..., t) kinetic and potential [J]."""
         return self.kinetic_energy + self.potential_energy
 
-    def _constrained(self, q: np.ndarray, u: np.ndarray, tau: np.ndarray, t: np.ndarray) -> np.ndarray:
-        held = ConstraintArrays(Constraints(self.system, self.constraints))
-        M = mass_matrix(self.system, q)
+    @property
+    def _held(self) -> ConstraintArrays:
+        return ConstraintArrays(Constraints(self.system, self.constraints))
+
+    def _least(self, q: np.ndarray, u: np.ndarray, tau: np.ndarray, t: np.ndarray) -> Constrained:
+        """Accelerations and forces under the constraints."""
+        held, M = self._held, mass_matrix(self.system, q)
         Q = (M @ forward_dynamics(self.system, q, u, tau)[..., None])[..., 0]
-        return working(M, Q, held.jacobian(q, t[..., 0]), held.bias(q, u, t[..., 0])).acceleration
+        return working(M, Q, held.jacobian(q, t[..., 0]), held.bias(q, u, t[..., 0]))
+
+    def _held_joints(self, q: np.ndarray, u: np.ndarray, tau: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """What passes through the joints beside the constraints."""
+        held, found = self._held, self._least(q, u, tau, t)
+        back = np.linalg.pinv(np.swapaxes(held.jacobian(q, t[..., 0]), -1, -2), rcond=RANK_TOLERANCE)
+        wrenches = held.wrenches(q, t[..., 0], (back @ found.force[..., None])[..., 0])
+        return joint_reactions(self.model, q, u, found.acceleration, wrenches)
 
     @property
     def _times(self) -> np.ndarray:
@@ -147,13 +165,13 @@ class Trajectory:
     def reactions(self) -> np.ndarray:
         """(..., t, bodies, 6) wrench (force [N], torque [N m]) on each body through its joint, world axes.
 
-        Raises NotImplementedError for a motion under constraints, whose forces would have to be added.
+        Constraints between bodies act on them from outside, where they hold them; of redundant ones the least forces
+        are taken, since the motion does not determine them. Raises NotImplementedError for constraints on velocities.
         """
         if self.constraints:
-            raise NotImplementedError("reactions of joints under constraints: their forces are not taken along yet")
-        return self._along(
-            lambda q, u, udot: joint_reactions(self.model, q, u, udot), self.q, self.u, self.acceleration
-        )
+            return self._along(self._held_joints, self.q, self.u, self.torques, self._times)
+        wrenches = lambda q, u, udot: joint_reactions(self.model, q, u, udot)  # noqa: E731
+        return self._of("reactions", wrenches, self.q, self.u, self.acceleration)
 
     @cached_property
     def norm_drift(self) -> np.ndarray:
@@ -183,6 +201,18 @@ class Trajectory:
             raise ValueError("this model has no muscles")
         return (self.q, self.u, self.activation, *(() if self.muscle_states is None else (self.muscle_states,)))
 
+    def _of(self, name: str, function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+        """A quantity of the model, or of every run's own."""
+        if self.parameters is None:
+            return self._along(function, *arrays)
+        varied = Parameters.of(self.model, self.parameter_names)
+        return self._along(lambda *at: varied_quantity(varied, name, at[:-1], at[-1]), *arrays, self._numbers)
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """(..., 1, n) the parameters, for all times."""
+        return np.zeros((1, 0)) if self.parameters is None else self.parameters[..., None, :]
+
     def _along(self, function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
         """function of the rows that are finite; NaN in the others."""
         rows = self.q.shape[:-1]
@@ -197,7 +227,8 @@ class Trajectory:
 
     def to_dataframe(self) -> pd.DataFrame:
         """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
-        '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length'.
+        '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
+        'parameter <name>' of numbers that vary.
         A batch has its indices as index levels 'run_0', ... before 'row'."""
         columns = {"time": np.broadcast_to(self.time, self.q.shape[:-1])}
         columns |= self._named(self.system.coordinate_names, self.q)
@@ -211,6 +242,7 @@ class Trajectory:
             columns |= self._named(names, self.excitation)
         if self.muscle_states is not None:
             columns |= self._named(state_names(self._muscled), self.muscle_states)
+        columns |= self._named([f"parameter {name}" for name in self.parameter_names], self._numbers)
         table = pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
         if self.batch:
             names = [*(f"run_{k}" for k in range(len(self.batch))), "row"]
@@ -242,6 +274,7 @@ class Trajectory:
         with_muscles = isinstance(self.model, Model)
         model = self.model if with_muscles else Model(self.system, name=self.system.name or "system")
         arrays = {name: getattr(self, name) for name in (*REQUIRED, *OPTIONAL) if getattr(self, name) is not None}
+        arrays |= {"parameter_names": np.array(self.parameter_names)} if self.parameter_names else {}
         texts: dict[str, Any] = {"model": model_text(model), "method": self.method, "format": FORMAT}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, muscles=np.array(with_muscles), **arrays, **texts)
@@ -259,4 +292,6 @@ class Trajectory:
             raise ValueError(f"{path}: this is no saved trajectory of the format {FORMAT!r}")
         model = parse_model(str(data["model"]), Path(path))
         arrays: dict[str, Any] = {name: data.get(name) for name in (*REQUIRED, *OPTIONAL)}
-        return cls(model if data["muscles"] else model.system, method=str(data["method"]), **arrays)
+        names = tuple(map(str, data.get("parameter_names", ())))
+        moved = model if data["muscles"] else model.system
+        return cls(moved, method=str(data["method"]), parameter_names=names, **arrays)

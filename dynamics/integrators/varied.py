@@ -1,4 +1,4 @@
-"""The equations of motion with a study's parameters as inputs."""
+"""The equations of motion with numbers of the model as inputs: parameter studies, and batches of models."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.integrators import StateEquations
-from muscle import Parameters
+from dynamics.integrators.equations import StateEquations
+from muscle.parameters import Parameters
 
 __all__ = ["VariedEquations"]
 
@@ -35,7 +35,7 @@ class VariedEquations(StateEquations):
         return super().parameters | ({"p": (len(self.names),)} if self.names else {})
 
     def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
-        return StateEquations(self.bound(given.get("p")), self.outside).acceleration(t, q, u, given)
+        return StateEquations(self.bound(given.get("p")), self.outside, self.baumgarte).acceleration(t, q, u, given)
 
     def own_rate(self, q: Any, u: Any, given: Mapping[str, Any]) -> list[Any]:
         return StateEquations(self.bound(given.get("p")), self.outside).own_rate(q, u, given)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import kernels
-from analysis.studies.equations import VariedEquations
+from dynamics.integrators import VariedEquations
 from muscle.evaluate import equilibria
 from muscle.laws.equilibrium import numbers_of
 from muscle.path import lengths

@@ -1,0 +1,35 @@
+"""What a trajectory computes where every run has numbers of its own: the same formulas, with these as inputs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import kernels
+from dynamics import articulated, energy, reactions
+from joints.compiled import kernel_for
+from joints.door import system_of
+from muscle import states
+from muscle.parameters import Parameters
+from muscle.path import lengths
+
+__all__ = ["varied_quantity"]
+
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "lengths": lambda model, q: lengths(model.system, model.muscles, q),
+    "forces": states.forces,
+    "torques": states.torques,
+    "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
+    "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
+    "potential_energy": lambda model, q: energy.potential(system_of(model), q),
+    "reactions": lambda model, q, u, udot: reactions.joint_wrenches(system_of(model), q, u, udot),
+}
+
+
+def varied_quantity(varied: Parameters, name: str, arrays: tuple[np.ndarray, ...], p: np.ndarray) -> np.ndarray:
+    """A quantity of the model with its numbers p (rows, n) in every row of the arrays (rows, ...)."""
+    sizes = {f"x{k}": array.shape[-1] for k, array in enumerate(arrays)} | {"p": p.shape[-1]}
+    key = ("varied", name, varied.model.content_key, varied.names, tuple(sizes.values()))
+    formula = lambda *x: FORMULAS[name](varied.bind(x[-1]), *x[:-1])  # noqa: E731
+    kernel = kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"varied_{name}"))
+    return np.asarray(kernel(*arrays, p))

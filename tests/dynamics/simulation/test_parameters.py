@@ -1,0 +1,107 @@
+"""Batches of models: every run with numbers of its own, as if its model had been simulated alone."""
+
+import numpy as np
+import pytest
+
+from dynamics import simulate
+from dynamics.constraints import Distance
+from dynamics.simulation import Simulator, Trajectory
+from muscle import Parameters, load_model
+
+GIVEN = {
+    "bodies.A.mass": np.array([4.0, 5.0, 6.5]),
+    "muscles.m2.max_isometric_force": np.array([20.0, 30.0, 44.0]),
+    "bodies.B.position.z": np.array([-1.0, -1.1, -0.9]),
+}
+TIMES = {"duration": 0.05, "step": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("two_link")
+
+
+@pytest.fixture(scope="module", params=["rk4", "lie_rk4", "euler"])
+def both(request, model):
+    """The batch, and its models one by one."""
+    together = simulate(model, method=request.param, parameters=GIVEN, **TIMES)
+    varied = Parameters.of(model, list(GIVEN))
+    alone = [
+        simulate(varied.bind(np.array(p)), method=request.param, **TIMES) for p in zip(*GIVEN.values(), strict=True)
+    ]
+    return together, alone
+
+
+@pytest.mark.parametrize(
+    "name", ["q", "u", "lengths", "forces", "torques", "acceleration", "kinetic_energy", "energy", "reactions"]
+)
+def test_every_run_is_that_of_its_own_model(both, name):
+    together, alone = both
+    for k, one in enumerate(alone):
+        wanted = getattr(one, name)
+        np.testing.assert_allclose(getattr(together, name)[k], wanted, rtol=1e-11, atol=1e-11 * np.abs(wanted).max())
+
+
+def test_starts_and_parameters_broadcast(model):
+    q0 = model.system.random(2, np.random.default_rng(0))[:, None]
+    run = simulate(model, q0, parameters=GIVEN, **TIMES)
+    assert run.q.shape[:2] == (2, 3)
+    one = simulate(model, q0[1, 0], parameters={name: values[2] for name, values in GIVEN.items()}, **TIMES)
+    np.testing.assert_allclose(run.q[1, 2], one.q, rtol=1e-12, atol=1e-13)
+
+
+def test_patterns_name_many(model):
+    run = simulate(model, parameters={"muscles.*.max_isometric_force": np.array([0.0, 10.0])}, **TIMES)
+    assert len(run.parameter_names) == 6
+    assert not run.forces[0].any()
+    assert run.forces[1].any()
+
+
+def test_a_simulator_takes_new_numbers_without_compiling_again(model):
+    simulator = Simulator(model, parameters=["bodies.A.mass"])
+    q, u = np.array(model.start_q), np.zeros(model.system.nu)
+    first, second = (simulator(q, u, 0.02, parameters={"bodies.A.mass": m}) for m in (5.0, 6.0))
+    np.testing.assert_allclose(first.q, simulate(model, q, u, 0.02).q, atol=1e-13)
+    assert np.abs(first.q - second.q).max() > 1e-8
+
+
+def test_saved_and_tabled(model, tmp_path):
+    run = simulate(model, parameters=GIVEN, **TIMES)
+    run.save(tmp_path / "run.npz")
+    again = Trajectory.load(tmp_path / "run.npz")
+    assert again.parameter_names == run.parameter_names
+    np.testing.assert_array_equal(again.parameters, run.parameters)
+    np.testing.assert_array_equal(again.forces, run.forces)
+    np.testing.assert_array_equal(run.to_dataframe().loc[1]["parameter bodies.A.mass"], 5.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "more", "words"),
+    [
+        ({"bodies.A.weight": 1.0}, {}, "no parameter 'bodies.A.weight'"),
+        ({"bodies.A.mass": np.nan}, {}, "'bodies.A.mass' is nan"),
+        ({"bodies.A.mass": -1.0}, {}, "mass"),
+        ({"bodies.A.mass": np.ones(3), "bodies.B.mass": np.ones(2)}, {}, "do not broadcast"),
+        ({"bodies.A.mass": 1.0, "bodies.*.mass": 2.0}, {}, "named twice"),
+        ({"start_q.A.Q0": 1.0}, {}, "input of its own"),
+        ({"muscles.m1.activation": 0.5}, {}, "input of its own"),
+        ({"bodies.A.mass": 5.0}, {"method": "variational"}, "not 'variational'"),
+        ({"bodies.A.mass": 5.0}, {"rtol": 1e-6, "step": None}, "fixed step"),
+        (
+            {"bodies.A.mass": 5.0},
+            {"constraints": (Distance("ground", "B", (0, 0, 0), (0, 0, -1), 1.9),), "project_start": True},
+            "under constraints",
+        ),
+    ],
+)
+def test_bad_parameters(model, parameters, more, words):
+    with pytest.raises(ValueError, match=words):
+        simulate(model, parameters=parameters, **(TIMES | more))
+
+
+def test_a_simulator_needs_what_it_varies(model):
+    simulator = Simulator(model, parameters=["bodies.A.mass"])
+    with pytest.raises(ValueError, match=r"missing are \['bodies.A.mass'\]"):
+        simulator(np.array(model.start_q), np.zeros(model.system.nu), 0.01)
+    with pytest.raises(ValueError, match="varies none"):
+        Simulator(model)(np.array(model.start_q), np.zeros(model.system.nu), 0.01, parameters={"bodies.A.mass": 1.0})
