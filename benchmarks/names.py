@@ -10,6 +10,7 @@ NAMES = (
     "cold",  # import, build, compile
     "elementary",  # sin, exp, ...: errors and nanoseconds
     "simulation",  # a Runge-Kutta step of a muscle model
+    "rigid_bodies",  # no timing: errors against exact solutions, every method, both formulations
     "integrators",  # no timing: norm and energy of every method over many steps
     "osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
     "osim_motion",  # model files in motion, muscles with all their states

@@ -27,7 +27,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
     "--method", default="rk4", show_default=True, help="rk4, lie_rk4, euler, variational, dop853, rk45, radau."
 )
 @click.option(
-    "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, baumgarte, none."
+    "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, norm, baumgarte, none."
 )
 @click.option(
     "--rotations", default="file", show_default=True, help="quaternion, a sequence such as YZY, sequence, file."

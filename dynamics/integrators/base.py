@@ -17,7 +17,7 @@ class FixedStep(ABC):
 
     name: ClassVar[str]  # as `simulate` knows it
     order: ClassVar[int]  # of the global error in the step
-    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "baumgarte", "none")
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "baumgarte", "none")
 
     @abstractmethod
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:

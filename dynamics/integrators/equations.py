@@ -161,10 +161,21 @@ class StateEquations:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""
         return self._by_quaternion(q, lambda Q: (np.sum(Q * Q, axis=-1)[..., None] - 1) / 2 * Q, lambda r: 0.0 * r)
 
-    def project(self, x: Any, t: Any = 0.0) -> Any:
-        """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
+    def settled(self, x: Any, stabilization: str, t: Any = 0.0) -> Any:
+        """(..., size) x after a step: projected for "projection", of unit norm for "norm", as it is otherwise."""
+        if stabilization == "projection":
+            return self.project(x, t)
+        return self.normalized(x) if stabilization == "norm" else x
+
+    def normalized(self, x: Any) -> Any:
+        """(..., size) x with every quaternion divided by its length: the nearest point of each unit sphere."""
         q, u = self.split(x)
         q = self._by_quaternion(q, lambda Q: Q / np.sqrt(np.sum(Q * Q, axis=-1))[..., None], lambda rest: rest)
+        return joined([q, u, *([self.rest(x)] if self.own else [])])
+
+    def project(self, x: Any, t: Any = 0.0) -> Any:
+        """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
+        q, u = self.split(self.normalized(x))
         if self.constraints:
             q, u = Constraints(self.system, self.constraints).nearest(q, u, t + np.zeros(()), rounds=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])

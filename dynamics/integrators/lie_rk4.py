@@ -26,7 +26,7 @@ class LieRungeKutta4(FixedStep):
 
     name: ClassVar[str] = "lie_rk4"
     order: ClassVar[int] = 4
-    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "none")
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         system, nu, count = equations.system, equations.system.nu, len(equations.own)
@@ -62,7 +62,9 @@ class LieRungeKutta4(FixedStep):
             inputs=equations.inputs,
             parameters=equations.parameters,
             method=Stages((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)),
-            project=(lambda x: equations.project(x)) if stabilization == "projection" else None,
+            project=(lambda x: equations.settled(x, stabilization))
+            if stabilization in ("projection", "norm")
+            else None,
             bound=equations.beyond,
             name="simulate_lie_rk4",
             lanes=lanes,

@@ -26,7 +26,9 @@ class RungeKutta4(FixedStep):
             inputs=equations.inputs,
             parameters=equations.parameters,
             method="rk4",
-            project=(lambda x: equations.project(x)) if stabilization == "projection" else None,
+            project=(lambda x: equations.settled(x, stabilization))
+            if stabilization in ("projection", "norm")
+            else None,
             bound=equations.beyond,
             name="simulate_rk4",
             lanes=lanes,

@@ -21,7 +21,7 @@ class SemiImplicitEuler(FixedStep):
 
     name: ClassVar[str] = "euler"
     order: ClassVar[int] = 1
-    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "none")
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
@@ -30,7 +30,7 @@ class SemiImplicitEuler(FixedStep):
             own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]
             u = u + h * equations.acceleration(t, q, u, given)
             after = joined([state.integrate(equations.system, q, h * u), u, *own])
-            return equations.project(after, t + h) if stabilization == "projection" else after
+            return equations.settled(after, stabilization, t + h)
 
         return step_loop(
             equations.size,

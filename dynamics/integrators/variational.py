@@ -36,7 +36,7 @@ class Variational(FixedStep):
 
     name: ClassVar[str] = "variational"
     order: ClassVar[int] = 2
-    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "none")
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         if equations.constraints:
@@ -54,7 +54,7 @@ class Variational(FixedStep):
             after = state.integrate(equations.system, q, v)
             _, gain = _momenta(equations, h, q, v, given, t)
             moved = joined([after, gain])
-            return equations.project(moved) if stabilization == "projection" else moved
+            return equations.settled(moved, stabilization)
 
         return step_loop(
             equations.size,

@@ -65,7 +65,9 @@ def simulate(
                    output_step. Of an adaptive method, its first step.
     rtol           bound on the local error of a step of an adaptive method, 1e-6 by default, relative to 1 + |x|.
     stabilization  "projection" divides every Q by its length after each step and brings the state onto the
-                   constraints, along M^-1 A^T; "baumgarte" pulls both back; "none".
+                   constraints, along M^-1 A^T; "norm" divides every Q by its length alone, which is the geometric
+                   projection onto the unit sphere, and leaves constraints to drift; "baumgarte" pulls both back;
+                   "none". Adaptive methods know no "norm".
     constraints    `dynamics.constraints` that the motion obeys; redundant ones need dop853 or rk45.
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
                    linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
@@ -103,6 +105,8 @@ def simulate(
         q, u, rank, count = _constrained_start(system, constraints, q, u, project_start)
     if events and not adaptive:
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
+    if adaptive and stabilization == "norm":
+        raise ValueError("stabilization 'norm' is one of fixed steps; adaptive methods take projection or baumgarte")
     if adaptive:
         method = "dop853" if method == "rk4" else method
         run, simulator, controls, steps, occurrences = _adaptive(

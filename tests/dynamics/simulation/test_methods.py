@@ -9,6 +9,7 @@ import pytest
 from scipy.special import ellipj
 
 from dynamics import Event, SimulationWarning, simulate
+from dynamics.constraints import Distance
 from dynamics.integrators import FIXED_STEP
 from dynamics.simulation.adaptive import ADAPTIVE
 from joints import ArticulatedSystem, normalize
@@ -67,9 +68,25 @@ def test_the_norm_is_kept_to_round_off(pendulum):
         return np.abs(way.norm_drift).max()
 
     assert drift("rk4", "projection") <= 5e-16
+    assert drift("rk4", "norm") <= 5e-16
+    assert drift("lie_rk4", "norm") <= 5e-16
     assert drift("lie_rk4", "none") < 1e-12
     assert drift("variational", "none") < 1e-12
     assert drift("rk4", "none") > 1e-9
+
+
+def test_norm_alone_leaves_constraints_to_drift(pendulum):
+    """The geometric projection of the unit norm keeps |Q| = 1 and nothing else; without constraints it is the whole."""
+    held = Distance("ground", "B", (0.0, 0.0, 0.0), (0.0, 0.0, -1.0), 1.9)
+    start = {"constraints": (held,), "project_start": True, "duration": 2.0, "step": 4e-3}
+    q0 = np.tile(normalize(np.array([1.0, 0.2, -0.3, 0.1])), 2)
+    whole, norm = (simulate(pendulum, q0, stabilization=kind, **start) for kind in ("projection", "norm"))
+    assert np.abs(norm.norm_drift).max() <= 5e-16
+    assert np.abs(whole.constraint_drift).max() < 1e-12 < np.abs(norm.constraint_drift).max()
+    free = [simulate(pendulum, q0, duration=0.5, stabilization=kind) for kind in ("projection", "norm")]
+    np.testing.assert_array_equal(free[0].q, free[1].q)
+    with pytest.raises(ValueError, match="one of fixed steps"):
+        simulate(pendulum, q0, rtol=1e-6, stabilization="norm")
 
 
 def test_the_symplectic_method_has_no_trend_in_the_energy(pendulum):
