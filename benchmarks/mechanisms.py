@@ -4,20 +4,31 @@ Andrews' squeezing mechanism: parameters, start and reference as in the Test Set
 C. Magherini, University of Bari, release 2.4; from E. Hairer, G. Wanner, Solving ODEs II, section VII.7). The chain of
 four-bar loops and Bricard's mechanism: library of computational benchmark problems in multibody dynamics (IFToMM
 technical committee; M. Gonzalez et al., Multibody System Dynamics 16, 2006), thin homogeneous rods of 1 m and 1 kg.
+The flyball governor: problem A05 of the same library, whose couplers are stiff springs; and the same with rigid ones.
 """
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
-from dynamics.constraints import Constraint, ParallelAxes, PointLoop
+from dynamics.constraints import Constraint, Distance, ParallelAxes, PointLoop
 from joints.system import ArticulatedSystem, Body
-from joints.types import RevoluteJoint
+from joints.types import PrismaticJoint, RevoluteJoint
 from muscle import Model, Muscle, PathPoint
 from muscle.laws import ForceLaw
 
-__all__ = ["ANDREWS_END", "Spring", "andrews", "andrews_start", "bricard", "four_bars"]
+__all__ = [
+    "ANDREWS_END",
+    "Spring",
+    "andrews",
+    "andrews_start",
+    "bricard",
+    "four_bars",
+    "governor",
+    "governor_reference",
+]
 
 # beta, Theta, gamma, Phi, delta, Omega, epsilon at t = 0.03 s
 ANDREWS_END = (
@@ -32,14 +43,15 @@ _START = (
 
 @dataclass(frozen=True)
 class Spring(ForceLaw):
-    """F = stiffness (l - rest), also when pushed."""
+    """F = stiffness (l - rest) + damping ldot, also when pushed."""
 
     kind: ClassVar[str] = "benchmark_spring"
     stiffness: float
     rest: float
+    damping: float = 0.0
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
-        return self.stiffness * (length - self.rest) + 0.0 * activation
+        return self.stiffness * (length - self.rest) + self.damping * speed + 0.0 * activation
 
 
 def andrews() -> tuple[Model, list[PointLoop], np.ndarray]:
@@ -122,3 +134,74 @@ def bricard() -> tuple[ArticulatedSystem, list[Constraint], np.ndarray]:
     system = ArticulatedSystem(tuple(bodies), gravity=(0.0, -9.81, 0.0))
     closed: list[Constraint] = [PointLoop("r5", "ground", Y, Z), ParallelAxes("ground", "r5", X, X)]
     return system, closed, np.zeros(5)
+
+
+# A05: rods of 1 m with 5 kg at their ends, hinged on top of a shaft of 1 m; couplers of .5 m from their middles to a
+# slider; prisms of 3000 kg/m^3, rods and shaft of .01 m, the slider of .1 m. The shaft turns at 2 pi rad/s; the rods
+# start 30 degrees below the horizontal, the slider in the middle of the shaft.
+ROD, BALL, SLIDER, SHAFT = 0.3, 5.0, 3.0, 0.3
+STIFFNESS, DAMPING, COUPLER = 8e5, 4e4, 0.5
+_TILT, _SPIN = np.pi / 3, 2 * np.pi  # of the rods from the shaft
+
+
+def governor(stiff: bool) -> tuple[Model, list[Constraint], np.ndarray, np.ndarray]:
+    """(model, constraints, q0, u0): shaft angle, rod angles from the shaft, slider below the top [m]."""
+    thin, z = 0.01**2 / 6, (0.0, 0.0, 1.0)
+    across = ROD * (1 + 0.01**2) / 12 + ROD * BALL / (ROD + BALL) * 0.25  # with the ball, about their common centre
+    com = (0.0, 0.0, -(ROD / 2 + BALL) / (ROD + BALL))
+    rod = {"mass": ROD + BALL, "center_of_mass": com, "inertia": (across, across, ROD * thin, 0.0, 0.0, 0.0)}
+    bodies = (
+        Body("shaft", "ground", RevoluteJoint(z), mass=SHAFT, inertia=(0.0, 0.0, SHAFT * thin, 0.0, 0.0, 0.0)),
+        Body("rod1", "shaft", RevoluteJoint((0.0, -1.0, 0.0)), **rod),
+        Body("rod2", "shaft", RevoluteJoint((0.0, 1.0, 0.0)), **rod),
+        Body(
+            "slider", "shaft", PrismaticJoint((0.0, 0.0, -1.0)), mass=SLIDER,
+            inertia=(SLIDER * 0.1**2 / 6,) * 3 + (0.0,) * 3,
+        ),
+    )  # fmt: skip
+    system = ArticulatedSystem(bodies, gravity=(0.0, 0.0, -9.81), name="governor")
+    start = np.array([0.0, _TILT, _TILT, np.cos(_TILT)]), np.array([_SPIN, 0.0, 0.0, 0.0])
+    names = ("rod1", "rod2")
+    if not stiff:
+        rods: list[Constraint] = [Distance(n, "slider", (0.0, 0.0, -0.5), (0.0, 0.0, 0.0), COUPLER) for n in names]
+        return Model(system), rods, *start
+    law = Spring(STIFFNESS, COUPLER, DAMPING)
+    ends = [(PathPoint(n, (0.0, 0.0, -0.5)), PathPoint("slider", (0.0, 0.0, 0.0))) for n in names]
+    springs = tuple(Muscle(f"coupler {n}", path, law, activation=0.0) for n, path in zip(names, ends, strict=True))
+    return Model(system, springs), [], *start
+
+
+def governor_reference(duration: float, stiff: bool) -> np.ndarray:
+    """(4,) q at the end, from Lagrange's equations in the fewest coordinates, by SciPy's Radau.
+
+    Rigid: theta alone, the slider at cos(theta); stiff: theta and the slider s. The angular momentum of the shaft,
+    J(theta) psi' with J = J0 + 2 I sin^2(theta), is constant.
+    """
+    thin = 0.01**2 / 6
+    I = ROD * (1 + 0.01**2) / 12 + ROD / 4 + BALL  # of a rod with its ball, about the hinge
+    axial, moment = ROD * thin, ROD / 2 + BALL
+    J0 = SHAFT * thin + SLIDER * 0.1**2 / 6
+
+    def J(theta: float) -> float:
+        return float(J0 + 2 * (I * np.sin(theta) ** 2 + axial * np.cos(theta) ** 2))
+
+    L = J(_TILT) * _SPIN
+
+    def rate(t: float, x: np.ndarray) -> np.ndarray:
+        _, theta, s, dtheta, ds = x
+        sine, cosine, spin = np.sin(theta), np.cos(theta), L / J(theta)
+        push = 2 * (I - axial) * spin**2 * sine * cosine - 2 * moment * 9.81 * sine  # on theta, of rods and balls
+        if stiff:
+            along, gap = 0.5 * sine, s - 0.5 * cosine
+            l = np.hypot(along, gap)
+            dl = (along * 0.5 * cosine * dtheta + gap * (ds + 0.5 * sine * dtheta)) / l
+            F = STIFFNESS * (l - COUPLER) + DAMPING * dl
+            turning = (push - 2 * F * (along * 0.5 * cosine + gap * 0.5 * sine) / l) / (2 * I)
+            return np.array([spin, dtheta, ds, turning, 9.81 - 2 * F * gap / l / SLIDER])
+        push -= SLIDER * 9.81 * sine + SLIDER * sine * cosine * dtheta**2
+        return np.array([spin, dtheta, -sine * dtheta, push / (2 * I + SLIDER * sine**2), 0.0])
+
+    x0 = np.array([0.0, _TILT, np.cos(_TILT), 0.0, 0.0])
+    with np.errstate(over="ignore"):  # SciPy's differences along the angle, on which nothing depends
+        end = solve_ivp(rate, (0, duration), x0, "Radau" if stiff else "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    return np.array([end[0], end[1], end[1], end[2]])
