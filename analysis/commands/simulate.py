@@ -1,5 +1,6 @@
 """`myoquat simulate`."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +38,32 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 @click.option("--output-step", type=float, help="Seconds between rows.")
 @click.option("--output", type=click.Path(path_type=Path), help="Store the motion: .npz (whole), .csv or .sto.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw it over time: .png, .pdf, .svg.")
+@click.option(
+    "--mapping",
+    "jacobians",
+    type=click.Path(path_type=Path),
+    help="Draw the published three figures, moment arms and Jacobians in all descriptions, along it: .png, .pdf, .svg.",
+)
+@click.option("--muscle", help="The muscle of --mapping; the second one if nothing is said.")
 @click.option("--film", type=click.Path(path_type=Path), help="Show bodies and muscles moving: .gif, .html, .mp4.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, output: Path | None, picture: Path | None, film: Path | None, force: bool, rotations: str,
-    activation: float | None, excitation: float | None, **options: Any,
+    activation: float | None, excitation: float | None, jacobians: Path | None, muscle: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """Move MODEL (a published model's name or a file) from its start, and store and draw its motion.
 
     Exit code 1 if the motion stopped before its end; what was computed is stored.
     """
-    for path in (output, picture, film):
+    for path in (output, picture, jacobians, film):
         if path is not None:
             check_output(path, force)
     if output is not None and output.suffix not in OUTPUTS:
         raise click.BadParameter(f"--output ends in {', '.join(OUTPUTS)}, not {output.suffix!r}")
     loaded = load_model(model, rotations)
+    if muscle is not None and muscle not in loaded.muscle_names:
+        raise click.BadParameter(f"--muscle is one of {', '.join(loaded.muscle_names)}, not {muscle!r}")
+    chosen = min(1, len(loaded.muscles) - 1) if muscle is None else loaded.muscle_names.index(muscle)
     for name, value in (("activation", activation), ("excitation", excitation)):
         options[name] = None if value is None else [value] * len(loaded.muscles)
     trajectory = simulate(loaded, **options)
@@ -61,9 +72,12 @@ def command(
         _store(trajectory, output)
     if picture is not None:
         trajectory.plot().savefig(picture, dpi=150)
+    if jacobians is not None:
+        figures = importlib.import_module("analysis.mapping.figures")  # matplotlib, for those who want figures
+        figures.along(loaded, trajectory.time, trajectory.q, chosen).savefig(jacobians, dpi=150)
     if film is not None:
         trajectory.animate(film)
-    for path in (output, picture, film):
+    for path in (output, picture, jacobians, film):
         if path is not None:
             click.echo(f"wrote {path}")
     if not trajectory.complete:

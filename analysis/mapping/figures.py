@@ -24,6 +24,7 @@ from joints.files import check_output, write_bytes
 from muscle import Model, path_jacobian
 
 __all__ = [
+    "along",
     "check_folder",
     "plot_constrained",
     "plot_moment_arms",
@@ -91,6 +92,20 @@ def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, m
         return J_star[:, ball.star], spatial_to_constrained(J, q[:, ball.q], 0)
 
     _grid(axes, pair, time, columns, r"$-J^*_{{Q_{i}}}$ [m]", 1, ("differentiated", "mapped from Euler angles"))
+
+
+def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Any:
+    """A Figure of the three published ones along a motion: time (t,), q (t, nq) of the model as it is."""
+    pair = Pair.of(model)
+    Q = convert_coordinates(model.system, pair.quaternion.system, q)
+    balls = len(pair.balls)
+    figure = Figure(figsize=(13, 3 * (1 + 2.2 * balls)), layout="constrained")
+    parts = figure.subfigures(3, 1)
+    drawn = ((plot_moment_arms, 3, "moment arms"), (plot_quaternion, 4, "J_Q"), (plot_constrained, 3, "J*_Q"))
+    for part, (plot, columns, what) in zip(parts, drawn, strict=True):
+        part.suptitle(f"{model.name}, {model.muscle_names[muscle]}: {what}")
+        plot(part.subplots(balls, columns, sharex=True, squeeze=False), model, time, Q, muscle)
+    return figure
 
 
 def plot_singular(axes: Any, singular: pd.DataFrame) -> None:

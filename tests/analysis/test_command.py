@@ -95,12 +95,25 @@ def test_mapping_imports_only_what_it_uses():
 
 
 def test_simulate_stores_and_draws(capsys, tmp_path):
-    files = [tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.png", "way.gif")]
+    files = [tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.png", "way.gif", "jacobians.png")]
     for output in files[:3]:
         code, out, _ = run(capsys, "simulate", "two_link", "--duration", "0.05", "--output", str(output))
         assert code == 0
         assert "50 steps to t = 0.05 s, 51 rows; ran to the end" in out
-    extra = ["--plot", str(files[3]), "--film", str(files[4]), "--rtol", "1e-8", "--rotations", "sequence"]
+    extra = [
+        "--plot",
+        str(files[3]),
+        "--film",
+        str(files[4]),
+        "--mapping",
+        str(files[5]),
+        "--muscle",
+        "m3",
+        "--rtol",
+        "1e-8",
+        "--rotations",
+        "sequence",
+    ]
     code, out, _ = run(capsys, "simulate", "two_link", "--duration", "0.05", *extra)
     assert code == 0
     assert "dop853" in out
