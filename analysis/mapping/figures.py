@@ -100,7 +100,7 @@ def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Any
     Q = convert_coordinates(model.system, pair.quaternion.system, q)
     balls = len(pair.balls)
     figure = Figure(figsize=(13, 3 * (1 + 2.2 * balls)), layout="constrained")
-    parts = figure.subfigures(3, 1)
+    parts: Any = figure.subfigures(3, 1)
     drawn = ((plot_moment_arms, 3, "moment arms"), (plot_quaternion, 4, "J_Q"), (plot_constrained, 3, "J*_Q"))
     for part, (plot, columns, what) in zip(parts, drawn, strict=True):
         part.suptitle(f"{model.name}, {model.muscle_names[muscle]}: {what}")
