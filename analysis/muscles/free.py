@@ -1,0 +1,48 @@
+"""The velocities that a model with locked and coupled coordinates is free to choose."""
+
+from typing import Any
+
+import numpy as np
+
+from muscle import Model
+
+__all__ = ["free_velocities"]
+
+
+def free_velocities(model: Model, q: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed.
+
+    Raises ValueError for couplers that go in a circle, or a coupled coordinate that has no velocity of its own.
+    """
+    system = model.system
+    place = _velocity_of(model)
+    C = np.tile(np.eye(system.nu), (len(q), 1, 1))
+    held = {place[c.name] for c in model.coordinates if c.locked and c.name in place}
+    waiting = list(model.couplers)
+    dependent = {coupler.dependent for coupler in waiting}
+    while waiting:
+        ready = [c for c in waiting if c.independent not in dependent]
+        if not ready:
+            raise ValueError(f"couplers go in a circle at {waiting[0].dependent!r}")
+        for coupler in ready:
+            for name in (coupler.dependent, coupler.independent):
+                if name not in place:
+                    raise ValueError(f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own")
+            driver = system.coordinate(coupler.independent, q)
+            share = coupler.scale * coupler.function.slope(driver)
+            C[:, place[coupler.dependent]] = share[:, None] * C[:, place[coupler.independent]]
+            dependent.discard(coupler.dependent)
+            waiting.remove(coupler)
+    C[:, sorted(held)] = 0.0
+    driven = {place[coupler.dependent] for coupler in model.couplers}
+    free = [k for k in range(system.nu) if k not in held and k not in driven]
+    return tuple(system.velocity_names[k] for k in free), C[:, :, free]
+
+
+def _velocity_of(model: Model) -> dict[str, int]:
+    """The number of the velocity that is the rate of a coordinate, by the coordinate's name."""
+    system, found = model.system, dict[str, int]()
+    for s, v in zip(system.q_slices, system.u_slices, strict=True):
+        if s.stop - s.start == v.stop - v.start:
+            found.update(zip(system.coordinate_names[s], range(v.start, v.stop), strict=True))
+    return found

@@ -1,0 +1,230 @@
+"""Static optimization: the activations that produce given joint torques with the least effort, pose by pose.
+
+minimise sum_i a_i^p + sum_j |r_j / R_j|^p under -J^T F(a) + r = tau, lower <= a <= 1, in the coordinates that are free
+to move [R. D. Crowninshield, R. A. Brand, J. Biomech. 14, 1981, for p-th powers]. A reserve r_j helps where muscles
+cannot produce a torque; the smaller its size R_j, the dearer it is. Tendons are rigid. Where F is affine in a, each
+pose is a convex program, solved by DAQP through CasADi: once for squares, as a sequence for other powers. Laws whose
+speed depends on the activation (Thelen's) bend F a little; they are made straight at the solution, again and again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi
+import numpy as np
+import pandas as pd
+from scipy.interpolate import make_interp_spline
+from scipy.signal import butter, sosfiltfilt
+
+from analysis.muscles.free import free_velocities
+from dynamics import inverse_dynamics
+from joints import normalize
+from muscle import Model, muscle_forces, path_jacobian
+from muscle.laws.hill import HillLaw
+
+__all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
+
+STRAIGHT, PARALLEL = 1e-9, 1e-5  # of the strength: by how much a line may miss force and slope at the solution
+ROUNDS, APART = 50, 1e-5  # of making forces straight; activations between which a slope is taken
+FLAT = 1e-4  # of the greatest curvature of the effort, below which it is taken as that: it only shortens steps
+STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that its last step may still save
+
+
+@dataclass(frozen=True)
+class StaticOptimization:
+    """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
+    sum of muscles and reserve is the torque that was wanted; effort (...)."""
+
+    model: Model
+    velocities: tuple[str, ...]
+    activation: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    reserve: np.ndarray
+    effort: np.ndarray
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
+        parts = (
+            (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
+            (self.velocities, "torque", self.torque), (self.velocities, "reserve", self.reserve),
+        )  # fmt: skip
+        columns = [f"{name}.{kind}" for names, kind, _ in parts for name in names]
+        rows = [values.reshape(-1, values.shape[-1]) for _, _, values in parts]
+        return pd.DataFrame(np.concatenate(rows, axis=-1), columns=columns)
+
+
+def static_optimization(
+    model: Model,
+    q: Any,
+    u: Any,
+    torque: Any,
+    *,
+    power: float = 2.0,
+    reserves: float | Mapping[str, float] = 1.0,
+) -> StaticOptimization:
+    """Activations for the torques (..., nu) at q (..., nq), u (..., nu), all poses in one call.
+
+    torque    generalized forces that muscles and reserves have to produce, as `dynamics.inverse_dynamics` gives them.
+    power     p, from 2 to 10.
+    reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
+
+    Locked coordinates need no torque; those driven by couplers pass theirs on to what drives them. Activations reach
+    from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
+    optimization takes them. Raises ValueError for values that do not fit and for poses whose solution does not settle,
+    and as `muscle_forces` does.
+    """
+    model = _rigid(model)
+    system = model.system
+    q, u = system.check_q(q), system.check_u(u)
+    torque = np.asarray(torque, dtype=float)
+    if torque.shape[-1:] != (system.nu,) or not np.isfinite(torque).all():
+        raise ValueError(f"torque must be finite, (..., {system.nu}), not {torque.shape}")
+    if not 2 <= power <= 10:
+        raise ValueError(f"power must lie in [2, 10], not {power}")
+    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], torque.shape[:-1])
+    q, u, torque = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, torque))
+    names, C = free_velocities(model, q)
+    sizes = _sizes(names, reserves)
+    arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
+    wanted = (np.swapaxes(C, -1, -2) @ torque[..., None])[..., 0]
+    a = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))
+    force = muscle_forces(model, q, u, a)
+    given = (arms @ force[..., None])[..., 0]
+    effort = (a**power).sum(-1) + (np.abs((wanted - given) / sizes) ** power).sum(-1)
+    shape = lambda x: x.reshape(*batch, x.shape[-1])  # noqa: E731
+    parts = shape(a), shape(force), shape(given), shape(wanted - given)
+    return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort.reshape(batch))
+
+
+def torques_of_motion(
+    model: Model, time: Any, q: Any, cutoff: float | None = 6.0, f_ext: Any = None
+) -> tuple[Any, ...]:
+    """(q, u, torque) of a recorded motion q (t, nq) at evenly spaced times (t,): what its joints have to give.
+
+    cutoff: [Hz] of a zero-lag Butterworth filter of order 4 (two passes of order 2), None for none. Velocities and
+    accelerations are derivatives of interpolating splines of degree 5; quaternions are filtered and interpolated by
+    components on the side where neighbours are near, and divided by their length. f_ext (t, bodies, 6) as for
+    `inverse_dynamics`. Raises ValueError for times that are not even, or too few, and a cutoff that they cannot carry.
+    """
+    time, q = np.asarray(time, dtype=float), np.array(model.system.check_q(q))
+    steps = np.diff(time)
+    if q.shape[:-1] != time.shape or len(time) < 16:
+        raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {time.shape} and {q.shape}")
+    if not (steps > 0).all() or np.ptp(steps) > 1e-6 * steps.mean():
+        raise ValueError("the times must increase evenly; resample the motion first")
+    slices = model.system.quaternion_slices()
+    for s in slices:  # Q and -Q are one turn: the nearer to the row before
+        flips = np.cumprod(np.where(np.sum(q[1:, s] * q[:-1, s], axis=-1) < 0, -1.0, 1.0))
+        q[1:, s] *= flips[:, None]
+    if cutoff is not None:
+        rate = 1 / steps.mean()
+        if not 0 < cutoff < rate / 2:
+            raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+        q = sosfiltfilt(butter(2, cutoff, fs=rate, output="sos"), q, axis=0)
+    for s in slices:
+        q[:, s] = normalize(q[:, s])
+    rates = make_interp_spline(time, q, k=5).derivative()(time)
+    u = np.array(
+        [np.linalg.lstsq(N, x, rcond=None)[0] for N, x in zip(model.system.rate_matrix(q), rates, strict=True)]
+    )
+    udot = make_interp_spline(time, u, k=5).derivative()(time)
+    return q, u, inverse_dynamics(model, q, u, udot, f_ext)
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+def _rigid(model: Model) -> Model:
+    laws = [m.law for m in model.muscles]
+    changed = [replace(law, tendon="rigid") if isinstance(law, HillLaw) else law for law in laws]
+    muscles = (replace(m, law=law) for m, law in zip(model.muscles, changed, strict=True))
+    return replace(model, muscles=tuple(muscles))
+
+
+def _lower(model: Model) -> np.ndarray:
+    return np.array([m.law.minimum_activation if isinstance(m.law, HillLaw) else 0.0 for m in model.muscles])
+
+
+def _sizes(names: tuple[str, ...], reserves: Any) -> np.ndarray:
+    given = dict(reserves) if isinstance(reserves, Mapping) else dict.fromkeys(names, reserves)
+    for name, size in given.items():
+        if name not in names:
+            raise ValueError(f"reserves: {name!r} is no free velocity; these are {', '.join(names)}")
+        if not (np.isfinite(size) and size > 0):
+            raise ValueError(f"reserves: that of {name!r} must be positive, not {size}")
+    return np.array([float(given.get(name, 1.0)) for name in names])
+
+
+def _settled(
+    model: Model, q: np.ndarray, u: np.ndarray, arms: np.ndarray, wanted: np.ndarray, solve: "_Program"
+) -> np.ndarray:
+    """(poses, m) activations at which the straight lines that the solution was found with are those of the forces."""
+    lower, m = solve.low[: len(model.muscles)], len(model.muscles)
+    a = np.full((len(q), m), 0.5)
+    F0, F1 = _lines(model, q, u, a, lower)
+    strength = np.abs(F0 + F1).max(axis=0, initial=0.0) + 1e-300
+    open_ = np.arange(len(q))
+    for _ in range(ROUNDS):
+        for k in open_:  # the wanted torque less what muscles give without activation
+            a[k] = solve(arms[k] * F1[k], wanted[k] - arms[k] @ F0[k])
+        g0, g1 = _lines(model, q[open_], u[open_], a[open_], lower)
+        force = np.abs(g0 - F0[open_] + (g1 - F1[open_]) * a[open_]) / strength
+        slope = np.abs(g1 - F1[open_]) / strength
+        F0[open_], F1[open_] = g0, g1
+        open_ = open_[((force > STRAIGHT) | (slope > PARALLEL)).any(axis=-1)]
+        if not len(open_):
+            return a
+    raise ValueError(f"the solution does not settle at {len(open_)} poses, the first number {open_[0]}")
+
+
+def _lines(
+    model: Model, q: np.ndarray, u: np.ndarray, a: np.ndarray, lower: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """F0, F1 (poses, m): F0 + F1 a touches F at a."""
+    left, right = np.maximum(a - APART, lower), np.minimum(a + APART, 1.0)
+    low, high = (muscle_forces(model, q, u, x) for x in (left, right))
+    slope = (high - low) / (right - left)
+    return muscle_forces(model, q, u, a) - slope * a, slope
+
+
+class _Program:
+    """min sum a^p + sum |r / R|^p under A a + r = b, lower <= a <= 1, for one pose after the other."""
+
+    def __init__(self, muscles: int, sizes: np.ndarray, power: float, lower: np.ndarray) -> None:
+        n = len(sizes)
+        shapes = {"h": casadi.Sparsity.diag(muscles + n), "a": casadi.Sparsity.dense(n, muscles + n)}
+        self.solver = casadi.conic("static_optimization", "daqp", shapes)
+        self.sizes, self.power, self.muscles = sizes, power, muscles
+        free = np.full(n, np.inf)
+        self.low, self.high = np.concatenate([lower, -free]), np.concatenate([np.ones(muscles), free])
+
+    def __call__(self, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        whole = np.concatenate([A, np.diag(self.sizes)], axis=1)
+        x = self._step(whole, b, np.ones(whole.shape[1]), np.zeros(whole.shape[1]))
+        if self.power != 2:
+            x = self._sequence(whole, b, x)
+        return np.clip(x, self.low, self.high)[: self.muscles]  # the solver keeps bounds to rounding
+
+    def _sequence(self, A: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+        p = self.power
+        for _ in range(STEPS):
+            curvature = p * (p - 1) * np.abs(x) ** (p - 2)
+            curvature = np.maximum(curvature, FLAT * curvature.max())
+            slope = p * np.sign(x) * np.abs(x) ** (p - 1)
+            new = self._step(A, b, curvature, slope - curvature * x)
+            way, share = new - x, 1.0
+            while share > 1e-4 and self._effort(x + share * way) > self._effort(x) + 1e-4 * share * (slope @ way):
+                share /= 2
+            x = x + share * way
+            if -(slope @ way) < SETTLED * self._effort(x):
+                break
+        return x
+
+    def _effort(self, x: np.ndarray) -> float:
+        return float((np.abs(x) ** self.power).sum())
+
+    def _step(self, A: np.ndarray, b: np.ndarray, h: np.ndarray, g: np.ndarray) -> np.ndarray:
+        bounds = {"lbx": self.low, "ubx": self.high, "lba": b, "uba": b}
+        return np.array(self.solver(h=casadi.diag(casadi.DM(h)), g=g, a=A, **bounds)["x"]).ravel()
