@@ -3,7 +3,10 @@
 import click
 
 import kernels
-from muscle import Model, load_model, published_models
+from joints.balls import obstacle
+from joints.body import Body
+from joints.types import EulerJoint, FloatingJoint, SphericalJoint
+from muscle import Model, Muscle, load_model, published_models
 
 __all__ = ["command"]
 
@@ -31,7 +34,37 @@ def _describe(model: Model) -> None:
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        click.echo(f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg")
+        click.echo(f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body)}")
+    for coordinate in model.coordinates:
+        notes = [f"from {coordinate.range[0]:g} to {coordinate.range[1]:g}"] if coordinate.range else []
+        notes += [word for word in ("locked", "clamped") if getattr(coordinate, word)]
+        click.echo(f"  coordinate {coordinate.name}: {', '.join(notes) or 'no range'}")
+    for coupler in model.couplers:
+        kind = type(coupler.function).__name__
+        scale = f"{coupler.scale:g} times " if coupler.scale != 1 else ""
+        click.echo(f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}")
     for muscle in model.muscles:
-        law = f"law {muscle.law.kind}" if muscle.law is not None else "no force law"
-        click.echo(f"  muscle {muscle.name}: {' - '.join(point.body for point in muscle.path)}, {law}")
+        click.echo(f"  muscle {muscle.name}: {_muscle(muscle)}")
+    if model.markers:
+        click.echo(f"  {len(model.markers)} markers")
+
+
+def _as_ball(body: Body) -> str:
+    """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
+    if isinstance(body.joint, (SphericalJoint, FloatingJoint)) or body.joint.facts.nu < 3:
+        return ""
+    reason = obstacle(body)
+    if reason is not None:
+        return f"; no quaternion joint: {reason}"
+    return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""
+
+
+def _muscle(muscle: Muscle) -> str:
+    law = f"law {muscle.law.kind}" if muscle.law is not None else "no force law"
+    parts = [" - ".join(point.body for point in muscle.path), law]
+    if muscle.activation_dynamics is not None:
+        parts.append("activation dynamics")
+    for wrap in muscle.wraps:
+        side = "" if wrap.quadrant == "all" else f" on {wrap.quadrant}"
+        parts.append(f"around {wrap.kind} {wrap.name or ''} of {wrap.body}{side}".replace("  ", " "))
+    return ", ".join(parts)

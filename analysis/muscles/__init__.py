@@ -3,10 +3,13 @@
 from analysis.muscles.moment_arms import moment_arms
 from analysis.muscles.power import PowerCheck, power_check
 from analysis.muscles.static_optimization import StaticOptimization, static_optimization, torques_of_motion
+from analysis.muscles.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
     "PowerCheck",
     "StaticOptimization",
+    "compare_models",
+    "moment_arm_surface",
     "moment_arms",
     "power_check",
     "static_optimization",

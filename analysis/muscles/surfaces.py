@@ -1,0 +1,94 @@
+"""Moment arms over one or two coordinates, and two models side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis.muscles.moment_arms import moment_arms
+from joints import convert_coordinates
+from muscle import Model, path_lengths
+
+__all__ = ["compare_models", "moment_arm_surface"]
+
+
+def moment_arm_surface(
+    model: Model,
+    over: Mapping[str, Any],
+    arm: str | None = None,
+    q: Any = None,
+    muscles: Sequence[str] | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """Lengths [m] and moment arms of muscles on a grid: variables 'length' and 'moment_arm' (muscle, *coordinates).
+
+    over      one or two coordinates with their values [rad, m]; coordinates that couplers drive follow.
+    arm       the column of `moment_arms` that is wanted, the first of `over` if nothing is said; its options, `frame`
+              and `sequence`, may be given.
+    q         (nq,) all other coordinates, the model's start (or neutral) if nothing is said.
+    muscles   names, all if nothing is said.
+
+    Raises ValueError for a coordinate or muscle that is unknown, and as `moment_arms` does.
+    """
+    system, names = model.system, list(model.system.coordinate_names)
+    if not 1 <= len(over) <= 2:
+        raise ValueError(f"over: one or two coordinates are wanted, not {len(over)}")
+    for name in over:
+        if name not in names:
+            raise ValueError(f"over: coordinate {name!r} does not exist; known: {', '.join(names)}")
+    chosen = list(model.muscle_names if muscles is None else muscles)
+    for name in chosen:
+        if name not in model.muscle_names:
+            raise ValueError(f"muscles: {name!r} does not exist; known: {', '.join(model.muscle_names)}")
+    values = {name: np.atleast_1d(np.asarray(x, dtype=float)) for name, x in over.items()}
+    base = system.neutral() if q is None and model.start_q is None else model.start_q if q is None else q
+    grid = np.meshgrid(*values.values(), indexing="ij")
+    poses = np.array(np.broadcast_to(np.asarray(base, dtype=float), (*grid[0].shape, system.nq)))
+    for name, x in zip(values, grid, strict=True):
+        poses[..., names.index(name)] = x
+    for coupler in model.couplers:
+        driver = poses[..., names.index(coupler.independent)]
+        poses[..., names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+    wanted = next(iter(over)) if arm is None else arm
+    table = moment_arms(model, poses.reshape(-1, system.nq), [wanted], **options)
+    shape = (*grid[0].shape, len(model.muscles))
+    arms = table[wanted].to_numpy().reshape(shape)
+    dims = (*values, "muscle")
+    found = xr.Dataset(
+        {"length": (dims, path_lengths(model, poses)), "moment_arm": (dims, arms)},
+        coords={**values, "muscle": list(model.muscle_names)},
+        attrs={"model": model.name, "arm": wanted},
+    )
+    return found.sel(muscle=chosen).transpose("muscle", ...)
+
+
+def compare_models(first: Model, second: Model, q: Any, coordinates: Sequence[str] | None = None) -> pd.DataFrame:
+    """Greatest differences of two models or two descriptions of one: a row per muscle that both have.
+
+    q (..., nq) are coordinates of the first; where the second describes its joints otherwise they are converted.
+    Columns: 'length [m]', and 'moment arm <name>' of every column that `moment_arms` gives for both, or of those in
+    `coordinates`. Raises ValueError where no muscle, or no column asked for, is in both, and as
+    `convert_coordinates` does for systems that are not the same.
+    """
+    q = np.asarray(q, dtype=float).reshape(-1, first.system.nq)
+    same = first.system.coordinate_names == second.system.coordinate_names
+    q2 = q if same else convert_coordinates(first.system, second.system, q)
+    shared = [name for name in first.muscle_names if name in second.muscle_names]
+    if not shared:
+        raise ValueError(f"no muscle of {first.name!r} is in {second.name!r}")
+    lengths = [
+        pd.DataFrame(path_lengths(model, x), columns=list(model.muscle_names))[shared]
+        for model, x in ((first, q), (second, q2))
+    ]
+    found = {"length [m]": (lengths[0] - lengths[1]).abs().max()}
+    tables = [moment_arms(model, x) for model, x in ((first, q), (second, q2))]
+    columns = [name for name in tables[0].columns if name in tables[1].columns]
+    wanted = columns if coordinates is None else list(coordinates)
+    for name in wanted:
+        if name not in columns:
+            raise ValueError(f"coordinates: no moment arm {name!r} in both; those are {', '.join(columns)}")
+        apart = (tables[0][name] - tables[1][name]).abs()
+        found[f"moment arm {name}"] = apart.groupby(level="muscle").max()[shared]
+    return pd.DataFrame(found).loc[shared].rename_axis("muscle")
