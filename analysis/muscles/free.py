@@ -27,7 +27,10 @@ def free_velocities(model: Model, q: Any) -> tuple[tuple[str, ...], np.ndarray]:
         for coupler in ready:
             for name in (coupler.dependent, coupler.independent):
                 if name not in place:
-                    raise ValueError(f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own")
+                    raise ValueError(
+                        f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own in this description "
+                        "of the joints; take the model with the file's angles (rotations='file')"
+                    )
             driver = system.coordinate(coupler.independent, q)
             share = coupler.scale * coupler.function.slope(driver)
             C[:, place[coupler.dependent]] = share[:, None] * C[:, place[coupler.independent]]

@@ -25,8 +25,12 @@ from muscle.laws.hill import HillLaw
 
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 
-STRAIGHT, PARALLEL = 1e-9, 1e-5  # of the strength: by how much a line may miss force and slope at the solution
-ROUNDS, APART = 50, 1e-5  # of making forces straight; activations between which a slope is taken
+SAVED = 1e-10  # of the effort: what a round has to save for another one
+ROUNDS, HALVINGS, APART = (
+    100,
+    30,
+    1e-5,
+)  # of making forces straight; of a step; activations between which a slope is taken
 FLAT = 1e-4  # of the greatest curvature of the effort, below which it is taken as that: it only shortens steps
 STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that its last step may still save
 
@@ -34,7 +38,8 @@ STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that it
 @dataclass(frozen=True)
 class StaticOptimization:
     """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
-    sum of muscles and reserve is the torque that was wanted; effort (...)."""
+    sum of muscles and reserve is the torque that was wanted; effort (...); settled (...): whether a further round would
+    save less than 1e-10 of it. Laws that bend sharply with the activation may need more rounds than there are."""
 
     model: Model
     velocities: tuple[str, ...]
@@ -43,6 +48,7 @@ class StaticOptimization:
     torque: np.ndarray
     reserve: np.ndarray
     effort: np.ndarray
+    settled: np.ndarray
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
@@ -72,8 +78,7 @@ def static_optimization(
 
     Locked coordinates need no torque; those driven by couplers pass theirs on to what drives them. Activations reach
     from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
-    optimization takes them. Raises ValueError for values that do not fit and for poses whose solution does not settle,
-    and as `muscle_forces` does.
+    optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
     """
     model = _rigid(model)
     system = model.system
@@ -89,13 +94,15 @@ def static_optimization(
     sizes = _sizes(names, reserves)
     arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
     wanted = (np.swapaxes(C, -1, -2) @ torque[..., None])[..., 0]
-    a = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))
+    a, settled = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))
     force = muscle_forces(model, q, u, a)
     given = (arms @ force[..., None])[..., 0]
     effort = (a**power).sum(-1) + (np.abs((wanted - given) / sizes) ** power).sum(-1)
     shape = lambda x: x.reshape(*batch, x.shape[-1])  # noqa: E731
     parts = shape(a), shape(force), shape(given), shape(wanted - given)
-    return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort.reshape(batch))
+    return StaticOptimization(
+        model, names, parts[0], parts[1], parts[2], parts[3], effort.reshape(batch), settled.reshape(batch)
+    )
 
 
 def torques_of_motion(
@@ -159,24 +166,38 @@ def _sizes(names: tuple[str, ...], reserves: Any) -> np.ndarray:
 
 def _settled(
     model: Model, q: np.ndarray, u: np.ndarray, arms: np.ndarray, wanted: np.ndarray, solve: "_Program"
-) -> np.ndarray:
-    """(poses, m) activations at which the straight lines that the solution was found with are those of the forces."""
-    lower, m = solve.low[: len(model.muscles)], len(model.muscles)
-    a = np.full((len(q), m), 0.5)
-    F0, F1 = _lines(model, q, u, a, lower)
-    strength = np.abs(F0 + F1).max(axis=0, initial=0.0) + 1e-300
+) -> tuple[np.ndarray, np.ndarray]:
+    """(poses, m) activations of least effort, (poses,) whether they are: solved with forces made straight, until that
+    saves nothing more."""
+    m = len(model.muscles)
+    lower = solve.low[:m]
+
+    def effort(k: np.ndarray, a: np.ndarray) -> np.ndarray:
+        force = muscle_forces(model, q[k], u[k], a)
+        rest = wanted[k] - (arms[k] @ force[..., None])[..., 0]
+        return (a**solve.power).sum(-1) + (np.abs(rest / solve.sizes) ** solve.power).sum(-1)
+
+    a = np.maximum(np.full((len(q), m), 0.5), lower)
     open_ = np.arange(len(q))
+    best = effort(open_, a)
     for _ in range(ROUNDS):
-        for k in open_:  # the wanted torque less what muscles give without activation
-            a[k] = solve(arms[k] * F1[k], wanted[k] - arms[k] @ F0[k])
-        g0, g1 = _lines(model, q[open_], u[open_], a[open_], lower)
-        force = np.abs(g0 - F0[open_] + (g1 - F1[open_]) * a[open_]) / strength
-        slope = np.abs(g1 - F1[open_]) / strength
-        F0[open_], F1[open_] = g0, g1
-        open_ = open_[((force > STRAIGHT) | (slope > PARALLEL)).any(axis=-1)]
+        F0, F1 = _lines(model, q[open_], u[open_], a[open_], lower)
+        new = np.array(  # the wanted torque less what muscles give without activation
+            [solve(arms[k] * f1, wanted[k] - arms[k] @ f0) for k, f0, f1 in zip(open_, F0, F1, strict=True)]
+        )
+        before, share = best[open_], np.ones(len(open_))
+        for _ in range(HALVINGS):
+            tried = a[open_] + share[:, None] * (new - a[open_])
+            found = effort(open_, tried)
+            share = np.where(found < before, share, share / 2)
+            if (found < before).all():
+                break
+        better = found < before
+        a[open_[better]], best[open_[better]] = tried[better], found[better]
+        open_ = open_[better & (before - found > SAVED * before)]
         if not len(open_):
-            return a
-    raise ValueError(f"the solution does not settle at {len(open_)} poses, the first number {open_[0]}")
+            break
+    return a, np.isin(np.arange(len(q)), open_, invert=True)
 
 
 def _lines(

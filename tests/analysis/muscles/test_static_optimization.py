@@ -37,6 +37,7 @@ def test_the_conditions_of_the_minimum(model, asked, power):
     np.testing.assert_allclose(found.torque + found.reserve, torque, atol=1e-9)
     np.testing.assert_allclose(found.torque, muscle_torques(model, q, u, found.activation), atol=1e-9)
     a = found.activation
+    assert found.settled.all()
     assert a.min() >= -1e-12
     assert a.max() <= 1 + 1e-12
     y = power * np.sign(found.reserve) * np.abs(found.reserve / 5.0) ** (power - 1) / 5.0
