@@ -133,9 +133,8 @@ def torques_of_motion(
     for s in slices:
         q[:, s] = normalize(q[:, s])
     rates = make_interp_spline(time, q, k=5).derivative()(time)
-    u = np.array(
-        [np.linalg.lstsq(N, x, rcond=None)[0] for N, x in zip(model.system.rate_matrix(q), rates, strict=True)]
-    )
+    N = np.broadcast_to(model.system.rate_matrix(q), (len(time), model.system.nq, model.system.nu))
+    u = (np.linalg.pinv(N) @ rates[..., None])[..., 0]  # qdot = N u
     udot = make_interp_spline(time, u, k=5).derivative()(time)
     return q, u, inverse_dynamics(model, q, u, udot, f_ext)
 

@@ -125,6 +125,13 @@ def test_torques_of_a_simulated_motion_are_those_that_moved_it(model):
     np.testing.assert_allclose(smooth[40:-40], way.torques[40:-40], atol=0.1 * np.abs(way.torques).max())
 
 
+def test_torques_of_a_motion_in_angles(euler):
+    way = simulate(euler, duration=0.2, step=1e-3, output_step=4e-3)
+    _, u, torque = torques_of_motion(euler, way.time, way.q, None)
+    np.testing.assert_allclose(u[10:-10], way.u[10:-10], atol=1e-5)
+    np.testing.assert_allclose(torque[10:-10], way.torques[10:-10], atol=1e-3 * np.abs(way.torques).max())
+
+
 def test_a_static_pose(model):
     q = model.system.random(1, np.random.default_rng(1))[0]
     torque = inverse_dynamics(model, q, np.zeros(6), np.zeros(6))

@@ -172,14 +172,12 @@ class Torus:
 def shortest(A, B, surfaces, sides, guess):
     """Length of the shortest path from A to B that touches all surfaces in order, passing each cylinder on its side.
 
-    Found from a start on the sides, from another on the other side of what is round, around which a path may slip, and
-    from `guess`, ends on the surfaces (P, Q) in the world that are claimed to be the best: the shortest of the three.
+    Found from a start on the sides, and from `guess`, ends on the surfaces (P, Q) in the world that are claimed to be
+    the best: the shorter of both.
     """
     path = _Path(A, B, surfaces)
-    other = [side if isinstance(s, (Cylinder, Torus)) else -side for s, side in zip(surfaces, sides, strict=True)]
-    starts = [path.start(sides, 0.5), path.claimed(guess, path.start(sides, 0.5))]
-    starts += [path.start(other, 0.8)] if len(surfaces) > 1 else []
-    found = [_descended(path, x) for x in starts]
+    start = path.start(sides, 0.5)
+    found = [_descended(path, x) for x in (start, path.claimed(guess, start))]
     return path.scale * min(path.length(x) for x in found if path.clear(x).min() > -1e-9 and path.resolved(x))
 
 
