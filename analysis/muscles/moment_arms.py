@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from joints import convert_coordinates
+from joints import euler_from_quaternion, euler_rate_matrix
 from joints.quaternion import rotation_matrix
 from joints.types import FloatingJoint, SphericalJoint
 from joints.vectors import turn, turn_back
@@ -20,6 +20,7 @@ from muscle import Model, path_jacobian
 __all__ = ["FRAMES", "moment_arms"]
 
 FRAMES = ("child", "parent")
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
 def moment_arms(
@@ -45,9 +46,6 @@ def moment_arms(
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
     q = np.asarray(q, dtype=float)
-    if sequence is not None:
-        other = model.with_rotations({b.name: sequence for b in model.system.bodies if _is_ball(b.joint)})
-        q, model = convert_coordinates(model.system, other.system, q), other
     arms = -path_jacobian(model, q)
     names, arms = _labelled(model, q, arms, frame, sequence)
     arms = _coupled(model, q, list(names), arms)
@@ -65,12 +63,9 @@ def moment_arms(
     return frame_of_all[list(coordinates)]
 
 
-def _is_ball(joint: Any) -> bool:
-    return isinstance(joint, SphericalJoint)
-
-
 def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
-    """The columns' names, and the columns of quaternion joints in the wanted frame."""
+    """The columns' names, and the columns of quaternion joints in the wanted frame, or along the angles of a sequence:
+    -dl/dphi = -J B(phi), J on the child-frame angular velocity."""
     names: list[str] = []
     arms = arms.copy()
     for body, iq, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):
@@ -83,13 +78,28 @@ def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None)
             for block in blocks:
                 if joint.velocity_frame != frame:
                     arms[..., block] = (turn if frame == "parent" else turn_back)(R, arms[..., block])
-            kinds = ["force", "torque"] if len(blocks) == 2 else ["torque"]
-            names += [f"{body.name}.{kind}_{axis} [{frame}]" for kind in kinds for axis in "xyz"]
-        elif sequence is not None and body.coordinate_names is None and joint.kind == "euler":
-            names += [f"{name} [{sequence}]" for name in body.names_of_coordinates]
+            if len(blocks) == 2:
+                names += [f"{body.name}.force_{axis} [{frame}]" for axis in "xyz"]
+            if sequence is None:
+                names += [f"{body.name}.torque_{axis} [{frame}]" for axis in "xyz"]
+                continue
+            Q, block = q[..., iq][..., -4:], blocks[-1]
+            child = arms[..., block] if frame == "child" else turn_back(R, arms[..., block])
+            B = euler_rate_matrix(euler_from_quaternion(Q, sequence), sequence)[..., None, :, :]
+            arms[..., block] = np.sum(child[..., None] * B, axis=-2)
+            names += _angles(body, sequence)
         else:
             names += body.names_of_coordinates if joint.nq == joint.nu else body.names_of_velocities
     return tuple(names), arms
+
+
+def _angles(body: Any, sequence: str) -> list[str]:
+    """The names of the file's angles, where the sequence is about their axes, else '<body>.p1 [YZY]', ..."""
+    own = getattr(body.joint, "angles", None)
+    axes = [AXES[letter] for letter in sequence]
+    if own is not None and [tuple(axis) for axis in own.axes] == axes and tuple(own.factors) == (1.0, 1.0, 1.0):
+        return list(own.names)
+    return [f"{body.name}.p{i} [{sequence}]" for i in (1, 2, 3)]
 
 
 def _coupled(model: Model, q: Any, names: list[str], arms: Any) -> Any:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.muscles import moment_arms, power_check
-from joints import convert_coordinates, rotation_matrix
+from joints import convert_coordinates, euler_from_quaternion, quaternion_from_euler, rotation_matrix
 from joints.functions import Linear
+from joints.types import FloatingJoint, SphericalJoint
 from muscle import load_model, path_jacobian, path_lengths
 from muscle.coordinates import Coupler
 from muscle.osim.census import UnsupportedWarning
@@ -55,6 +56,32 @@ def test_any_sequence_can_be_asked_for(rng):
     phi = convert_coordinates(model.system, euler.system, q)
     wanted = -path_jacobian(euler, phi, "coordinates")
     np.testing.assert_allclose(table.to_numpy(), wanted.reshape(-1, 6), atol=1e-12)
+
+
+def test_sequences_reach_floating_joints_and_models_from_files():
+    """-dl/dphi by differences: a body that floats, and a file's model whose points depend on the angles it had."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        leg = load_model(FILE, rotations="quaternion")
+    leg = replace(leg, couplers=())
+    assert any(isinstance(body.joint, FloatingJoint) for body in leg.system.bodies)
+    q = np.array(leg.start_q)
+    table = moment_arms(leg, q, sequence="YXZ")
+    for body, iq in zip(leg.system.bodies, leg.system.q_slices, strict=True):
+        if not isinstance(body.joint, (SphericalJoint, FloatingJoint)):
+            continue
+        s = slice(iq.stop - 4, iq.stop)
+        phi = euler_from_quaternion(q[s], "YXZ")
+        ends = []
+        for move in np.concatenate([np.eye(3), -np.eye(3)]) * 1e-6:
+            moved = q.copy()
+            moved[s] = quaternion_from_euler(phi + move, "YXZ")
+            ends.append(path_lengths(leg, moved))
+        slopes = (np.array(ends[:3]) - ends[3:]) / 2e-6
+        columns = [f"{body.name}.p{i} [YXZ]" for i in (1, 2, 3)]
+        if set(columns) <= set(table.columns):
+            np.testing.assert_allclose(table[columns].to_numpy(), -slopes.T, atol=1e-8)
+    assert sum("[YXZ]" in name for name in table.columns) >= 6
 
 
 def test_couplers_are_followed_along_their_chain(leg, rng):
