@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -106,6 +106,13 @@ class Wrap(ABC):
     @abstractmethod
     def onto(self, x: Any) -> Any:
         """(..., 3) a point near x (..., 3) on the surface, for pictures; in the surface's frame."""
+
+    @property
+    def varies(self) -> bool:
+        """Whether one of its numbers is a symbol."""
+        values = [getattr(self, f.name) for f in fields(self)]
+        flat = [x for value in values for x in (value if isinstance(value, tuple) else (value,))]
+        return not all(x is None or isinstance(x, (str, float, int)) for x in flat)
 
     @property
     def ahead(self) -> np.ndarray | None:

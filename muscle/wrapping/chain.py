@@ -55,6 +55,8 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         A, B = (wraps[0].seen(site.seen_from(poses, wraps[0].body)) for site in (start, end))
         contact = wraps[0].contact(A, B)
         return Piece(wraps, (_in_body(wraps[0], contact),), contact.missed > SOLVED)
+    if any(wrap.varies for wrap in wraps):
+        raise ValueError("numbers of surfaces that act together on a piece of a path cannot vary in a compiled kernel")
     size = np.sqrt(np.sum((end.world - start.world) ** 2, axis=-1))
     chosen = [replace(_Chain((wrap,), start, end, poses).solved().contacts[0], on=size < 0.0) for wrap in wraps]
     for count in range(1, len(wraps) + 1):

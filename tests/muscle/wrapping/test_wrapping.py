@@ -7,6 +7,7 @@ import pytest
 from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
 from shortest import Cylinder, Ellipsoid, Sphere, Torus, shortest
 
+from dynamics import simulate
 from joints import ArticulatedSystem, Body, constrained_to_spatial, quaternion_exp, quaternion_multiply, rotation_matrix
 from joints.types import PrismaticJoint
 from muscle import (
@@ -358,6 +359,23 @@ def test_radii_are_parameters():
     q = poses(50)
     bigger = varied.bind(np.array([0.04]))
     assert (path_lengths(bigger, q)[:, 1] >= path_lengths(m, q)[:, 1] - 1e-15).all()
+
+
+def test_sizes_vary_in_simulations_but_not_where_surfaces_act_together():
+    radii = np.array([0.03, 0.035])
+    for name, words in (("sphere", None), ("ellipsoid", None), ("two", "act together")):
+        kind = "radii.x" if name == "ellipsoid" else "radius"
+        field = {"ellipsoid": f"muscles.{name}.wraps.0.radii.0"}.get(name, f"muscles.{name}.wraps.0.{kind}")
+        run = {"duration": 2e-3, "activation": [0.5], "parameters": {field: radii}}
+        m = model(name)
+        if words is None:
+            found = simulate(m, poses(1)[0], **run)
+            for k, radius in enumerate(radii):
+                alone = Parameters.of(m, [field]).bind(np.array([radius]))
+                np.testing.assert_allclose(found.lengths[k], path_lengths(alone, found.q[k]), atol=1e-13)
+        else:
+            with pytest.raises(ValueError, match=words):
+                simulate(m, poses(1)[0], **run)
 
 
 @pytest.mark.parametrize(
