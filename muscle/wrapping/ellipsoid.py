@@ -21,6 +21,7 @@ from kernels import iterate
 from kernels.arrays import as_array, is_symbolic
 from muscle.wrapping.base import Contact, Wrap
 from muscle.wrapping.circle import around
+from muscle.wrapping.extrapolation import extrapolated
 from muscle.wrapping.sections import shortest_section
 from muscle.wrapping.vectors import dot, plane_of, project, scaled
 
@@ -28,7 +29,7 @@ __all__ = ["WrapEllipsoid"]
 
 NEWTON = 8  # steps for theta and s
 SETTLED = 1e-9  # [rad, m] by which the last but one step may move: the last one squares it
-FIRST, LAST = 1, 7  # substeps of the coarsest and of the finest rule that are extrapolated
+FINEST = 7  # substeps of the finest rule that is extrapolated
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
 
@@ -149,12 +150,7 @@ def _part(state: Any, given: Any) -> Any:
     j = dot(n, n) * dot(v, D * v)
     dj = 2 * dot(n, dn) * dot(v, D * v) + 2 * dot(n, n) * dot(v, D * dv)
     force = lambda x, dx: _force(x, dx, j, dj, D)  # noqa: E731
-    counts = range(FIRST, LAST + 1)
-    total: Any = 0.0
-    for count in counts:
-        weight = np.prod([count**2 / (count**2 - other**2) for other in counts if other != count])
-        total = total + weight * _stoermer(x, v, dx, dv, H / count, count, force)
-    return total
+    return extrapolated(lambda count: _stoermer(x, v, dx, dv, H / count, count, force), FINEST)
 
 
 def _stoermer(x: Any, v: Any, dx: Any, dv: Any, h: Any, count: int, force: Any) -> Any:

@@ -18,6 +18,7 @@ from joints.vectors import cross
 from kernels import iterate
 from muscle.wrapping.base import Contact, Wrap
 from muscle.wrapping.circle import around
+from muscle.wrapping.extrapolation import extrapolated
 from muscle.wrapping.vectors import dot, scaled
 
 __all__ = ["WrapTorus"]
@@ -25,7 +26,7 @@ __all__ = ["WrapTorus"]
 NEWTON = 14  # steps for phi, psi and s
 SETTLED = 1e-9  # [rad, m] by which the last but one step may move
 PARTS = 4  # of a geodesic, each extrapolated
-FIRST, LAST = 1, 6  # substeps of the coarsest and of the finest rule that are extrapolated
+FINEST = 6  # substeps of the finest rule that is extrapolated
 FARTHEST = 0.4  # [rad] of phi and psi, and of s seen from the tube's radius, that one step may change
 DIFFERENCE = 1e-7  # for slopes, of the same unknowns
 SOLVED = 1e-9  # of the conditions, which are angles
@@ -139,12 +140,7 @@ def _geodesic(phi: Any, psi: Any, turning: Any, c: Any, length: Any, R: Any, r: 
 def _part(state: Any, given: Any) -> Any:
     """A part of a geodesic: Stoermer's rule for psi and the trapezoidal one for phi, extrapolated together."""
     H, c, R, r = (given[..., i] for i in range(4))
-    counts = range(FIRST, LAST + 1)
-    total: Any = 0.0
-    for count in counts:
-        weight = np.prod([count**2 / (count**2 - other**2) for other in counts if other != count])
-        total = total + weight * _stoermer(state, H / count, count, c, R, r)
-    return total
+    return extrapolated(lambda count: _stoermer(state, H / count, count, c, R, r), FINEST)
 
 
 def _stoermer(state: Any, h: Any, count: int, c: Any, R: Any, r: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from joints.vectors import cross
+from joints.vectors import cross, dot
 
 __all__ = ["dot", "plane_of", "project", "scaled"]
 
@@ -27,11 +27,6 @@ def _least_along(A: Any) -> Any:
     x, y, z = (A[..., i, None] * A[..., i, None] for i in range(3))
     ex, ey, ez = np.eye(3)
     return np.where((x <= y) & (x <= z), ex, np.where(y <= z, ey, ez))
-
-
-def dot(a: Any, b: Any) -> Any:
-    """(...) the inner product."""
-    return np.sum(a * b, axis=-1)
 
 
 def scaled(v: Any) -> Any:
