@@ -67,7 +67,9 @@ def as_ball(body: Body) -> Body:
         _three(offset for _, offset in lines),
     )
     if len(joint.coordinates) == 6:
-        return replace(body, joint=FloatingJoint(angles=angles), coordinate_names=None)
+        slides = [body.names_of_coordinates[i] for i in places(joint, angles)[1]]
+        names = (*slides, *(f"{body.name}.{suffix}" for suffix in FloatingJoint().facts.coordinates[3:]))
+        return replace(body, joint=FloatingJoint(angles=angles), coordinate_names=names)
     centre = sum(
         (np.array(a.direction) * (_constant(a.function, a.coordinate) or 0.0) for a in joint.translations),
         start=np.zeros(3),

@@ -5,6 +5,7 @@ from muscle.activation import ActivationDynamics
 from muscle.evaluate import (
     activation_rates,
     equilibrium_states,
+    limit_torques,
     muscle_forces,
     muscle_state_rates,
     muscle_state_residuals,
@@ -16,6 +17,7 @@ from muscle.evaluate import (
 from muscle.flags import PathFlag
 from muscle.laws import LAWS, ForceLaw, LawA, LawB
 from muscle.library import load_model, published_models
+from muscle.limits import CoordinateLimit
 from muscle.model import Model
 from muscle.parameters import Parameters, parameter_names
 from muscle.path import Muscle
@@ -27,6 +29,7 @@ __all__ = [
     "LAWS",
     "ActivationDynamics",
     "ConditionalPoint",
+    "CoordinateLimit",
     "ForceLaw",
     "LawA",
     "LawB",
@@ -44,6 +47,7 @@ __all__ = [
     "WrapTorus",
     "activation_rates",
     "equilibrium_states",
+    "limit_torques",
     "load_model",
     "muscle_forces",
     "muscle_state_rates",

@@ -14,7 +14,7 @@ import kernels
 from joints.compiled import kernel_for
 from joints.errors import ModelError
 from joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
-from muscle import jacobians, states
+from muscle import jacobians, limits, states
 from muscle.flags import flags
 from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from muscle.model import Model
@@ -25,6 +25,7 @@ __all__ = [
     "eliminated_components",
     "equilibria",
     "equilibrium_states",
+    "limit_torques",
     "muscle_forces",
     "muscle_state_rates",
     "muscle_state_residuals",
@@ -127,6 +128,17 @@ def muscle_torques(
     child-frame components. Arguments and errors as for `muscle_forces`."""
     arrays = _checked_state(model, q, u, activation, state)
     return _evaluate(model, "torques", lambda *x: states.torques(model, *x), arrays, out, backend)
+
+
+def limit_torques(
+    model: Model, q: Any, u: Any, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> np.ndarray:
+    """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) at q (..., nq) and u
+    (..., nu). At the gimbal lock of a limited angle that a quaternion has replaced they are not determined. Raises
+    ValueError as `path_lengths` does."""
+    arrays = {"q": _checked_q(model.system, q), "u": model.system.check_u(u)}
+    formula = lambda q, u: limits.torques(model.system, model.limits, q, u)  # noqa: E731
+    return _evaluate(model, "limit_torques", formula, arrays, out, backend)
 
 
 def muscle_state_rates(

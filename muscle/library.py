@@ -5,7 +5,7 @@ from pathlib import Path
 
 from joints.errors import ModelError
 from muscle.model import Model
-from muscle.osim import read_osim
+from muscle.osim.read import read_osim
 from muscle.toml.read import read_model
 
 __all__ = ["load_model", "published_models"]

@@ -12,6 +12,8 @@ from joints.convert import convert_coordinates, convert_velocities, with_rotatio
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem, check_state
 from muscle.coordinates import Coordinate, Coupler, Marker
+from muscle.limits import CoordinateLimit
+from muscle.osim.writing.write import write_osim
 from muscle.path import Muscle
 from muscle.toml.write import write_model
 
@@ -23,7 +25,8 @@ class Model:
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
-    coordinates, couplers and markers are what a file says beyond the mechanics, by the names of its coordinates.
+    limits act where coordinates leave their ranges. coordinates, couplers and markers are what a file says beyond the
+    mechanics, by the names of its coordinates.
     """
 
     system: ArticulatedSystem
@@ -36,6 +39,7 @@ class Model:
     coordinates: tuple[Coordinate, ...] = ()
     couplers: tuple[Coupler, ...] = ()
     markers: tuple[Marker, ...] = ()
+    limits: tuple[CoordinateLimit, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "muscles", tuple(self.muscles))
@@ -50,6 +54,8 @@ class Model:
             for coordinate in (coupler.dependent, coupler.independent):
                 if coordinate not in known:
                     raise ModelError(f"coordinate {coordinate!r} does not exist", element=f"coupler {coupler.name!r}")
+        for limit in self.limits:
+            limit.check(self.system)
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
@@ -63,7 +69,8 @@ class Model:
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        return hashlib.sha256((self.system.content_key + repr(self.muscles)).encode()).hexdigest()
+        content = self.system.content_key + repr(self.muscles) + (repr(self.limits) if self.limits else "")
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.
@@ -81,10 +88,18 @@ class Model:
             changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
         return replace(self, **changed)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as a TOML file that `load_model` reads back equal; an existing file is replaced at once
-        or, if writing fails, left as it was."""
-        write_model(self, path)
+    def save(self, path: str | Path, strict: bool = False) -> None:
+        """Write the model, by the ending of the path: `.osim` as an OpenSim file (`muscle.osim.writing.write`),
+        anything else as a TOML file that `load_model` reads back equal.
+
+        What an OpenSim file cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
+        file is replaced at once or, if writing fails, left as it was.
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix == ".osim":
+            write_osim(self, path, strict)
+        else:
+            write_model(self, path)
 
     def check_activation(self, activation: Any) -> Any:
         """activation as a finite float64 array (..., m) within [0, 1], or ValueError naming the muscle."""

@@ -45,6 +45,8 @@ def _describe(model: Model) -> None:
         click.echo(f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}")
     for muscle in model.muscles:
         click.echo(f"  muscle {muscle.name}: {_muscle(muscle)}")
+    for limit in model.limits:
+        click.echo(f"  limit {limit.name}: {limit.coordinate} from {limit.lower:g} to {limit.upper:g}")
     if model.markers:
         click.echo(f"  {len(model.markers)} markers")
 

@@ -20,7 +20,7 @@ from scipy.signal import butter, sosfiltfilt
 from analysis.muscles.free import free_velocities
 from dynamics import inverse_dynamics
 from joints import normalize
-from muscle import Model, muscle_forces, path_jacobian
+from muscle import Model, limit_torques, muscle_forces, path_jacobian
 from muscle.laws.hill import HillLaw
 
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
@@ -38,8 +38,9 @@ STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that it
 @dataclass(frozen=True)
 class StaticOptimization:
     """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
-    sum of muscles and reserve is the torque that was wanted; effort (...); settled (...): whether a further round would
-    save less than 1e-10 of it. Laws that bend sharply with the activation may need more rounds than there are."""
+    sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); settled (...): whether a
+    further round would save less than 1e-10 of it. Laws that bend sharply with the activation may need more rounds than
+    there are."""
 
     model: Model
     velocities: tuple[str, ...]
@@ -72,7 +73,8 @@ def static_optimization(
 ) -> StaticOptimization:
     """Activations for the torques (..., nu) at q (..., nq), u (..., nu), all poses in one call.
 
-    torque    generalized forces that muscles and reserves have to produce, as `dynamics.inverse_dynamics` gives them.
+    torque    generalized forces that muscles and reserves have to produce together with the model's limits, as
+              `dynamics.inverse_dynamics` gives them.
     power     p, from 2 to 10.
     reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
 
@@ -93,6 +95,8 @@ def static_optimization(
     names, C = free_velocities(model, q)
     sizes = _sizes(names, reserves)
     arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
+    if model.limits:
+        torque = torque - limit_torques(model, q, u)
     wanted = (np.swapaxes(C, -1, -2) @ torque[..., None])[..., 0]
     a, settled = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))
     force = muscle_forces(model, q, u, a)

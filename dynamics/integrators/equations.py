@@ -16,6 +16,7 @@ from joints import state
 from joints._layout import joined
 from joints.door import system_of
 from joints.system import ArticulatedSystem
+from muscle import limits
 from muscle.model import Model
 from muscle.states import activation_rates, rates, state_names, torques
 
@@ -116,8 +117,10 @@ class StateEquations:
         return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
 
     def force(self, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
-        """(..., nu) torques of the muscles and from outside."""
+        """(..., nu) torques of the muscles, of limits, and from outside."""
         tau: Any = given.get("torque", np.zeros(self.system.nu))
+        if isinstance(self.model, Model) and self.model.limits:
+            tau = tau + limits.torques(self.system, self.model.limits, q, u)
         if not self.muscles:
             return tau
         return tau + torques(self.model, q, u, self.activation(given), self.states(given))

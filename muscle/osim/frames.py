@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from joints.euler import rotation_matrix_from_euler
-from joints.quaternion import quaternion_from_matrix
+from joints.quaternion import quaternion_from_matrix, rotation_matrix
 from joints.xml import complain
 from muscle.osim.document import last_name, numbers, text
 
@@ -22,6 +22,11 @@ class Frame:
     body: str
     R: np.ndarray
     p: np.ndarray
+
+    @classmethod
+    def of(cls, body: str, position: Any, orientation: Any) -> "Frame":
+        """From numbers: position [m] and unit quaternion."""
+        return cls(body, rotation_matrix(np.array(orientation)), np.array(position))
 
     @property
     def is_body(self) -> bool:

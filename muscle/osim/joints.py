@@ -24,8 +24,9 @@ from muscle.coordinates import Coordinate
 from muscle.osim.document import boolean, last_name, number, numbers, text
 from muscle.osim.functions import FUNCTIONS, read_function
 
-__all__ = ["JOINTS", "OsimJoint", "read_joint"]
+__all__ = ["JOINTS", "UNBOUND", "OsimJoint", "read_joint"]
 
+UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 

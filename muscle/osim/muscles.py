@@ -8,14 +8,13 @@ from muscle.osim.census import Census
 from muscle.osim.document import last_name, numbers, objects, text
 from muscle.osim.frames import Frames
 from muscle.osim.functions import function_in
+from muscle.osim.joints import UNBOUND
 from muscle.osim.laws import read_activation_dynamics, read_law
 from muscle.osim.wraps import Surfaces
 from muscle.path import Muscle
 from muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
 __all__ = ["read_muscle"]
-
-UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
 
 
 def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, census: Census) -> Muscle:

@@ -1,5 +1,6 @@
 """From the file to the model."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from muscle.osim.document import boolean, last_name, number, numbers, objects, r
 from muscle.osim.frames import Frames
 from muscle.osim.functions import function_in
 from muscle.osim.muscles import read_muscle
+from muscle.osim.passive import read_limit, with_springs
 from muscle.osim.wraps import Surfaces, settled
 
 __all__ = ["read_osim"]
@@ -45,21 +47,16 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     frames = Frames(element)
     skeleton = read_skeleton(element, frames)
     name = str(element.get("name") or path.stem)
-    system = ArticulatedSystem(skeleton.bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
-    muscles, surfaces = [], Surfaces.of(element)
-    for force in objects(element, "ForceSet"):
-        if force.find("GeometryPath") is None and force.find("path/GeometryPath") is None:
-            census.count(force, "force")
-        elif not boolean(force, "appliesForce", True):
-            census.count(force, "appliesForce is false")
-        else:
-            muscles.append(read_muscle(force, frames, surfaces, census))
+    forces = _Forces.of(element, census)
+    bodies = with_springs(skeleton.bodies, forces.springs, census)
+    system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
+    surfaces = Surfaces.of(element)
     for tag in SILENT:
         for child in objects(element, tag):
             census.count(child, tag)
     model = Model(
         system,
-        tuple(muscles),
+        tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths),
         name=name,
         description=text(element, "credits", ""),
         start_q=skeleton.start_q,
@@ -68,8 +65,33 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         coordinates=skeleton.coordinates,
         couplers=tuple(c for e in objects(element, "ConstraintSet") if (c := _coupler(e, census)) is not None),
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
+        limits=tuple(read_limit(force, bodies) for force in forces.limits),
     )
     return settled(model)
+
+
+@dataclass(frozen=True)
+class _Forces:
+    """The forces of a model that are read: along paths, and on single coordinates."""
+
+    paths: list[Any]
+    springs: list[Any]
+    limits: list[Any]
+
+    @classmethod
+    def of(cls, model: Any, census: Census) -> "_Forces":
+        """Those that apply; others are noted."""
+        found = cls([], [], [])
+        kinds = {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
+        for force in objects(model, "ForceSet"):
+            along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
+            if not along and force.tag not in kinds:
+                census.count(force, "force")
+            elif not boolean(force, "appliesForce", True):
+                census.count(force, "appliesForce is false")
+            else:
+                (found.paths if along else kinds[force.tag]).append(force)
+        return found
 
 
 def _coupler(element: Any, census: Census) -> Coupler | None:

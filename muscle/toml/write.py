@@ -9,6 +9,7 @@ from tomlkit.items import Table
 from joints.files import write_text
 from joints.system import Body
 from muscle.coordinates import Coordinate, Coupler, Marker
+from muscle.limits import CoordinateLimit
 from muscle.path import Muscle
 from muscle.toml.records import write_fields, write_record
 from muscle.toml.values import array
@@ -20,7 +21,7 @@ __all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_
 
 FORMAT = "myoquat-model"
 VERSION = 1
-EXTRAS = {"coordinates": Coordinate, "couplers": Coupler, "markers": Marker}
+EXTRAS = {"coordinates": Coordinate, "couplers": Coupler, "markers": Marker, "limits": CoordinateLimit}
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
     *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),

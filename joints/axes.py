@@ -1,0 +1,94 @@
+"""Joints as turns and slides along given axes: the form in which other programs' files hold them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from joints.body import Body
+from joints.functions import Linear
+from joints.types import (
+    Axis,
+    CustomJoint,
+    EulerJoint,
+    FloatingJoint,
+    Joint,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    UniversalJoint,
+)
+from joints.types.angles import Angles
+from joints.types.direction import perpendiculars
+
+__all__ = ["as_axes", "as_turns", "completed"]
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+Vector3 = tuple[float, float, float]
+Axes = tuple[list[Any], list[Any]]  # directions of turns and of slides with their coordinates
+
+
+def as_turns(body: Body) -> Body:
+    """The body with angles where it has a quaternion, the opposite of `joints.balls.as_ball`.
+
+    A spherical joint, or the turns of a floating one, get the angles that they remember, else those of the sequence XYZ
+    named '<body>.rx', '<body>.ry', '<body>.rz'. Any other body is returned as it is. `convert_coordinates` takes states
+    along.
+    """
+    joint = body.joint
+    if not isinstance(joint, (SphericalJoint, FloatingJoint)):
+        return body
+    x, y, z = (f"{body.name}.r{letter}" for letter in "xyz")
+    angles = joint.angles or Angles((x, y, z), (X, Y, Z))
+    if isinstance(joint, SphericalJoint) and joint.angles is None:
+        return replace(body, joint=EulerJoint("XYZ"), coordinate_names=angles.names, spring_mount=None)
+    lines = zip(angles.axes, angles.factors, angles.offsets, strict=True)
+    turns = tuple(Axis(axis, k, Linear(*line)) for k, (axis, *line) in enumerate(lines))
+    slid = 3 if isinstance(joint, FloatingJoint) else 0
+    slides = tuple(Axis(axis, 3 + k) for k, axis in enumerate((X, Y, Z)))[:slid]
+    names = (*angles.names, *body.names_of_coordinates[:slid])
+    custom = CustomJoint(names, turns, slides, ("rad",) * 3 + ("m",) * slid)
+    return replace(body, joint=custom, coordinate_names=names, spring_mount=None)
+
+
+def as_axes(body: Body) -> CustomJoint:
+    """The body's joint as turns and slides along axes, with the same coordinates, by the names that the body gives
+    them. ValueError for a joint with a quaternion, or a fixed one, which are none."""
+    joint: Any = body.joint
+    names = body.names_of_coordinates
+    if isinstance(joint, CustomJoint):
+        return replace(joint, coordinates=names)
+    if type(joint) not in AXES:
+        raise ValueError(f"a {joint.kind} joint is not made of turns and slides")
+    turns, slides = AXES[type(joint)](joint)
+    rotations, translations = (tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (turns, slides))
+    sliding = {i for _, i in slides}
+    return CustomJoint(names, rotations, translations, tuple("m" if i in sliding else "rad" for i in range(joint.nq)))
+
+
+def _euler(joint: EulerJoint) -> Axes:
+    return [({"X": X, "Y": Y, "Z": Z}[letter], k) for k, letter in enumerate(joint.sequence)], []
+
+
+def _planar(joint: PlanarJoint) -> Axes:
+    slides = [(tuple(map(float, e)), k) for k, e in enumerate(perpendiculars(joint.axis))]
+    return [(joint.axis, 2)], slides
+
+
+AXES: dict[type[Joint], Callable[[Any], Axes]] = {
+    RevoluteJoint: lambda joint: ([(joint.axis, 0)], []),
+    PrismaticJoint: lambda joint: ([], [(joint.axis, 0)]),
+    UniversalJoint: lambda joint: ([(joint.first, 0), (joint.second, 1)], []),
+    EulerJoint: _euler,
+    PlanarJoint: _planar,
+}
+
+
+def completed(directions: list[Vector3]) -> list[Vector3]:
+    """Three directions: those given, and unit vectors along axes that make the set as independent as can be."""
+    found = list(directions)
+    while len(found) < 3:
+        found.append(max((X, Y, Z), key=lambda axis: float(np.linalg.svd(np.array([*found, axis]))[1][-1])))
+    return found

@@ -1,0 +1,79 @@
+"""Limits of coordinates: forces that set in where a coordinate leaves its range, as ligaments and bones do."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from joints.errors import ModelError
+from joints.system import ArticulatedSystem
+from kernels.derivatives import jacobian_at
+
+__all__ = ["CoordinateLimit", "torques"]
+
+
+@dataclass(frozen=True)
+class CoordinateLimit:
+    """f = -k_up s(x - upper) (x - upper) + k_low s(lower - x) (lower - x) - c (s(x - upper) + s(lower - x)) dx/dt
+
+    on the `coordinate` x by name, an angle that a quaternion has replaced among them: OpenSim's CoordinateLimitForce. s
+    rises smoothly from 0 to 1 over the `transition` t: s(d) = 10 z^3 - 15 z^4 + 6 z^5, z = d / t within [0, 1].
+
+    lower, upper, transition [rad or m], lower_stiffness, upper_stiffness [N m/rad or N/m], damping c [N m s/rad or
+    N s/m].
+    """
+
+    name: str
+    coordinate: str
+    lower: float
+    upper: float
+    lower_stiffness: float
+    upper_stiffness: float
+    transition: float
+    damping: float = 0.0
+
+    def force(self, x: Any, speed: Any) -> Any:
+        """(...) f [N m or N] at x (...) and dx/dt (...): the formula, on floats and symbols."""
+        above, below = x - self.upper, self.lower - x
+        s_above, s_below = self._engaged(above), self._engaged(below)
+        spring = self.lower_stiffness * s_below * below - self.upper_stiffness * s_above * above
+        return spring - self.damping * (s_above + s_below) * speed
+
+    def _engaged(self, depth: Any) -> Any:
+        z = np.clip(depth / self.transition, 0.0, 1.0)
+        return z * z * z * (10 - z * (15 - 6 * z))
+
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for a coordinate that does not exist, or numbers that cannot be."""
+        element = f"limit {self.name!r}"
+        if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
+            raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=element)
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.type is float or f.type == "float"}
+        for key, value in values.items():
+            if not math.isfinite(value) or (value < 0 and key not in ("lower", "upper")):
+                raise ModelError(f"{key} must be finite, and not negative unless a limit, not {value}", element=element)
+        if self.lower > self.upper:
+            raise ModelError(f"lower is above upper: {self.lower} > {self.upper}", element=element)
+        if not self.transition > 0:
+            raise ModelError(f"transition must be positive, not {self.transition}", element=element)
+
+
+def torques(system: ArticulatedSystem, limits: tuple[CoordinateLimit, ...], q: Any, u: Any) -> Any:
+    """(..., nu) generalized forces of the limits on the velocities u: the formula, on floats and symbols.
+
+    f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.
+    """
+    if not limits:
+        return np.zeros(system.nu)
+
+    def values(motion: Any) -> Any:
+        moved = system.displaced(q, motion)
+        columns = [system.coordinate(limit.coordinate, moved) for limit in limits]
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+
+    J = jacobian_at(values, np.zeros(system.nu), like=q)
+    x, speed = values(np.zeros(system.nu)), (J @ u[..., None])[..., 0]
+    columns = [limit.force(x[..., i], speed[..., i]) for i, limit in enumerate(limits)]
+    f = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+    return (f[..., None, :] @ J)[..., 0, :]

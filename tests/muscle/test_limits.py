@@ -1,0 +1,104 @@
+"""Limits of coordinates: their force, the power that they take in any description of a joint, and what they hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynamics import simulate
+from joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint, convert_coordinates, convert_velocities
+from joints.types.custom import Axis
+from kernels.arrays import formula
+from muscle import CoordinateLimit, Model, ModelError, Muscle, PathPoint, limit_torques, load_model
+from muscle.laws import PathActuator
+
+LIMIT = CoordinateLimit("stop", "b", -0.4, 0.3, 20.0, 30.0, 0.1, 0.5)
+X, Y, Z = np.eye(3).tolist()
+BALL = CustomJoint(("a", "b", "c"), (Axis(Z, 0), Axis(X, 1), Axis(Y, 2)))
+BODY = Body("thigh", "ground", BALL, mass=5.0, center_of_mass=(0.0, -0.2, 0.0), inertia=(0.1, 0.02, 0.1, 0, 0, 0),
+            coordinate_names=("a", "b", "c"))  # fmt: skip
+MUSCLE = Muscle("m", (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("thigh", (0.05, -0.2, 0.0))), PathActuator(10.0))
+MODEL = Model(
+    ArticulatedSystem((BODY,)), (MUSCLE,), limits=(LIMIT, replace(LIMIT, name="other", coordinate="c", upper=0.1))
+)
+
+
+def test_the_force_is_that_of_springs_that_set_in_smoothly():
+    inside, rest = np.linspace(-0.4, 0.3, 8), np.zeros(8)
+    np.testing.assert_array_equal(LIMIT.force(inside, 1.0), rest)
+    assert LIMIT.force(0.5, 0.0) == pytest.approx(-30 * 0.2)
+    assert LIMIT.force(-0.6, 0.0) == pytest.approx(20 * 0.2)
+    assert LIMIT.force(0.5, 2.0) - LIMIT.force(0.5, 0.0) == pytest.approx(-0.5 * 2)
+    assert LIMIT.force(0.35, 0.0) == pytest.approx(-30 * 0.05 / 2)  # halfway
+    x = np.linspace(0.3, 0.42, 2001)
+    f = LIMIT.force(x, 0.0)
+    bends = np.diff(f, 2) / np.diff(x)[0] ** 2
+    assert np.abs(np.diff(bends)).max() < 40  # the second derivative has no step
+
+
+def test_every_kind_of_number_gives_the_same(scalar, rng):
+    force = formula(x=(2,))(lambda x: LIMIT.force(x[..., 0], x[..., 1])[..., None])
+    x = rng.normal(size=(10, 2))
+    np.testing.assert_allclose(scalar(force, x), force(x), rtol=1e-13)
+
+
+def test_a_quaternion_in_the_place_of_the_angles_takes_the_same_power(rng):
+    ball = MODEL.with_rotations("quaternion")
+    q, u = rng.uniform(-1.2, 1.2, (50, 3)), rng.normal(size=(50, 3))
+    tau = limit_torques(MODEL, q, u)
+    np.testing.assert_allclose(tau, limit_torques(MODEL, q, u, backend="numpy"), atol=1e-12)
+    np.testing.assert_allclose(tau[:, 1], LIMIT.force(q[:, 1], u[:, 1]), atol=1e-12)
+    assert (tau[:, 0] == 0).all()
+    there, v = (
+        convert_coordinates(MODEL.system, ball.system, q),
+        convert_velocities(MODEL.system, ball.system, q, u),
+    )
+    torque = limit_torques(ball, there, v)
+    np.testing.assert_allclose(torque, limit_torques(ball, there, v, backend="numpy"), atol=1e-12)
+    np.testing.assert_allclose((torque * v).sum(-1), (tau * u).sum(-1), atol=1e-11)
+
+
+def test_a_swing_stays_within_its_limits_and_moves_alike_in_both_descriptions():
+    model = replace(MODEL, limits=(replace(LIMIT, upper_stiffness=400.0, lower_stiffness=400.0, damping=1.0),))
+    start = {"u0": (0.0, 3.0, 0.0), "activation": [0.2], "duration": 1.0, "step": 1e-3}
+    free, held = (simulate(m, (0.1, 0.0, 0.2), **start, method="rk4") for m in (replace(MODEL, limits=()), model))
+    assert free.q[..., 1].max() > 0.8
+    assert 0.3 < held.q[..., 1].max() < 0.5
+    ball = model.with_rotations("quaternion")
+    q0 = np.array(start["u0"]) * 0 + (0.1, 0.0, 0.2)
+    u0 = convert_velocities(model.system, ball.system, q0, start["u0"])
+    way = simulate(ball, convert_coordinates(model.system, ball.system, q0), **(start | {"u0": u0}), method="rk4")
+    there = convert_coordinates(ball.system, model.system, way.q)
+    np.testing.assert_allclose(there, held.q, atol=2e-5)
+
+
+def test_a_model_keeps_them_and_tells_models_apart(tmp_path):
+    MODEL.save(tmp_path / "m.toml")
+    assert load_model(tmp_path / "m.toml") == MODEL
+    assert MODEL.content_key != replace(MODEL, limits=()).content_key
+    assert (limit_torques(replace(MODEL, limits=()), np.ones(3), np.ones(3)) == 0).all()
+    with pytest.raises(ModelError, match="limit 'stop': coordinate 'b' does not exist"):
+        MODEL.with_rotations("YZY")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"coordinate": "d"}, "coordinate 'd' does not exist"),
+        ({"lower": 0.5}, "lower is above upper"),
+        ({"transition": 0.0}, "transition must be positive"),
+        ({"damping": -1.0}, "damping must be finite, and not negative"),
+        ({"upper": float("nan")}, "upper must be finite"),
+    ],
+)
+def test_bad_limits_are_refused(changes, message):
+    with pytest.raises(ModelError, match=message):
+        replace(MODEL, limits=(replace(LIMIT, **changes),))
+
+
+def test_a_model_without_muscles_is_held_too():
+    hinge = Body("rod", "ground", RevoluteJoint((1.0, 0, 0)), mass=1.0, center_of_mass=(0, 0.2, 0),
+                 inertia=(0.01,) * 3 + (0.0,) * 3, coordinate_names=("b",))  # fmt: skip
+    model = Model(ArticulatedSystem((hinge,)), limits=(replace(LIMIT, lower_stiffness=300.0, damping=1.0),))
+    way = simulate(model, (0.0,), duration=3.0, step=1e-3)
+    assert -0.5 < way.q[..., -1, 0].item() < -0.4
