@@ -10,6 +10,7 @@ __all__ = ["main", "myoquat"]
 
 COMMANDS = {
     "check": "Check that the powers of a model's muscles balance.",
+    "convert": "Write a model as another kind of file: TOML, OpenSim, MuJoCo.",
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
     "info": "Show what a model holds, or how kernels run on this machine.",
     "mapping": "Compare all mappings between a model's muscle Jacobians.",

@@ -8,7 +8,7 @@ import numpy as np
 
 from joints.body import Body
 from joints.errors import ModelError
-from joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
+from joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
 from joints.quaternion import rotation_matrix
 from joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
 from joints.types.angles import ORTHOGONAL, Angles
@@ -88,14 +88,8 @@ def places(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:
 
 def _line(function: AxisFunction) -> tuple[float, float] | None:
     """(factor, offset) of a linear function that is not constant."""
-    if isinstance(function, Multiplier):
-        inner = _line(function.function)
-        return None if inner is None or not function.scale else (function.scale * inner[0], function.scale * inner[1])
-    if isinstance(function, Linear) and function.factor:
-        return function.factor, function.offset
-    if isinstance(function, Polynomial) and len(function.coefficients) == 2 and function.coefficients[1]:
-        return function.coefficients[1], function.coefficients[0]
-    return None
+    found = coefficients_of(function)
+    return (found[1], found[0]) if found is not None and len(found) == 2 and found[1] else None
 
 
 def _constant(function: AxisFunction, coordinate: int | None) -> float | None:

@@ -13,6 +13,7 @@ from joints.errors import ModelError
 from joints.system import ArticulatedSystem, check_state
 from muscle.coordinates import Coordinate, Coupler, Marker
 from muscle.limits import CoordinateLimit
+from muscle.mjcf.write import write_mjcf
 from muscle.osim.writing.write import write_osim
 from muscle.path import Muscle
 from muscle.toml.write import write_model
@@ -89,15 +90,17 @@ class Model:
         return replace(self, **changed)
 
     def save(self, path: str | Path, strict: bool = False) -> None:
-        """Write the model, by the ending of the path: `.osim` as an OpenSim file (`muscle.osim.writing.write`),
-        anything else as a TOML file that `load_model` reads back equal.
+        """Write the model, by the ending of the path: `.osim` as an OpenSim file (`muscle.osim.writing.write`), `.xml`
+        as MuJoCo's MJCF (`muscle.mjcf.write`), anything else as a TOML file that `load_model` reads back equal.
 
-        What an OpenSim file cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
+        What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
         file is replaced at once or, if writing fails, left as it was.
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".osim":
             write_osim(self, path, strict)
+        elif suffix == ".xml":
+            write_mjcf(self, path, strict)
         else:
             write_model(self, path)
 

@@ -45,6 +45,23 @@ def test_derive_writes_a_function(capsys, tmp_path):
     assert run(capsys, *arguments)[0] == 2
 
 
+def test_convert_writes_other_files_and_tells_what_they_lack(capsys, tmp_path):
+    for name, words in (("m.toml", ""), ("m.osim", "6 muscles with law 'B'"), ("m.xml", "whose tendons pull nothing")):
+        code, out, _ = run(capsys, "convert", "two_link", tmp_path / name)
+        assert code == 0
+        assert words in out
+        assert f"wrote {tmp_path / name}" in out
+    assert load_model(tmp_path / "m.toml").muscle_names == load_model("two_link").muscle_names
+    for arguments, words in (
+        (("m.toml",), "--force"),
+        (("m.txt",), "must end in .toml, .osim, .xml"),
+        (("n.osim", "--strict"), "the file cannot hold"),
+    ):
+        code, _, err = run(capsys, "convert", "two_link", tmp_path / arguments[0], *arguments[1:])
+        assert code == 2
+        assert words in err
+
+
 def test_info(capsys):
     code, out, _ = run(capsys, "info", "two_link", "--kernels")
     assert code == 0

@@ -1,0 +1,1 @@
+"""MuJoCo's model files, MJCF: written from models."""

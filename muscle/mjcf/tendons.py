@@ -1,0 +1,45 @@
+"""Paths as spatial tendons, and the force laws that MuJoCo has for them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from muscle.laws import PathActuator, PathSpring
+from muscle.leftovers import Leftovers
+from muscle.mjcf.elements import add
+from muscle.mjcf.sites import Sites
+from muscle.path import Muscle
+
+__all__ = ["add_tendons"]
+
+
+def add_tendons(root: Any, muscles: Sequence[Muscle], sites: Sites, left: Leftovers) -> None:
+    """A <spatial> tendon for every muscle; an actuator for a force of the activation alone, a spring for one without
+    damping. Other laws are noted: their tendons pull nothing."""
+    if not muscles:
+        return
+    tendons, actuators = add(root, "tendon"), add(root, "actuator")
+    for muscle in muscles:
+        tendon = add(tendons, "spatial", name=muscle.name, **_spring(muscle, left))
+        for k in range(len(muscle.path)):
+            for wrap in muscle.wraps if k else ():
+                if wrap.acts(k):
+                    geom, side = sites.surface(wrap)
+                    add(tendon, "geom", geom=geom, sidesite=side)
+            add(tendon, "site", site=sites.of(muscle, k))
+        if isinstance(muscle.law, PathActuator):
+            pull = -muscle.law.max_isometric_force
+            add(actuators, "motor", name=muscle.name, tendon=muscle.name, gear=pull, ctrllimited=True,
+                ctrlrange=(0.0, 1.0))  # fmt: skip
+    if not len(actuators):
+        root.remove(actuators)
+
+
+def _spring(muscle: Muscle, left: Leftovers) -> dict[str, Any]:
+    """Attributes of a tendon that pulls as a spring."""
+    law = muscle.law
+    if isinstance(law, PathSpring) and not law.dissipation:
+        return {"stiffness": law.stiffness, "springlength": (0.0, law.resting_length)}
+    if not isinstance(law, PathActuator):
+        kind = "without a law" if law is None else f"with law {law.kind!r}"
+        left.count(f"muscles {kind}, whose tendons pull nothing", muscle.name)
+    return {}

@@ -1,0 +1,69 @@
+"""From the model to the file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lxml import etree
+
+from joints.files import write_text
+from muscle.leftovers import Leftovers
+from muscle.mjcf.bodies import Bodies
+from muscle.mjcf.elements import add
+from muscle.mjcf.equalities import add_equalities
+from muscle.mjcf.joints import Joints
+from muscle.mjcf.sites import Sites, obstacle_of
+from muscle.mjcf.tendons import add_tendons
+
+if TYPE_CHECKING:
+    from muscle.model import Model
+
+__all__ = ["write_mjcf"]
+
+
+def write_mjcf(model: "Model", path: str | Path, strict: bool = False) -> None:
+    """Write a model as a MuJoCo file, an existing one replaced at once or, if writing fails, left as it was.
+
+    Ball joints stay quaternions; a floating body on the ground itself becomes a free joint, whose linear velocity is
+    that of the world. Other joints are rows of slides and hinges named after the coordinates, in the order in which
+    they move the body, which may differ from the model's: the joints' names tell. Paths are spatial tendons; the start
+    is the keyframe "start". An axis that a coordinate moves by a function has a joint of its own, held by an equality
+    constraint: exact where the function is a polynomial of degree four at most, else fitted to it over the coordinate's
+    range.
+
+    What MuJoCo has no equal for is told in one UnwrittenWarning, or refused if `strict`: the laws of muscles other than
+    actuators and springs, muscles on moving or conditional points or around other surfaces than a sphere or a cylinder
+    at a time, ends of cylinders, fitted functions, limits, and springs of Euler joints. Ranges are written as such and
+    not enforced, locks are not. Raises ModelError for joints and inertias that MuJoCo refuses.
+    """
+    left = Leftovers()
+    root = etree.Element("mujoco", model=model.name)
+    _add_model(root, model, left)
+    left.report(Path(path), strict)
+    text = etree.tostring(root, pretty_print=True, encoding="unicode")
+    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+
+
+def _add_model(root: Any, model: "Model", left: Leftovers) -> None:
+    system, coordinates = model.system, {c.name: c for c in model.coordinates}
+    add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
+    add(root, "option", gravity=system.gravity)
+    muscles = [muscle for muscle in model.muscles if _has_tendon(muscle, left)]
+    q = system.neutral() if model.start_q is None else np.array(model.start_q)
+    u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
+    coupled = {coupler.dependent: coupler for coupler in model.couplers}
+    joints, sites = Joints(left, system.ground, coordinates, coupled), Sites(muscles, model.markers, left)
+    Bodies(system, (q, u), joints, sites, left).add(add(root, "worldbody"))
+    add_tendons(root, muscles, sites, left)
+    add_equalities(root, joints, coordinates, left)
+    for limit in model.limits:
+        left.count("limits of coordinates", limit.name)
+    if joints.qpos:
+        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel))
+
+
+def _has_tendon(muscle: Any, left: Leftovers) -> bool:
+    reason = obstacle_of(muscle)
+    if reason is not None:
+        left.count(f"muscles {reason}, left out", muscle.name)
+    return reason is None
