@@ -13,6 +13,7 @@ NAMES = (
     "rigid_bodies",  # no timing: errors against exact solutions, every method, both formulations
     "integrators",  # no timing: norm and energy of every method over many steps
     "osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
+    "consistency",  # no timing: moment arms against the slopes of lengths at 100,000 poses, here and in OpenSim
     "osim_motion",  # model files in motion, muscles with all their states
     "constraints",  # the forms of Udwadia and Kalaba: cost, instability points, contradictions
     "closed_loops",  # published mechanisms: reference positions, energy, violation, time

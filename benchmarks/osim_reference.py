@@ -43,6 +43,18 @@ class _Loaded:
         self.names = [c.getName() for c in self.coordinates]
         for coordinate in self.coordinates:
             coordinate.setLocked(self.state, False)
+        joints = [c.getJoint().getConcreteClassName() for c in self.coordinates]
+        self.plain = np.array([joint not in ("BallJoint", "FreeJoint") for joint in joints])  # speeds are their rates
+        self.order = [self._place(c) for c in self.coordinates]
+
+    def _place(self, coordinate: Any) -> int:
+        """Where a coordinate's speed lies among Simbody's."""
+        for other in self.coordinates:
+            other.setSpeedValue(self.state, 0.0)
+        coordinate.setSpeedValue(self.state, 1.0)
+        place = int(np.argmax(np.abs(self.state.getU().to_numpy())))
+        coordinate.setSpeedValue(self.state, 0.0)
+        return place
 
     def pose(self, q: np.ndarray) -> None:
         for coordinate, value in zip(self.coordinates, q.tolist(), strict=True):
@@ -71,6 +83,20 @@ class Kinematics(_Loaded):
             found["arms"].append(self._unit_tensions())
             found["poses"].append([self._transform(body) for body in self.bodies])
         return found
+
+    def differences(self, q: np.ndarray, h: float) -> np.ndarray:
+        """(n, muscles, coordinates) -dl/dq of the lengths by central differences of order 4."""
+        result = np.empty((len(q), len(self.muscles), len(self.coordinates)))
+        for pose, rows in zip(q, result, strict=True):
+            for k in range(len(self.coordinates)):
+                ends = [pose + step * h * np.eye(len(pose))[k] for step in (-2, -1, 1, 2)]
+                a, b, c, d = (np.array(self._lengths_at(end)) for end in ends)
+                rows[:, k] = -(a - 8 * b + 8 * c - d) / (12 * h)
+        return result
+
+    def _lengths_at(self, q: np.ndarray) -> list[float]:
+        self.pose(q)
+        return self._lengths()
 
     def times(self, q: np.ndarray) -> dict[str, float]:
         """Seconds per pose: lengths; all moment arms by computeMomentArm, and by unit tensions."""
@@ -155,23 +181,16 @@ class Muscles(_Loaded):
 
 
 class Dynamics(_Loaded):
-    """Mass matrix and inverse dynamics with gravity alone."""
+    """Mass matrix and inverse dynamics with gravity alone; ball and free joints, whose speeds are no rates of their
+    coordinates, at rest."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file, forces=False)
-        self.order = [self._place(c) for c in self.coordinates]
-
-    def _place(self, coordinate: Any) -> int:
-        """Where a coordinate's speed lies among Simbody's."""
-        for other in self.coordinates:
-            other.setSpeedValue(self.state, 0.0)
-        coordinate.setSpeedValue(self.state, 1.0)
-        return int(np.argmax(np.abs(self.state.getU().to_numpy())))
 
     def values(self, q: np.ndarray, u: np.ndarray, udot: np.ndarray) -> dict[str, Any]:
         found: dict[str, list[Any]] = {"mass": [], "inverse": []}
         solver, matter = opensim.InverseDynamicsSolver(self.model), self.model.getMatterSubsystem()
-        for pose, speeds, rates in zip(q, u, udot, strict=True):
+        for pose, speeds, rates in zip(q, u * self.plain, udot * self.plain, strict=True):
             self.pose(pose)
             for coordinate, value in zip(self.coordinates, speeds.tolist(), strict=True):
                 coordinate.setSpeedValue(self.state, value)
@@ -183,7 +202,7 @@ class Dynamics(_Loaded):
             for place, rate in zip(self.order, rates.tolist(), strict=True):
                 wanted.set(place, rate)
             found["inverse"].append(solver.solve(self.state, wanted).to_numpy()[self.order])
-        return found | {"order": self.order}
+        return found | {"order": self.order, "plain": self.plain}
 
 
 if __name__ == "__main__":

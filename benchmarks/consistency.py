@@ -1,0 +1,87 @@
+"""Are moment arms the slopes of lengths? |dl/du - J| at 100,000 random poses of every model, in the coordinates of its
+file and in quaternions, beside OpenSim's own inconsistency.
+
+Poses lie within the ranges of the coordinates. Slopes are central differences of order 4 with steps of 1e-3 rad or m
+along each velocity; where they miss by more than 1e-9, as they do where a path lifts off a surface or a point comes in
+between, they are taken again with steps of 1e-7, and the better ones count. Left out, and counted, are muscles at poses
+within 1e-6 of a jump of their length and where a path may not be the shortest (`path_flags`).
+`MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of the tests is taken.
+"""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.osim import in_opensim, model_files
+from joints import convert_coordinates
+from muscle import Model, PathFlag, load_model, path_flags, path_jacobian, path_lengths
+from muscle.osim.census import UnsupportedWarning
+
+__all__ = ["run"]
+
+POSES, OPENSIM_POSES = 100_000, 100
+BLOCK = 5_000
+WIDE, FINE, ENOUGH = 1e-3, 1e-7, 1e-9
+NEAR = 1e-6
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows of worst and typical errors."""
+    return [row for file in model_files() for row in _rows(file)]
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        model = load_model(file)
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = np.random.default_rng(0).uniform(low, high, (POSES, len(low)))
+    ball = model.with_rotations("quaternion")
+    work = f"{file.stem}: |dl/du - J| [m] at {POSES} poses"
+    rows = [{"work": work, "route": "myoquat, coordinates of the file"} | _errors(model, q)]
+    if ball.system != model.system:
+        there = convert_coordinates(model.system, ball.system, q)
+        rows.append({"work": work, "route": "myoquat, quaternions"} | _errors(ball, there))
+    theirs = in_opensim("osim_differences.py", file, {"q": q[:OPENSIM_POSES], "step": np.array(WIDE)})
+    misses = np.abs(theirs["arms"] - theirs["slopes"])[..., theirs["plain"]]
+    rows.append({"work": work, "route": f"OpenSim, {OPENSIM_POSES} poses"} | _summary(misses, np.zeros(misses.shape)))
+    return rows
+
+
+def _errors(model: Model, q: np.ndarray) -> dict[str, float]:
+    parts = [_misses(model, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]
+    misses, left = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _summary(misses, left)
+
+
+def _misses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(poses, muscles) the worst miss over the velocities, and whether it is left out."""
+    J = path_jacobian(model, q)
+    worst = np.zeros(J.shape[:-1])
+    for k in range(model.system.nu):
+        miss = np.abs(_slopes(model, q, k, WIDE) - J[..., k])
+        again = (miss > ENOUGH).any(axis=-1)
+        if again.any():
+            miss[again] = np.minimum(miss[again], np.abs(_slopes(model, q[again], k, FINE) - J[again][..., k]))
+        worst = np.maximum(worst, miss)
+    bits = path_flags(model, q, NEAR)
+    return worst, (bits & (PathFlag.JUMP | PathFlag.UNSOLVED)) > 0
+
+
+def _slopes(model: Model, q: np.ndarray, k: int, h: float) -> np.ndarray:
+    """(poses, muscles) dl/du_k by differences of order 4."""
+    direction = np.eye(model.system.nu)[k]
+    a, b, c, d = (path_lengths(model, model.system.integrate(q, step * h * direction)) for step in (-2, -1, 1, 2))
+    return (a - 8 * b + 8 * c - d) / (12 * h)
+
+
+def _summary(misses: np.ndarray, left: np.ndarray) -> dict[str, float]:
+    kept = np.where(left, 0.0, misses)
+    return {
+        "worst": float(kept.max(initial=0)),
+        "rms": float(np.sqrt(np.mean(kept**2))) if kept.size else 0.0,
+        "above 1e-8": int((kept > 1e-8).sum()),
+        "left out": int(np.sum(left)),
+    }
