@@ -93,17 +93,14 @@ class Compiled:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _run(self, batch: _batch.Batch, outputs: list[np.ndarray], threads: int) -> None:
-        states = batch.states
-        written = [(a.__array_interface__["data"][0], a.nbytes // states) for a in outputs]
+        states, entry, frames = batch.states, self._code.entry, self._frames
+        written = [(_batch.address(a), a.nbytes // states) for a in outputs]
         table = self._table(*itertools.chain(*batch.rows, *written))
-        entry, frames = self._code.entry, self._frames
-        split_and_run(
-            lambda begin, end: frames.run(entry, table, begin, end),
-            states,
-            self.lanes,
-            threads,
-            states * self._code.size.price,
-        )
+        if threads == 1:
+            frames.run(entry, table, 0, states)
+        else:
+            cost = states * self._code.size.price
+            split_and_run(lambda begin, end: frames.run(entry, table, begin, end), states, self.lanes, threads, cost)
 
     def nonfinite(self, *outputs: np.ndarray) -> np.ndarray:
         """Batch indices (k, batch axes) of the states for which one of `outputs` holds NaN or an infinity."""

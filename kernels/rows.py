@@ -7,12 +7,13 @@ they are on their way. In the last block of states, lanes beyond the end read an
 the same state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
 """
 
-from kernels.ir import Module
+from kernels.ir import Builder, Module
 
-__all__ = ["read_rows", "write_rows"]
+__all__ = ["move_packed", "read_rows", "write_rows"]
 
 _UNROLLED = 4  # column blocks beyond which they are walked in a loop
-_AHEAD = 64  # rows between the one that is read and the one that is asked for
+_LINE = 64  # bytes of memory that come together
+_AHEAD = 64
 
 
 def read_rows(module: Module, length: int) -> str:
@@ -21,76 +22,88 @@ def read_rows(module: Module, length: int) -> str:
     Row k begins at rows + k stride (bytes); rows beyond `last` are taken as `last`.
     """
     name = f"read_rows_{length}"
-    return module.once(name, lambda: _Transfer(module, length).define(name, reading=True))
+    return module.once(name, lambda: _define(module, name, length, reading=True))
 
 
 def write_rows(module: Module, length: int) -> str:
     """Name of the way back, with the same arguments."""
     name = f"write_rows_{length}"
-    return module.once(name, lambda: _Transfer(module, length).define(name, reading=False))
+    return module.once(name, lambda: _define(module, name, length, reading=False))
 
 
-class _Transfer:
-    """Writes one of the two functions."""
+def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, reading: bool) -> None:
+    """Inline: W rows that lie one after the other, from row `first` on, into slots or back."""
+    begin = b.offset(rows, b.let(f"mul i64 {first}, {8 * length}"))
+    if length == 1:
+        source, target = (begin, slots) if reading else (slots, begin)
+        b.store(b.load(source), target)
+        return
+    addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
+    _Transfer(b, length, slots, packed=True).move(addresses, reading)
 
-    def __init__(self, module: Module, length: int) -> None:
-        self.module = module
-        self.length = length
-        self.width = 1
-        while 2 * self.width <= min(length, module.lanes):
-            self.width *= 2
-        self.b = module.builder()
 
-    def define(self, name: str, reading: bool) -> None:
-        b = self.b
-        if self.length == 1 and b.lanes > 1:
-            self._contiguous(reading)
-        rows = self._row_addresses()
-        move = self._read if reading else self._write
-        blocks = self.length // self.width
-        if blocks <= _UNROLLED:
-            for k in range(blocks):
-                move(rows, str(k * self.width))
-        else:
-            with b.loop(0, blocks * self.width, self.width) as column:
-                move(rows, column)
-        rest = self.length - blocks * self.width
-        if rest:
-            if rest & (rest - 1) == 0:
-                self.width = rest
-            move(rows, str(self.length - self.width))
-        b.line("ret void")
-        parameters = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots"
-        self.module.define(name, "void", parameters, b)
-
-    def _row_addresses(self) -> list[str]:
-        b = self.b
-        addresses = []
-        for lane in range(b.lanes):
-            row = b.let(f"add i64 %first, {lane}")
-            inside = b.let(f"icmp slt i64 {row}, %last")
-            row = b.let(f"select i1 {inside}, i64 {row}, i64 %last")
-            addresses.append(b.offset("%rows", b.let(f"mul i64 {row}, %stride")))
-        return addresses
-
-    def _contiguous(self, reading: bool) -> None:
-        """One number per state, states side by side in memory, no lane beyond the end: one vector."""
-        b = self.b
-        packed = b.let("icmp eq i64 %stride, 8")
+def _define(module: Module, name: str, length: int, reading: bool) -> None:
+    """One of the two functions: packed rows without a lane beyond the end have a way of their own."""
+    b = module.builder()
+    if b.lanes > 1:
+        packed = b.let(f"icmp eq i64 %stride, {8 * length}")
         end = b.let(f"add i64 %first, {b.lanes - 1}")
         inside = b.let(f"icmp sle i64 {end}, %last")
         quick, slow = b.label("packed"), b.label("apart")
         b.fork(b.let(f"and i1 {packed}, {inside}"), quick, slow)
         b.begin(quick)
-        address = b.offset("%rows", b.let("mul i64 %first, 8"))
-        source, target = (address, "%slots") if reading else ("%slots", address)
-        b.store(b.load(source), target)
+        move_packed(b, "%rows", "%first", "%slots", length, reading)
         b.line("ret void")
         b.begin(slow)
+    _Transfer(b, length, "%slots").move(_row_addresses(b), reading)
+    b.line("ret void")
+    module.define(name, "void", "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots", b)
+
+
+def _row_addresses(b: Builder) -> list[str]:
+    """Rows `stride` apart; those beyond the last are the last."""
+    addresses = []
+    for lane in range(b.lanes):
+        row = b.let(f"add i64 %first, {lane}")
+        inside = b.let(f"icmp slt i64 {row}, %last")
+        row = b.let(f"select i1 {inside}, i64 {row}, i64 %last")
+        addresses.append(b.offset("%rows", b.let(f"mul i64 {row}, %stride")))
+    return addresses
+
+
+class _Transfer:
+    """Moves W rows of `length` numbers between their addresses and slots."""
+
+    def __init__(self, b: Builder, length: int, slots: str, packed: bool = False) -> None:
+        self.b = b
+        self.length = length
+        self.slots = slots
+        self.packed = packed
+        self.width = 1
+        while 2 * self.width <= min(length, b.lanes):
+            self.width *= 2
+
+    def move(self, rows: list[str], reading: bool) -> None:
+        """All blocks of columns."""
+        b, width = self.b, self.width
+        move = self._read if reading else self._write
+        blocks = self.length // width
+        if blocks <= _UNROLLED:
+            for k in range(blocks):
+                move(rows, str(k * width))
+        else:
+            with b.loop(0, blocks * width, width) as column:
+                move(rows, column)
+        rest = self.length - blocks * width
+        if rest:
+            if rest & (rest - 1) == 0:
+                self.width = rest
+            move(rows, str(self.length - self.width))
+        self.width = width
 
     def _slot(self, column: str, k: int) -> str:
         """Address of slot column + k."""
-        first = self.b.offset("%slots", self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
+        first = self.b.offset(self.slots, self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
         return self.b.slot(first, k)
 
     def _read(self, rows: list[str], column: str) -> None:
@@ -99,12 +112,22 @@ class _Transfer:
         kind = _vector(width)
         addresses = [b.offset(row, start) for row in rows]
         loaded = [b.load(address, kind) for address in addresses]
-        ahead = b.let(f"mul i64 %stride, {_AHEAD}")
-        for address in addresses:
-            b.prefetch(b.offset(address, ahead))
+        self._ask(addresses, rows[0], column)
         groups = [self._joined(loaded[k::width]) for k in range(width)]
         for k, value in enumerate(self._transposed(groups)):
             b.store(value, self._slot(column, k))
+
+    def _ask(self, addresses: list[str], first: str, column: str) -> None:
+        """Ask for later rows: of packed ones each line of memory once, else every row."""
+        b = self.b
+        if not self.packed:
+            ahead = b.let(f"mul i64 %stride, {_AHEAD}")
+            for address in addresses:
+                b.prefetch(b.offset(address, ahead))
+            return
+        lines = b.offset(first, b.let(f"mul i64 {column}, {8 * b.lanes}"))  # W columns are W rows' share of the lines
+        for k in range(0, 8 * b.lanes * self.width, _LINE):
+            b.prefetch(b.offset(lines, 8 * self.length * _AHEAD + k))
 
     def _write(self, rows: list[str], column: str) -> None:
         b, width = self.b, self.width

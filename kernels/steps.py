@@ -208,7 +208,7 @@ class StepLoop:
         stopped, reason = np.empty(batch.shape), np.empty(batch.shape)
         index, weight = self._schedule(samples, steps, h, start)
         header = (steps, every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
-        written = [(a.ctypes.data, a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
+        written = [(_batch.address(a), a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
         flat = [*header, *itertools.chain(*batch.rows, *written)]
         table = (ctypes.c_int64 * len(flat))(*flat)
         if batch.states:
