@@ -52,7 +52,7 @@ def around(a: Plane, b: Plane, radius: Any, ahead: Plane | None = None) -> Turn:
     angle = turned - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
     on = (angle > 0) & ~inside
-    jump = np.minimum(jump, np.where(on | inside, depth, np.inf))
+    jump = np.where(inside, depth, np.minimum(jump, np.where(on, depth, np.inf)))
     return Turn(on, before, after, P, Q, angle, inside, jump, behind)
 
 
