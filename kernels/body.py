@@ -74,8 +74,9 @@ class Straight:
         cost, calls = price(tape), []
         for number, (step, count, settle) in enumerate(self.loops):
             loop = write_loop(module, f"{name}_loop{number}", frame, step, count, settle)
-            read, written = [*read, *slots_of([loop.result])], [*written, *slots_of([loop.start, loop.constants])]
-            calls.append(Call(loop.name, loop.result.length, loop.start.length + loop.constants.length))
+            taken = [loop.start, loop.constants, loop.where]
+            read, written = [*read, *slots_of([loop.result])], [*written, *slots_of(taken)]
+            calls.append(Call(loop.name, loop.result.length, sum(port.length for port in taken)))
             cost = Cost(cost.operations + loop.cost.operations, cost.price + loop.cost.price)
         emit_straight(module, name, tape, frame, read, written, calls)
         return cost
@@ -92,6 +93,7 @@ class LoopPorts(NamedTuple):
     name: str
     start: Port
     constants: Port
+    where: Port
     result: Port
     cost: Cost
 
@@ -99,13 +101,14 @@ class LoopPorts(NamedTuple):
 def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int, settle: float) -> LoopPorts:
     """Define the loop of a step; steps that are equal are written once for the whole module."""
     sizes = dict(zip(("state", "constants"), step.signature.input_sizes, strict=True))
-    own = take_ports(frame, {"start": sizes["state"], "given": sizes["constants"], "result": sizes["state"]})
+    own = take_ports(
+        frame, {"start": sizes["state"], "given": sizes["constants"], "where": 1, "result": sizes["state"]}
+    )
     function, ports, cost = _step_of(module, frame, step, sizes)
     b = module.builder()
     _copied(b, own["start"], ports["state"])
     _copied(b, own["given"], ports["constants"])
-    running = b.slot("%frame", frame.take(1))
-    b.store(1.0, running)
+    running = b.slot("%frame", own["where"].slot)
     with b.loop(0, count):
         go, after = b.label("go"), b.label("after")
         b.fork(b.any(b.truth(b.load(running))), go, after)
@@ -118,7 +121,7 @@ def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: i
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     total = Cost(cost.operations * count, cost.price * count)
-    return LoopPorts(name, own["start"], own["given"], own["result"], total)
+    return LoopPorts(name, own["start"], own["given"], own["where"], own["result"], total)
 
 
 def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost]:

@@ -22,14 +22,15 @@ Step = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Pending:
-    """A loop met while a formula was traced: its step, how often, what goes in and the symbols that stand for what
-    comes out, each a CasADi column."""
+    """A loop met while a formula was traced: its step, how often, what goes in, which states it is for (1 or 0), and
+    the symbols that stand for what comes out, each a CasADi column."""
 
     step: Step
     count: int
     settle: float
     start: Any
     constants: Any
+    where: Any
     result: Any
 
 
@@ -37,11 +38,12 @@ class Pending:
 gathering: ContextVar[list[Pending] | None] = ContextVar("gathering", default=None)
 
 
-def iterate(step: Step, start: Any, constants: Any, count: int, settle: float = 0.0) -> Any:
+def iterate(step: Step, start: Any, constants: Any, count: int, settle: float = 0.0, where: Any = True) -> Any:
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
 
     settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
     its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still.
+    where (...): a state for which it is false takes no step at all and stays at its start.
 
     The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
     or correct it by one step whose derivative you know. The step may depend on nothing that changes but its two
@@ -49,29 +51,30 @@ def iterate(step: Step, start: Any, constants: Any, count: int, settle: float = 
     """
     if not (is_symbolic(start) or is_symbolic(constants)):
         start, constants = np.real(start), np.real(constants)
-        batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1])
-        return _run(step, np.broadcast_to(start, (*batch, start.shape[-1])), constants, count, settle)
+        batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))
+        return _run(step, np.broadcast_to(start, (*batch, start.shape[-1])), constants, count, settle, where)
     if any(not isinstance(x, (casadi.SX, float, int)) for array in (start, constants) for x in np.asarray(array).flat):
         raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
     pending = gathering.get()
     if pending is None:
-        return _run(step, start, constants, count, settle)
+        return _run(step, start, constants, count, settle, where)
     result = symbols_casadi(f"solved{len(pending)}", start.shape)
     taken, given = (casadi.SX(as_casadi_vector(array)) for array in (start, constants))
-    pending.append(Pending(step, count, settle, taken, given, as_casadi_vector(result)))
+    chosen = casadi.SX(1) if where is True else casadi.SX(as_casadi_vector(np.where(where, 1.0, 0.0)))
+    pending.append(Pending(step, count, settle, taken, given, chosen, as_casadi_vector(result)))
     return result.view(SymbolArray)
 
 
-def _run(step: Step, z: Any, constants: Any, count: int, settle: float) -> Any:
+def _run(step: Step, z: Any, constants: Any, count: int, settle: float, where: Any) -> Any:
     """The loop itself, on floats and unrolled on symbols."""
-    running: Any = np.ones(z.shape[:-1]) > 0
+    running: Any = (np.ones(z.shape[:-1]) > 0) & where
     for _ in range(count):
+        if not is_symbolic(running) and not running.any():
+            break
         new = step(z, constants)
         moved = np.max(np.abs(new - z), axis=-1) if not is_symbolic(new) else reduce(np.maximum, _columns(new - z))
         z = np.where(running[..., None], new, z)
         running = running & ~(moved <= settle)
-        if not is_symbolic(z) and not running.any():
-            break
     return z
 
 

@@ -120,7 +120,7 @@ def trace(
 def _with_loops(signature: Signature, arguments: list[Any], columns: list[Any], pending: list[Pending]) -> Traced:
     """The function with its loops' results as inputs and their arguments as outputs."""
     given = [*arguments, *(p.result for p in pending)]
-    taken = [*columns, *(casadi.densify(casadi.vertcat(p.start, p.constants)) for p in pending)]
+    taken = [*columns, *(casadi.densify(casadi.vertcat(p.start, p.constants, p.where)) for p in pending)]
     names = [f"i{k}" for k in range(len(given))], [f"o{k}" for k in range(len(taken))]
     function = casadi.Function(_identifier(signature.name), given, taken, *names, {"cse": True})
     return Traced(function, signature, tuple(Loop(_step(p), p.count, p.settle) for p in pending))

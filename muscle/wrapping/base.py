@@ -12,9 +12,11 @@ from joints.quaternion import rotation_matrix
 from joints.system import ArticulatedSystem
 from kernels.arrays import as_array
 
-__all__ = ["QUADRANTS", "Contact", "Wrap"]
+__all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
 
 QUADRANTS = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
+
+Line = tuple[Any, Any]  # two points
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,12 @@ class Wrap(ABC):
         """The lengths [m] that make the shape, by name; all must be positive."""
 
     @abstractmethod
-    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
         """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
 
         `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
-        surfaces act too, so that these do not push the path to and fro.
+        surfaces act too, so that these do not push the path to and fro. `where` (...): what a solver may leave out is
+        false. backwards: where the path would not touch, P, Q and arc are those of one that turns backwards.
         """
 
     @abstractmethod

@@ -8,7 +8,8 @@ order, so that Phi corrects it; across the path Phi only relaxes, and Newton's m
     X <- X + r + D (1 - b^T D)^-1 b^T r,    r = Phi(X) - X,    D = dPhi/dX b.
 
 Which surfaces are touched: a path over some of them, turning the right way on each, is the shortest one if the others
-were not there. The others can only make it longer, so the longest of these paths is the one that passes them all.
+were not there. The others can only make it longer, so the longest of these paths is the one that passes them all; and
+once one runs into none of the others, paths over more surfaces need not be looked for.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from joints._layout import joined
 from joints.vectors import cross
 from kernels import iterate
 from muscle.wrapping.base import Contact, Wrap
-from muscle.wrapping.sites import Poses, Site
+from muscle.wrapping.sites import Poses, Site, distance
 
 __all__ = ["Piece", "taut"]
 
@@ -57,43 +58,54 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         return Piece(wraps, (_in_body(wraps[0], contact),), contact.missed > SOLVED)
     if any(wrap.varies for wrap in wraps):
         raise ValueError("numbers of surfaces that act together on a piece of a path cannot vary in a compiled kernel")
+    whole = _Chain(wraps, start, end, poses)
     size = np.sqrt(np.sum((end.world - start.world) ** 2, axis=-1))
-    chosen = [replace(_Chain((wrap,), start, end, poses).solved().contacts[0], on=size < 0.0) for wrap in wraps]
+    chosen: list[Contact] = []
+    unsolved = size >= 0.0
     for count in range(1, len(wraps) + 1):
-        for members in combinations(range(len(wraps)), count):
-            solved = _Chain(tuple(wraps[i] for i in members), start, end, poses).solved()
-            better = solved.valid & (solved.length > size)
-            size = np.where(better, solved.length, size)
-            found = dict(zip(members, solved.contacts, strict=True))
-            chosen = [_either(better, found.get(i), c) for i, c in enumerate(chosen)]
+        paths = {
+            members: _Chain(tuple(wraps[i] for i in members), start, end, poses).solved(unsolved)
+            for members in combinations(range(len(wraps)), count)
+        }
+        if not chosen:
+            chosen = [replace(path.contacts[0], on=size < 0.0) for path in paths.values()]
+        for members, path in paths.items():
+            better = unsolved & path.valid & (path.length > size)
+            size = np.where(better, path.length, size)
+            found = dict(zip(members, path.contacts, strict=True))
+            chosen = [_either(better, unsolved, found.get(i), c) for i, c in enumerate(chosen)]
+        unsolved = unsolved & _in_the_way(whole, chosen, unsolved)
     contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, chosen, strict=True))
-    return Piece(wraps, contacts, _in_the_way(_Chain(wraps, start, end, poses), contacts))
+    return Piece(wraps, contacts, unsolved)
 
 
-def _in_the_way(chain: "_Chain", contacts: tuple[Contact, ...]) -> Any:
-    """(...) whether the path runs into a surface that it does not touch, or one that it touches did not settle."""
+def _in_the_way(chain: "_Chain", found: list[Contact], needed: Any) -> Any:
+    """(...) whether the path runs into a surface that it does not touch, or one that it touches did not settle; where
+    it is `needed`."""
+    contacts = [_in_body(wrap, c) for wrap, c in zip(chain.wraps, found, strict=True)]
     P, Q = (
         [Site.of(chain.poses, wrap.body, x) for wrap, x in zip(chain.wraps, ends, strict=True)]
         for ends in ([c.P for c in contacts], [c.Q for c in contacts])
     )
-    before, found = chain.start, contacts[0].on & False
+    before, hits = chain.start, contacts[0].on & False
     for i, (wrap, contact) in enumerate(zip(chain.wraps, contacts, strict=True)):
         after = chain.end
         for j in reversed(range(i + 1, len(contacts))):
             after = P[j].or_else(contacts[j].on, after)
-        met = chain.touched(wrap, before, after)[0]
+        met = chain.touched(wrap, before, after, needed & ~contact.on)[0]
         hit = (met.on & (met.arc > SOLVED)) | (met.inside & ~contact.inside)
-        found = found | np.where(contact.on, contact.missed > SOLVED, hit)
+        hits = hits | np.where(contact.on, contact.missed > SOLVED, hit)
         before = Q[i].or_else(contact.on, before)
-    return found
+    return hits
 
 
 def _in_body(wrap: Wrap, contact: Contact) -> Contact:
     return replace(contact, P=wrap.in_body(contact.P), Q=wrap.in_body(contact.Q))
 
 
-def _either(better: Any, found: Contact | None, old: Contact) -> Contact:
-    """The contact that was found where it is better; a surface that was left out is not touched there."""
+def _either(better: Any, sought: Any, found: Contact | None, old: Contact) -> Contact:
+    """The contact that was found where it is better; a surface that was left out is not touched there. A jump of any
+    path that was sought counts."""
     if found is None:
         return replace(old, on=old.on & ~better)
     column = better[..., None]
@@ -103,7 +115,7 @@ def _either(better: Any, found: Contact | None, old: Contact) -> Contact:
         P=np.where(column, found.P, old.P),
         Q=np.where(column, found.Q, old.Q),
         arc=np.where(better, found.arc, old.arc),
-        jump=np.minimum(old.jump, found.jump),
+        jump=np.minimum(old.jump, np.where(sought, found.jump, np.inf)),
         missed=np.where(better, found.missed, old.missed),
     )
 
@@ -145,43 +157,45 @@ class _Chain:
         rows = [row for R, p in poses for row in (R[..., 0, :], R[..., 1, :], R[..., 2, :], p)]
         return joined([self.start.world, self.end.world, *rows])
 
-    def solved(self) -> _Sweep:
-        """The contacts that agree with each other; valid where no surface is turned backwards."""
-        starts = [self.touched(wrap, self.start, self.end)[1].world for wrap in self.wraps[1:]]
-        if not starts:
-            sweep = self.swept(None)
-            return replace(sweep, valid=sweep.contacts[0].on)
+    def solved(self, where: Any) -> _Sweep:
+        """The contacts that agree with each other, for what is not false in `where`; valid where no surface is turned
+        backwards."""
+        if len(self.wraps) == 1:
+            contact, P, Q = self.touched(self.wraps[0], self.start, self.end, where)
+            length = distance(self.start, P) + contact.arc + distance(Q, self.end)
+            return _Sweep([contact], None, [], length, contact.on)
+        starts = [self.touched(wrap, self.start, self.end, where, backwards=True)[1].world for wrap in self.wraps[1:]]
         given = self.packed()
-        X = iterate(partial(_relaxed, self.wraps), joined(starts), given, SWEEPS, SETTLED)
-        X = iterate(partial(_newton, self.wraps), X, given, STEPS, SETTLED)
-        sweep = self.swept(X)
+        X = iterate(partial(_relaxed, self.wraps), joined(starts), given, SWEEPS, SETTLED, where)
+        X = iterate(partial(_newton, self.wraps), X, given, STEPS, SETTLED, where)
+        sweep = self.swept(X, where)
         r = sweep.X - X
         valid = np.sum(r * r, axis=-1) < SOLVED**2
         for contact in sweep.contacts:
             valid = valid & contact.on
         return replace(sweep, valid=valid)
 
-    def swept(self, X: Any) -> _Sweep:
+    def swept(self, X: Any, where: Any = True) -> _Sweep:
         """Phi(X) and what belongs to it."""
         targets = [Site(X[..., 3 * i : 3 * i + 3]) for i in range(len(self.wraps) - 1)]
         before, contacts, arrivals, lateral, length = self.start, [], [], [], 0.0
         for wrap, after in zip(self.wraps, [*targets, self.end], strict=True):
-            contact, P, Q = self.touched(wrap, before, after)
+            contact, P, Q = self.touched(wrap, before, after, where, backwards=True)
             d = P.world - before.world
-            length = length + np.sqrt(np.sum(d * d, axis=-1)) + contact.arc
+            length = length + distance(before, P) + contact.arc
             normal = (self.poses[wrap.body][0] @ wrap.turned(wrap.normal(contact.P))[..., None])[..., 0]
             lateral.append(_direction(cross(normal, d)))
             arrivals.append(P.world)
             contacts.append(contact)
             before = Q
-        d = self.end.world - before.world
-        arrived = joined(arrivals[1:]) if targets else None
-        return _Sweep(contacts, arrived, lateral[1:], length + np.sqrt(np.sum(d * d, axis=-1)))
+        return _Sweep(contacts, joined(arrivals[1:]), lateral[1:], length + distance(before, self.end))
 
-    def touched(self, wrap: Wrap, before: Site, after: Site) -> tuple[Contact, Site, Site]:
+    def touched(
+        self, wrap: Wrap, before: Site, after: Site, where: Any, backwards: bool = False
+    ) -> tuple[Contact, Site, Site]:
         """The contact of one surface between two points, and its ends."""
         A, B, *line = (wrap.seen(x.seen_from(self.poses, wrap.body)) for x in (before, after, self.start, self.end))
-        contact = wrap.contact(A, B, (line[0], line[1]))
+        contact = wrap.contact(A, B, (line[0], line[1]), where, backwards)
         P, Q = (Site.of(self.poses, wrap.body, wrap.in_body(x)) for x in (contact.P, contact.Q))
         return contact, P, Q
 

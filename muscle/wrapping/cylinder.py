@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.base import Contact, Line, Wrap
 from muscle.wrapping.circle import around
 from muscle.wrapping.vectors import scaled
 
@@ -29,7 +29,7 @@ class WrapCylinder(Wrap):
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
 
-    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
         ahead, to_axis = self._side(line)
         turn = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead)
         run = self.radius * turn.angle

@@ -19,7 +19,7 @@ from joints._layout import joined
 from joints.vectors import cross
 from kernels import iterate
 from kernels.arrays import as_array, is_symbolic
-from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.base import Contact, Line, Wrap
 from muscle.wrapping.circle import around
 from muscle.wrapping.extrapolation import extrapolated
 from muscle.wrapping.sections import shortest_section
@@ -49,7 +49,7 @@ class WrapEllipsoid(Wrap):
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
 
-    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
         radii = as_array(self.radii)
         a, b = A / radii, B / radii
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
@@ -62,19 +62,20 @@ class WrapEllipsoid(Wrap):
         f2 = cross(scaled(a), f1)
         arc = start.arc[..., None]
         state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc])
-        solved = iterate(
-            partial(_newton, self.parts), state, joined([a, b, center, f1, f2, 1.0 / radii]), NEWTON, SETTLED
-        )
+        on = turn.on & ~inside
+        given = joined([a, b, center, f1, f2, 1.0 / radii])
+        sought = where if backwards else on & where
+        solved = iterate(partial(_newton, self.parts), state, given, NEWTON, SETTLED, sought)
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
         jump = turn.jump * radii.min() if not is_symbolic(radii) else turn.jump
         return Contact(
-            turn.on & ~inside,
+            on,
             P,
             solved[..., 2:5],
             solved[..., 1],
             inside,
             jump,
-            np.where(turn.on & ~inside, solved[..., 5], 0.0),
+            np.where(on, solved[..., 5], 0.0),
         )
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Poses", "Site"]
+__all__ = ["Poses", "Site", "distance"]
 
 Poses = Mapping[str, tuple[Any, Any]]  # body -> R, p in the world
 
@@ -37,3 +37,9 @@ class Site:
         if condition is True:
             return self
         return Site(np.where(condition[..., None], self.world, other.world))
+
+
+def distance(a: Site, b: Site) -> Any:
+    """(...) [m] from one point to the other."""
+    d = b.world - a.world
+    return np.sqrt(np.sum(d * d, axis=-1))

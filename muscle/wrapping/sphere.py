@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.base import Contact, Line, Wrap
 from muscle.wrapping.circle import around
 from muscle.wrapping.vectors import plane_of, project, scaled
 
@@ -21,7 +21,7 @@ class WrapSphere(Wrap):
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius}
 
-    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
         e1, e2 = plane_of(A, B)
         a, b = project(A, e1, e2), project(B, e1, e2)
         turn = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))

@@ -16,7 +16,7 @@ import numpy as np
 from joints._layout import joined
 from joints.vectors import cross
 from kernels import iterate
-from muscle.wrapping.base import Contact, Wrap
+from muscle.wrapping.base import Contact, Line, Wrap
 from muscle.wrapping.circle import around
 from muscle.wrapping.extrapolation import extrapolated
 from muscle.wrapping.vectors import dot, scaled
@@ -53,7 +53,7 @@ class WrapTorus(Wrap):
             "ring_radius - tube_radius": self.ring_radius - self.tube_radius,
         }
 
-    def contact(self, A: Any, B: Any, line: tuple[Any, Any] | None = None) -> Contact:
+    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
         R, r = self.ring_radius, self.tube_radius
         share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
         crossing = A + share[..., None] * (B - A)
@@ -64,7 +64,7 @@ class WrapTorus(Wrap):
         psi = np.arctan2(turn.P[1], turn.P[0])
         near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * turn.angle], axis=-1)
         given = joined([A, B, np.stack(np.broadcast_arrays(R + 0.0 * phi, r + 0.0 * phi), axis=-1)])
-        solved = iterate(_newton, near, given, NEWTON, SETTLED)
+        solved = iterate(_newton, near, given, NEWTON, SETTLED, where)
         h, P, Q = _conditions(solved, given)
         miss = np.sqrt(dot(h, h))
         inside = ~((self._depth(A) > 0) & (self._depth(B) > 0))

@@ -40,6 +40,19 @@ def test_kernel_solves_as_numpy_does(points, lanes):
     np.testing.assert_array_equal(result[:, 3:], points)
 
 
+def test_states_that_it_is_not_for_stay_at_their_start(points):
+    def some(x):
+        chosen = x[..., 1] < 0.45
+        return np.concatenate([iterate(kepler, x[..., :1], x, 12, where=chosen), x[..., :1]], axis=-1)
+
+    result, wanted = kernels.compile(some, {"x": 2})(points), some(points)
+    np.testing.assert_allclose(result, wanted, atol=1e-14)
+    chosen = points[:, 1] < 0.45
+    np.testing.assert_array_equal(result[~chosen, 0], points[~chosen, 0])
+    solved = result[chosen, 0]
+    np.testing.assert_allclose(solved - points[chosen, 1] * np.sin(solved), points[chosen, 0], atol=1e-14)
+
+
 def test_state_does_not_leak_from_one_state_to_the_next(points):
     kernel = kernels.compile(anomaly, {"x": 2})
     order = np.random.default_rng(5).permutation(len(points))
