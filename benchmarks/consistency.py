@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.osim import in_opensim, model_files
+from benchmarks.osim import in_opensim, model_files, random_poses
 from joints import convert_coordinates
 from muscle import Model, PathFlag, load_model, path_flags, path_jacobian, path_lengths
 from muscle.osim.census import UnsupportedWarning
@@ -39,7 +39,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsupportedWarning)
         model = load_model(file)
-    q = _poses(model)
+    q = random_poses(model, np.random.default_rng(0), POSES)
     ball = model.with_rotations("quaternion")
     work = f"{file.stem}: |dl/du - J| [m] at {POSES} poses"
     rows = [{"work": work, "route": "myoquat, coordinates of the file"} | _errors(model, q)]
@@ -52,16 +52,6 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     left = _left_out(model, q[:OPENSIM_POSES], NEAR_WIDE)[:, known]
     rows.append({"work": work, "route": f"OpenSim, {OPENSIM_POSES} poses"} | _summary(misses, left))
     return rows
-
-
-def _poses(model: Model) -> np.ndarray:
-    low, high = np.array([c.range for c in model.coordinates]).T
-    q = np.random.default_rng(0).uniform(low, high, (POSES, len(low)))
-    names = list(model.system.coordinate_names)
-    for coupler in model.couplers:
-        driver = q[:, names.index(coupler.independent)]
-        q[:, names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
-    return q
 
 
 def _errors(model: Model, q: np.ndarray) -> dict[str, float]:

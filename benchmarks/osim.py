@@ -17,14 +17,16 @@ import numpy as np
 
 import dynamics
 import kernels
-from muscle import Model, jacobians, load_model
+from muscle import Model, PathFlag, WrapCylinder, jacobians, load_model, path_flags
+from muscle.laws import HillLaw
 from muscle.osim.census import UnsupportedWarning
 from muscle.path import lengths
 
-__all__ = ["in_opensim", "model_files", "run"]
+__all__ = ["in_opensim", "model_files", "random_poses", "run"]
 
 SMALL = Path(__file__).parents[1] / "tests" / "data" / "small_leg.osim"
 POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
+NEAR = 1e-3  # to a jump of a length, within which the two programs may stand on different sides of it
 
 
 def run() -> list[dict[str, Any]]:
@@ -47,8 +49,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     kernel(np.array(model.start_q))
     cold = time.perf_counter() - begin
     rng = np.random.default_rng(0)
-    low, high = np.array([c.range for c in model.coordinates]).T
-    q = rng.uniform(low, high, (POSES, len(low)))
+    q = random_poses(model, rng, POSES)
     u, udot = rng.normal(size=(2, *q.shape))
     activation, stretch = rng.uniform(0, 1, (POSES, m := len(model.muscles))), rng.uniform(0.99, 1.05, (POSES, m))
     given = {"q": q, "u": u, "udot": udot, "activation": activation, "stretch": stretch, "timed": np.array(TIMED)}
@@ -56,7 +57,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     errors = _errors(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
     agreement = {name: float(error) for name, error in errors.items()}
     rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | agreement]
-    mine = _seconds(kernel, rng.uniform(low, high, (BATCH, len(low))))
+    mine = _seconds(kernel, random_poses(model, rng, BATCH))
     routes = {
         "OpenSim, computeMomentArm of everything": theirs["seconds_lengths"] + theirs["seconds_moment_arms"],
         "OpenSim, unit tensions and J^T f": theirs["seconds_lengths"] + theirs["seconds_unit_tensions"],
@@ -70,6 +71,17 @@ def _rows(file: Path) -> list[dict[str, Any]]:
             {"work": work, "route": route, "against": slow, "ratio": ratio, "median": seconds * 1e6, "unit": "us"}
         )
     return rows
+
+
+def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarray:
+    """(count, nq) within the ranges of the coordinates, couplers followed."""
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = rng.uniform(low, high, (count, len(low)))
+    names = list(model.system.coordinate_names)
+    for coupler in model.couplers:
+        driver = q[:, names.index(coupler.independent)]
+        q[:, names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+    return q
 
 
 def _kernel(model: Model) -> Any:
@@ -107,6 +119,8 @@ def _errors(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -
     are OpenSim's speeds, which those of its ball and free joints are not."""
     assert tuple(theirs["names"]) == model.system.coordinate_names
     straight = theirs["wraps"] == 0
+    around = np.array([len(m.wraps) == 1 and isinstance(m.wraps[0], WrapCylinder) for m in model.muscles])
+    sure = (path_flags(model, q, NEAR) & ~PathFlag.WRAPPED) == 0
     l, J = kernel(q)
     poses = model.system.poses(q)
     count = len(theirs["mass"])
@@ -118,6 +132,7 @@ def _errors(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -
     arms = theirs["arms"][..., theirs["order"]]
     return {
         "lengths [m]": np.abs(l - theirs["lengths"])[:, straight].max(initial=0),
+        "around a cylinder [m]": np.abs(l - theirs["lengths"])[around & sure].max(initial=0),
         "moment arms [m]": np.abs(-J - arms)[:, straight][..., plain].max(initial=0),
         "poses": np.abs(np.stack(mine, axis=1) - theirs["poses"]).max(),
         "mass, relative": np.abs(M - mass).max() / np.abs(M).max(),
@@ -131,13 +146,16 @@ def _muscle_errors(model: Model, activation: np.ndarray, theirs: Any) -> dict[st
     errors = {"muscle forces, relative": 0.0, "fiber speeds, of vmax": 0.0}
     for i, muscle in enumerate(model.muscles):
         law: Any = muscle.law
+        if not isinstance(law, HillLaw):
+            continue
         l, v, fiber, force, rate = (
             theirs[f"muscle_{key}"][:, i] for key in ("length", "speed", "fiber", "force", "rate")
         )
-        given = (l, v, activation[:, i], fiber[:, None])
+        given = (l, v, activation[:, i], fiber[:, None] if law.states else None)
         pulls = np.abs(law.force(*given) - force) / np.maximum(force, 1e-3 * law.max_isometric_force)
         fastest = law.max_contraction_velocity * law.optimal_fiber_length
-        for name, error in zip(errors, (pulls, (law.state_rate(*given)[:, 0] - rate) / fastest), strict=True):
+        rates = (law.state_rate(*given)[:, 0] - rate) / fastest if law.states else np.zeros(1)
+        for name, error in zip(errors, (pulls, rates), strict=True):
             errors[name] = max(errors[name], float(np.abs(error).max()))
     return errors
 

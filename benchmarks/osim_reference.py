@@ -135,12 +135,14 @@ class Kinematics(_Loaded):
 
 
 class Muscles(_Loaded):
-    """Tendon forces and fiber speeds of muscles with elastic tendons, at given activations and tendon lengths."""
+    """Tendon forces and fiber speeds of muscles at given activations and, where tendons are elastic, their lengths."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file, forces=True)
         muscles = self.model.getMuscles()
         self.muscles = [muscles.get(i) for i in range(muscles.getSize())]
+        names = self.model.getStateVariableNames()
+        self.states = {names.get(i) for i in range(names.getSize())}
 
     def values(self, q: np.ndarray, u: np.ndarray, activation: np.ndarray, stretch: np.ndarray) -> dict[str, Any]:
         rows = [self._row(*given) for given in zip(q, u, activation, stretch, strict=True)]
@@ -157,9 +159,10 @@ class Muscles(_Loaded):
             coordinate.setSpeedValue(self.state, value)
         fibers = [self._fiber(muscle, s) for muscle, s in zip(self.muscles, stretch.tolist(), strict=True)]
         for muscle, a, fiber in zip(self.muscles, activation.tolist(), fibers, strict=True):
-            path = muscle.getAbsolutePathString()
-            self.model.setStateVariableValue(self.state, f"{path}/activation", a)
-            self.model.setStateVariableValue(self.state, f"{path}/fiber_length", fiber)
+            for name, value in (("activation", a), ("fiber_length", fiber)):
+                path = f"{muscle.getAbsolutePathString()}/{name}"
+                if path in self.states:
+                    self.model.setStateVariableValue(self.state, path, value)
         self.model.realizeDynamics(self.state)
         state = self.state
         return [
