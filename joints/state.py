@@ -51,26 +51,25 @@ def velocities(system: "ArticulatedSystem", q: Any, qdot: Any) -> Any:
 def rate_matrix(system: "ArticulatedSystem", q: Any) -> Any:
     """(..., nq, nu) N(q)."""
     blocks = [(iq, iu, j.rate_matrix(q[..., iq])) for j, iq, iu in _parts(system)]
-    return _block_diagonal(blocks, system.nq, system.nu)
+    return _block_diagonal(blocks, q.shape[:-1], system.nq, system.nu)
 
 
 def rate_inverse(system: "ArticulatedSystem", q: Any) -> Any:
     """(..., nu, nq) N^+(q)."""
     blocks = [(iu, iq, j.rate_inverse(q[..., iq])) for j, iq, iu in _parts(system)]
-    return _block_diagonal(blocks, system.nu, system.nq)
+    return _block_diagonal(blocks, q.shape[:-1], system.nu, system.nq)
 
 
 def _times(matrix: Any, vector: Any) -> Any:
     return np.sum(matrix * vector[..., None, :], axis=-1)
 
 
-def _block_diagonal(blocks: list[tuple[slice, slice, Any]], rows: int, columns: int) -> Any:
-    """(..., rows, columns) of blocks (row slice, column slice, (..., m, n)) that cover all rows in order."""
-    batch = np.broadcast_shapes(*(block.shape[:-2] for _, _, block in blocks)) if blocks else ()
+def _block_diagonal(blocks: list[tuple[slice, slice, Any]], batch: tuple[int, ...], rows: int, columns: int) -> Any:
+    """(*batch, rows, columns) of blocks (row slice, column slice, (..., m, n)) that cover all rows in order."""
     strips = []
     for r, c, block in blocks:
         block = np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True)
         height = r.stop - r.start
         left, right = np.zeros((*batch, height, c.start)), np.zeros((*batch, height, columns - c.stop))
         strips.append(np.concatenate([left, block, right], axis=-1))
-    return np.concatenate(strips, axis=-2) if strips else np.zeros((rows, columns))
+    return np.concatenate(strips, axis=-2) if strips else np.zeros((*batch, rows, columns))

@@ -1,8 +1,10 @@
 """Runs compiled code over a range of states, on one thread or several."""
 
 import os
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,13 +38,32 @@ class FramePool:
 
 
 def split_and_run(task: Callable[[int, int], None], states: int, lanes: int, threads: int, nanoseconds: float) -> None:
-    """`task(begin, end)` over 0 ... states, in parallel parts of whole blocks of lanes if there is enough work."""
+    """`task(begin, end)` over 0 ... states, in parallel parts of whole blocks of lanes if there is enough work.
+
+    The calling thread is one of those that work: it takes the next part that is left, as the others do.
+    """
     parts = min(int(nanoseconds / _SHARE), _PARTS * threads)
     if threads == 1 or parts < 2:
         task(0, states)
         return
     blocks = -(-states // lanes)
     edges = [min(blocks * k // parts * lanes, states) for k in range(parts + 1)]
+    left = deque(pairwise(edges))
+
+    def work() -> None:
+        while True:
+            try:
+                part = left.popleft()
+            except IndexError:
+                return
+            task(*part)
+
     if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="kernels")
-    list(_pools[threads].map(task, edges[:-1], edges[1:]))
+        _pools[threads] = ThreadPoolExecutor(threads - 1, thread_name_prefix="kernels")
+    others = [_pools[threads].submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()

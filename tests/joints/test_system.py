@@ -86,6 +86,13 @@ def test_velocity_frame_is_a_property_of_the_system():
 # ---- the state ---------------------------------------------------------------------------------------------
 
 
+def test_rate_matrices_have_the_batch_axes_of_q_even_without_quaternions():
+    hinge = ArticulatedSystem((Body("a", "ground", RevoluteJoint()), Body("b", "a", RevoluteJoint())))
+    q = np.zeros((4, 3, 2))
+    for matrix in (hinge.rate_matrix(q), hinge.rate_inverse(q)):
+        np.testing.assert_array_equal(matrix, np.broadcast_to(np.eye(2), (4, 3, 2, 2)))
+
+
 @pytest.mark.parametrize("frame", ["child", "parent"])
 def test_state_maps(frame):
     rng = np.random.default_rng(0)
