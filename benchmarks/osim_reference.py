@@ -30,6 +30,9 @@ def main(file: str, states: str, results: str) -> None:
     np.savez(results, **{name: np.array(value) for name, value in found.items()})
 
 
+TURNING = ("BallJoint", "FreeJoint", "EllipsoidJoint", "ScapulothoracicJoint")  # speeds are angular velocities
+
+
 class _Loaded:
     """A model, its state, and its coordinates."""
 
@@ -44,7 +47,7 @@ class _Loaded:
         for coordinate in self.coordinates:
             coordinate.setLocked(self.state, False)
         joints = [c.getJoint().getConcreteClassName() for c in self.coordinates]
-        self.plain = np.array([joint not in ("BallJoint", "FreeJoint") for joint in joints])  # speeds are their rates
+        self.plain = np.array([joint not in TURNING for joint in joints])  # speeds are rates
         self.order = [self._place(c) for c in self.coordinates]
 
     def _place(self, coordinate: Any) -> int:

@@ -61,7 +61,7 @@ def as_axes(body: Body) -> CustomJoint:
     if isinstance(joint, CustomJoint):
         return replace(joint, coordinates=names)
     if type(joint) not in AXES:
-        raise ValueError(f"a {joint.kind} joint is not made of turns and slides")
+        raise ValueError(f"a joint of kind {joint.kind!r} is not made of turns and slides")
     turns, slides = AXES[type(joint)](joint)
     rotations, translations = (tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (turns, slides))
     sliding = {i for _, i in slides}

@@ -12,6 +12,7 @@ from joints.system import ArticulatedSystem
 from joints.types import (
     Axis,
     CustomJoint,
+    EllipsoidJoint,
     EulerJoint,
     FixedJoint,
     FloatingJoint,
@@ -49,6 +50,11 @@ def _custom(rng: Rng) -> CustomJoint:
     )
 
 
+def _ellipsoid(rng: Rng) -> EllipsoidJoint:
+    x, y, z = rng.uniform(0.1, 0.4, 3)
+    return EllipsoidJoint((float(x), float(y), float(z)), str(rng.choice(SEQUENCES)))
+
+
 KINDS: dict[str, Callable[[Rng], Joint]] = {
     "fixed": lambda rng: FixedJoint(),
     "floating": lambda rng: FloatingJoint(),
@@ -59,6 +65,7 @@ KINDS: dict[str, Callable[[Rng], Joint]] = {
     "planar": lambda rng: PlanarJoint(_axis(rng)),
     "universal": lambda rng: UniversalJoint(_axis(rng), _axis(rng)),
     "custom": _custom,
+    "ellipsoid": _ellipsoid,
 }
 
 

@@ -2,6 +2,7 @@
 
 from joints.types.base import Joint, JointFacts
 from joints.types.custom import Axis, CustomJoint
+from joints.types.ellipsoid import EllipsoidJoint
 from joints.types.euler import EulerJoint
 from joints.types.fixed import FixedJoint
 from joints.types.floating import FloatingJoint
@@ -16,6 +17,7 @@ __all__ = [
     "JOINT_FACTS",
     "Axis",
     "CustomJoint",
+    "EllipsoidJoint",
     "EulerJoint",
     "FixedJoint",
     "FloatingJoint",

@@ -1,6 +1,6 @@
 """The joint types in one table: sizes, units and frames of q and u, as data."""
 
-from joints.types import euler, fixed, floating, planar, prismatic, revolute, spherical, universal
+from joints.types import ellipsoid, euler, fixed, floating, planar, prismatic, revolute, spherical, universal
 from joints.types.base import JointFacts
 
 __all__ = ["JOINT_FACTS", "joint_table"]
@@ -14,7 +14,7 @@ CUSTOM = JointFacts(
     ("rad/s or m/s",) * 6,
     "given axes",
 )
-_MODULES = (fixed, floating, revolute, prismatic, spherical, euler, planar, universal)
+_MODULES = (fixed, floating, revolute, prismatic, spherical, euler, planar, universal, ellipsoid)
 
 JOINT_FACTS: dict[str, JointFacts] = {m.FACTS.kind: m.FACTS for m in _MODULES} | {"custom": CUSTOM}
 

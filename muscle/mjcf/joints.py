@@ -67,7 +67,7 @@ class Joints:
         elif isinstance(joint, FloatingJoint):
             self._add_floating(parent, body, q, u)
         else:
-            self._add_row(parent, body, as_axes(body), q, u)
+            self._add_row(parent, body, _axes(body), q, u)
 
     def _add(self, parent: Any, kind: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
         add(parent, "joint", name=name, type=kind, **attributes)
@@ -171,6 +171,13 @@ class Joints:
             return found
         rest = 0.0 if i is None or body.spring_mount is None else body.spring_mount[i]
         return found | {"stiffness": body.stiffness, "springref": None if i is None else rest}
+
+
+def _axes(body: Body) -> CustomJoint:
+    try:
+        return as_axes(body)
+    except ValueError as error:
+        raise ModelError(f"MuJoCo has no joint like this: {error}", element=f"body {body.name!r}") from None
 
 
 def _straight(function: AxisFunction) -> tuple[float, float] | None:

@@ -10,6 +10,7 @@ from muscle.coordinates import Coordinate
 from muscle.osim.document import number, numbers
 from muscle.osim.frames import GROUND, Frame, Frames
 from muscle.osim.joints import OsimJoint, read_joint
+from muscle.osim.scapula import TAG, scapular_bodies
 
 __all__ = ["Skeleton", "read_skeleton"]
 
@@ -40,7 +41,7 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
             complain(element, f"body {child.body!r} already hangs on joint {carried[child.body]!r}: no tree")
         carried[child.body] = element.get("name")
         joints.append(read_joint(element))
-        bodies += _pair(element.get("name"), joints[-1], parent, child, elements[child.body])
+        bodies += _bodies(element, joints[-1], parent, child, elements[child.body])
     for name, element in elements.items():
         if name not in carried:
             complain(element, f"no joint carries body {name!r}")
@@ -52,16 +53,18 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     )
 
 
-def _pair(name: str, joint: OsimJoint, parent: Frame, child: Frame, element: Any) -> list[Body]:
+def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, element: Any) -> list[Body]:
     """The body on its joint; where the joint's child frame is not the body's own, the joint carries that frame, and
-    the body is fixed to it."""
+    the body is fixed to it. A joint of several parts has a body for each."""
     mass: dict[str, Any] = {
         "mass": number(element, "mass", 0.0),
         "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
     }
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
-    names = tuple(c.name for c in joint.coordinates) or None
+    name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
+    if joint_element.tag == TAG:
+        return scapular_bodies(joint_element, names or (), parent, child, mass)
     if child.is_body:
         return [Body(child.body, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place, **mass)]
     frame = f"{name}_frame"

@@ -11,6 +11,7 @@ from typing import Any
 from joints.functions import Constant, Linear
 from joints.types import (
     CustomJoint,
+    EllipsoidJoint,
     EulerJoint,
     FixedJoint,
     Joint,
@@ -27,6 +28,7 @@ from muscle.osim.functions import FUNCTIONS, read_function
 __all__ = ["JOINTS", "UNBOUND", "OsimJoint", "read_joint"]
 
 UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
+RIBS = "thoracic_ellipsoid_radii_x_y_z"
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -63,6 +65,8 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
     "BallJoint": (3, lambda element, names: EulerJoint("XYZ")),
     "PlanarJoint": (3, _planar),
     "FreeJoint": (6, _free),
+    "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(numbers(element, "radii_x_y_z", 3))),
+    "ScapulothoracicJoint": (4, lambda element, names: EllipsoidJoint(numbers(element, RIBS, 3))),  # its first part
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
 

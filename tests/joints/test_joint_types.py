@@ -8,6 +8,7 @@ from joints import (
     JOINT_FACTS,
     Axis,
     CustomJoint,
+    EllipsoidJoint,
     EulerJoint,
     FixedJoint,
     FloatingJoint,
@@ -71,6 +72,15 @@ def test_facts_agree_with_table(joint):
     assert len(joint.facts.velocity_units) == joint.nu
 
 
+def test_the_origin_lies_on_the_ellipsoid(rng):
+    joint = EllipsoidJoint((0.1, 0.2, 0.15), "ZYX")
+    R, p = joint.transform(joint.random(20, rng))
+    np.testing.assert_allclose(((p / joint.radii) ** 2).sum(-1), 1.0, atol=1e-14)
+    np.testing.assert_allclose(p / joint.radii, R[..., 2], atol=1e-15)
+    with pytest.raises(ValueError, match="three positive numbers"):
+        EllipsoidJoint((0.1, 0.0, 0.1))
+
+
 def test_sizes_of_the_issue():
     sizes = {row["joint"]: (row["|u|"], row["|q|"]) for row in joint_table()}
     assert sizes == {
@@ -83,11 +93,12 @@ def test_sizes_of_the_issue():
         "planar": (3, 3),
         "universal": (2, 2),
         "custom": (6, 6),
+        "ellipsoid": (3, 3),
     }
 
 
 def test_neutral_is_the_joint_frame(joint):
-    if joint.kind == "custom":
+    if joint.kind in ("custom", "ellipsoid"):
         return
     R, p = joint.transform(joint.neutral())
     np.testing.assert_allclose(R, np.eye(3), atol=1e-15)

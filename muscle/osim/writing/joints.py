@@ -11,7 +11,7 @@ from joints.body import Body
 from joints.errors import ModelError
 from joints.euler import euler_from_quaternion
 from joints.functions import Constant
-from joints.types import EulerJoint, FixedJoint, Joint, PrismaticJoint, RevoluteJoint, UniversalJoint
+from joints.types import EllipsoidJoint, EulerJoint, FixedJoint, Joint, PrismaticJoint, RevoluteJoint, UniversalJoint
 from joints.types.custom import Axis
 from muscle.coordinates import Coordinate
 from muscle.osim.frames import GROUND
@@ -63,7 +63,7 @@ def add_joint(parent: Any, placed: Placed, start: Any, coordinates: dict[str, Co
     """A joint with its frames and coordinates; start: their values and speeds."""
     body = placed.moving
     element, name = f"body {body.name!r}", joint_name(body)
-    tag = next((tag for joint, tag in OWN if joint == body.joint), "CustomJoint")
+    tag = _tag(body.joint)
     joint = add(parent, tag, name=checked_name(name, element))
     ends = {"socket_parent_frame": f"{body.parent}_offset", "socket_child_frame": f"{placed.carried}_offset"}
     for socket, end in ends.items():
@@ -76,8 +76,17 @@ def add_joint(parent: Any, placed: Placed, start: Any, coordinates: dict[str, Co
     offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
     position, orientation = placed.frame or ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
     offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
-    if tag == "CustomJoint":
+    if isinstance(body.joint, EllipsoidJoint) and tag == "EllipsoidJoint":
+        add(joint, "radii_x_y_z", body.joint.radii)
+    elif tag == "CustomJoint":
         _add_axes(joint, body, element)
+
+
+def _tag(joint: Joint) -> str:
+    """The name of OpenSim's type."""
+    if isinstance(joint, EllipsoidJoint) and joint.sequence == "XYZ":
+        return "EllipsoidJoint"
+    return next((tag for other, tag in OWN if other == joint), "CustomJoint")
 
 
 def _add_coordinate(parent: Any, name: str, value: float, speed: float, known: Coordinate | None) -> None:
