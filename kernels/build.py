@@ -64,7 +64,7 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
     else:
         header, code = entry
         size, source = Size(**header), "cache"
-    function = Loaded(code, target).function(ENTRY, prototype)
+    function = Loaded(code, target, ENTRY).function(prototype)
     return Code(function, size, source, time.perf_counter() - start, key)
 
 

@@ -5,6 +5,7 @@ way into the process.
 """
 
 import functools
+import itertools
 from typing import Any
 
 import llvmlite
@@ -44,20 +45,30 @@ def compile_object(assembly: str, target: Target) -> bytes:
     return bytes(machine.emit_object(module))
 
 
+@functools.cache
+def _linker(target: Target) -> Any:
+    """What links object files into this process: each into one piece of memory of its own.
+
+    The small code model needs that: LLVM's older engine may put code and constants further apart than its addresses
+    reach, where the process has used up the room beside each other, and then ends the process.
+    """
+    return llvm.create_lljit_compiler(_target_machine(target), use_jit_link=True)
+
+
+_numbers = itertools.count()
+
+
 class Loaded:
-    """An object file linked into this process; its functions live as long as this instance."""
+    """An object file linked into this process; its function `name` lives as long as this instance."""
 
-    def __init__(self, code: bytes, target: Target) -> None:
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(target))
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
+    def __init__(self, code: bytes, target: Target, name: str) -> None:
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(name)
+        self._library = library.link(_linker(target), f"kernel{next(_numbers)}")
+        self._name = name
 
-    def function(self, name: str, prototype: Any) -> Any:
-        """The function `name` as a ctypes callable that releases the interpreter lock. KeyError if there is none."""
-        address = self._engine.get_function_address(name)
-        if not address:
-            raise KeyError(name)
-        callable_ = prototype(address)
+    def function(self, prototype: Any) -> Any:
+        """The function as a ctypes callable that releases the interpreter lock."""
+        callable_ = prototype(self._library[self._name])
         callable_.keep_alive = self
         return callable_
 

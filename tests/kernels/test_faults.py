@@ -1,6 +1,8 @@
 """Bad formulas, bad arrays, bad numbers: one clear error, or a result in which only the bad lane suffers."""
 
 import functools
+import subprocess
+import sys
 
 import casadi
 import numpy as np
@@ -191,3 +193,39 @@ def test_long_formulas_are_split_and_agree():
     function = kernels.compile(long, {"q": 5}).casadi_function
     wanted = np.stack([np.array(function(state)).ravel() for state in q])
     np.testing.assert_allclose(results[0], wanted, rtol=1e-13, atol=1e-13)
+
+
+SCATTERED = """
+import ctypes, mmap
+import numpy as np
+import kernels
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+private, no_reserve = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0x4000
+take = lambda size: libc.mmap(None, size, 0, private | no_reserve, -1, 0)
+filled = [take(size) for size in (1 << 20, 1 << 16, 1 << 13) for _ in range(2000)]  # what room there was
+wall = take(40 * 3 << 30)
+for k in range(1, 40):  # small holes in it, gigabytes apart
+    libc.munmap(wall + (k * 3 << 30), 8192)
+x = np.linspace(0.0, 1.0, 24).reshape(8, 3)
+for count in range(100, 1500, 200):
+
+    def formula(x):
+        total = 0.0 * x
+        for k in range(count):
+            total = total * x + np.sqrt(x + k / 7)
+        return np.sin(total)
+
+    kernel = kernels.compile(formula, {"x": 3}, cache="off")
+    np.testing.assert_allclose(kernel(x), kernel.numpy(x), atol=1e-9)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
+def test_code_and_constants_stay_together_where_memory_is_scattered():
+    """An engine that places them gigabytes apart ends the process: addresses between them have 32 bits."""
+    done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
