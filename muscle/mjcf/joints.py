@@ -114,6 +114,10 @@ class Joints:
                 self._follow(follower, name, axis.function)
                 value, slope = axis.function.value(q[i]), axis.function.slope(q[i]) * u[i]
                 self._add(parent, kind, follower, value, slope, axis=axis.direction, limited=False)
+        used = {axis.coordinate for _, axis in rows}
+        for i, name in enumerate(joint.coordinates):
+            if i not in used:
+                self.left.count("coordinates that move nothing", name)
 
     def _follow(self, name: str, driver: str, function: AxisFunction) -> None:
         self.refs[name] = 0.0

@@ -33,8 +33,9 @@ def write_mjcf(model: "Model", path: str | Path, strict: bool = False) -> None:
 
     What MuJoCo has no equal for is told in one UnwrittenWarning, or refused if `strict`: the laws of muscles other than
     actuators and springs, muscles on moving or conditional points or around other surfaces than a sphere or a cylinder
-    at a time, ends of cylinders, fitted functions, limits, and springs of Euler joints. Ranges are written as such and
-    not enforced, locks are not. Raises ModelError for joints and inertias that MuJoCo refuses.
+    at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of angles that a
+    quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises ModelError for
+    joints and inertias that MuJoCo refuses.
     """
     left = Leftovers()
     root = etree.Element("mujoco", model=model.name)

@@ -246,7 +246,9 @@ def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
     shapes = (Shape("mesh", (1.0, 1.0, 1.0), file="skull.stl"), Shape("capsule", (0.1, 0.2), name="pill"))
     model = replace(
         MODEL,
-        system=SYSTEM.with_body("arm", damping=0.1).with_body("head", shapes=shapes, spring_mount=(0.0, 1.0, 0.0, 0.0)),
+        system=SYSTEM.with_body("tip", joint=replace(CUSTOM, coordinates=("bend", "draw", "idle"), units=()))
+        .with_body("arm", damping=0.1)
+        .with_body("head", shapes=shapes, spring_mount=(0.0, 1.0, 0.0, 0.0)),
         muscles=(
             Muscle("law", (fore, arm), LawB(0.1, 2.0)),
             Muscle("none", (fore, arm)),
@@ -268,7 +270,7 @@ def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
         "with law 'path_spring', whose tendons pull nothing (damped)", "moving or conditional points", "left out (egg)",
         "around several surfaces at once, left out (two)", "1 ends of wrapping cylinders", "limits of coordinates",
         "1 springs and dampers of Euler joints (arm)", "1 springs of ball joints away from neutral (head)",
-        "1 meshes (head: skull.stl)",
+        "1 meshes (head: skull.stl)", "1 coordinates that move nothing (tip.idle)",
     ):  # fmt: skip
         assert words in message
     with pytest.raises(ModelError, match="the file cannot hold"):
