@@ -22,7 +22,8 @@ from joints.checks import check_state
 from joints.door import system_of
 from joints.quaternion import normalize
 from kernels import Steps
-from muscle.evaluate import muscle_torques
+from muscle.evaluate import limit_torques, muscle_torques
+from muscle.model import Model
 
 __all__ = ["SimulationWarning", "simulate"]
 
@@ -249,6 +250,8 @@ def _acceleration_norm(
     with np.errstate(all="ignore"):
         try:
             tau = values.get("torque", np.zeros(equations.system.nu))
+            if isinstance(model, Model):
+                tau = tau + limit_torques(model, q, u, backend=backend)
             if equations.muscles:
                 activation, states = equations.activation(values), equations.states(values)
                 tau = tau + muscle_torques(model, q, u, activation, states, backend=backend)

@@ -21,7 +21,7 @@ from joints.door import system_of
 from joints.files import write_bytes
 from joints.system import ArticulatedSystem
 from kernels import Steps
-from muscle.evaluate import muscle_forces, muscle_torques, path_lengths
+from muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
 from muscle.model import Model
 from muscle.parameters import Parameters
 from muscle.states import state_names
@@ -110,8 +110,10 @@ class Trajectory:
 
     @cached_property
     def torques(self) -> np.ndarray:
-        """(..., t, nu) generalized forces of muscles and outside torques on u [N m, N]."""
+        """(..., t, nu) generalized forces of muscles, limits and outside torques on u [N m, N]."""
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
+        if isinstance(self.model, Model) and self.model.limits:
+            tau = tau + self._of("limits", lambda q, u: limit_torques(self._muscled, q, u), self.q, self.u)
         if self.activation is None:
             return tau
         return tau + self._of("torques", lambda *at: muscle_torques(self._muscled, *at), *self._at_muscles)
@@ -132,7 +134,7 @@ class Trajectory:
 
     @cached_property
     def potential_energy(self) -> np.ndarray:
-        """(..., t) of gravity and springs [J]; muscles not included."""
+        """(..., t) of gravity and springs [J]; muscles and limits not included."""
         return self._of("potential_energy", lambda q: potential_energy(self.model, q), self.q)
 
     @property

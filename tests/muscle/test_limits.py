@@ -64,6 +64,9 @@ def test_a_swing_stays_within_its_limits_and_moves_alike_in_both_descriptions():
     free, held = (simulate(m, (0.1, 0.0, 0.2), **start, method="rk4") for m in (replace(MODEL, limits=()), model))
     assert free.q[..., 1].max() > 0.8
     assert 0.3 < held.q[..., 1].max() < 0.5
+    rates = np.gradient(held.u, held.time, axis=-2, edge_order=2)
+    np.testing.assert_allclose(held.acceleration[..., 1:-1, :], rates[..., 1:-1, :], atol=0.6)
+    assert np.abs(rates - free.acceleration).max() > 30
     ball = model.with_rotations("quaternion")
     q0 = np.array(start["u0"]) * 0 + (0.1, 0.0, 0.2)
     u0 = convert_velocities(model.system, ball.system, q0, start["u0"])
@@ -102,3 +105,14 @@ def test_a_model_without_muscles_is_held_too():
     model = Model(ArticulatedSystem((hinge,)), limits=(replace(LIMIT, lower_stiffness=300.0, damping=1.0),))
     way = simulate(model, (0.0,), duration=3.0, step=1e-3)
     assert -0.5 < way.q[..., -1, 0].item() < -0.4
+
+
+def test_their_numbers_can_vary_in_a_batch():
+    stiffness = np.array([50.0, 400.0])
+    start = {"u0": (0.0, 3.0, 0.0), "activation": [0.2], "duration": 0.3, "step": 1e-3}
+    together = simulate(MODEL, (0.1, 0.0, 0.2), **start, parameters={"limits.stop.upper_stiffness": stiffness})
+    for k, value in enumerate(stiffness):
+        limits = (replace(LIMIT, upper_stiffness=value), MODEL.limits[1])
+        alone = simulate(replace(MODEL, limits=limits), (0.1, 0.0, 0.2), **start)
+        np.testing.assert_allclose(together.q[k], alone.q, atol=1e-12)
+        np.testing.assert_allclose(together.acceleration[k], alone.acceleration, atol=1e-9)

@@ -8,6 +8,7 @@ from analysis.studies.summaries.base import Moment, Summary
 from dynamics.articulated import forward
 from dynamics.reactions import joint_wrenches
 from kernels.derivatives import jacobian_at
+from muscle import limits
 from muscle.path import lengths
 from muscle.states import forces, torques
 
@@ -24,7 +25,8 @@ class JointReaction(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         system, q, u = model.system, at.q, at.u
-        udot = forward(system, q, u, torques(model, q, u, at.activation, at.state))
+        tau = torques(model, q, u, at.activation, at.state) + limits.torques(system, model.limits, q, u)
+        udot = forward(system, q, u, tau)
         wrenches = muscle_wrenches(model, q, forces(model, q, u, at.activation, at.state))
         force = joint_wrenches(system, q, u, udot, wrenches)[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
