@@ -23,7 +23,7 @@ A model file (all numbers in SI units, quaternions scalar first):
     shapes = [{ kind = "sphere", sizes = [0.1] }]    # optional: `joints.shapes.Shape`
     [bodies.joint]
     type = "spherical"                  # or "fixed", "floating", "revolute", "prismatic", "euler", "planar",
-                                        # "universal", "custom"
+                                        # "universal", "custom", "ellipsoid"
     sequence = "YZY"                    # of an Euler joint; of a spherical one, the sequence it is shown in
     axis = [0.0, 0.0, 1.0]              # and other fields of the joint's type, see `joints.types`
     position = [0.0, 0.0, 0.0]          # [m] joint frame in the parent's frame
@@ -42,6 +42,11 @@ A model file (all numbers in SI units, quaternions scalar first):
     activation = 0.1                    # optional
     wraps = [{ type = "cylinder", body = "A", position = [0.0, 0.0, -0.3], radius = 0.02, quadrant = "+x" }]  # optional
     activation_dynamics = { activation_time = 0.015, deactivation_time = 0.06 }    # optional: the activation is a state
+
+    [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]]
+    name = "stop"
+    coordinate = "A.angle"              # by name
+    lower = -1.0                        # [rad or m], and other fields of `muscle.limits.CoordinateLimit`
 
 The keys of joints, laws, functions, shapes, points and muscles are the fields of their classes: `muscle.toml.records`.
 """
