@@ -311,7 +311,7 @@ def load(tmp_path, text):
         ("/bodyset/pelvis</socket_parent_frame>", "/bodyset/hand</socket_parent_frame>", "no body and no frame"),
         ("<coordinates>adduction</coordinates>", "<coordinates>x</coordinates>", "depends on 'x', which is no coord"),
         ("/jointset/knee_j/knee</socket_coordinate>", "/k</socket_coordinate>", "coordinate 'k' does not exist"),
-        ("<BallJoint", "<EllipsoidJoint", "not valid XML"),
+        ("<BallJoint", "<ConstantVelocityJoint", "not valid XML"),
         ("<mass>7</mass>", "<mass>-7</mass>", "mass must be finite and not negative"),
         ("<mass>7</mass>", "<mass>x</mass>", "<mass> must be 1 finite number, not 'x'"),
         ("<location>0 0.05 0.1</location>", "<location>0 nan 0.1</location>", "must be 3 finite numbers"),
@@ -334,7 +334,7 @@ def test_broken_files_are_named(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("UniversalJoint", "EllipsoidJoint", "<EllipsoidJoint> is not supported; known: WeldJoint"),
+        ("UniversalJoint", "ConstantVelocityJoint", "<ConstantVelocityJoint> is not supported; known: WeldJoint"),
         ("PolynomialFunction", "SineFunction", "the function <SineFunction> is not supported"),
         ("ConditionalPathPoint", "StrangePathPoint", "the point <StrangePathPoint> is not supported"),
     ],
