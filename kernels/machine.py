@@ -5,7 +5,6 @@ way into the process.
 """
 
 import functools
-import itertools
 from typing import Any
 
 import llvmlite
@@ -45,25 +44,19 @@ def compile_object(assembly: str, target: Target) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-@functools.cache
-def _linker(target: Target) -> Any:
-    """What links object files into this process: each into one piece of memory of its own.
-
-    The small code model needs that: LLVM's older engine may put code and constants further apart than its addresses
-    reach, where the process has used up the room beside each other, and then ends the process.
-    """
-    return llvm.create_lljit_compiler(_target_machine(target), use_jit_link=True)
-
-
-_numbers = itertools.count()
-
-
 class Loaded:
-    """An object file linked into this process; its function `name` lives as long as this instance."""
+    """An object file linked into this process; its function `name` lives as long as this instance.
+
+    JITLink puts the file into one piece of memory. The small code model needs that: LLVM's older engine may place code
+    and constants further apart than its addresses reach, where the room beside each other is used up, and then ends the
+    process. A linker of its own for every file gives all of its memory back.
+    """
 
     def __init__(self, code: bytes, target: Target, name: str) -> None:
         library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(name)
-        self._library = library.link(_linker(target), f"kernel{next(_numbers)}")
+        linker = llvm.create_lljit_compiler(_target_machine(target), use_jit_link=True)
+        self._library = library.link(linker, "kernel")
+        self._linker = linker
         self._name = name
 
     def function(self, prototype: Any) -> Any:

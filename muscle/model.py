@@ -94,13 +94,17 @@ class Model:
         as MuJoCo's MJCF (`muscle.mjcf.write`), anything else as a TOML file that `load_model` reads back equal.
 
         What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
-        file is replaced at once or, if writing fails, left as it was.
+        file is replaced at once or, if writing fails, left as it was. ModelError for URDF, which holds no muscles.
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".osim":
             write_osim(self, path, strict)
         elif suffix == ".xml":
             write_mjcf(self, path, strict)
+        elif suffix == ".urdf":
+            raise ModelError(
+                "URDF holds no muscles; joints.write_urdf(model.system, path) writes the system", file=path
+            )
         else:
             write_model(self, path)
 

@@ -93,6 +93,8 @@ def test_two_link_holds_the_published_numbers(name):
 def test_save_and_load_give_the_same_model(name, tmp_path):
     model = load_model(name)
     model.save(tmp_path / "m.toml")
+    with pytest.raises(ModelError, match="URDF holds no muscles"):
+        model.save(tmp_path / "m.urdf")
     assert load_model(tmp_path / "m.toml") == model
     assert list(tmp_path.iterdir()) == [tmp_path / "m.toml"]
 
