@@ -12,11 +12,12 @@ from muscle.path import Muscle
 __all__ = ["add_tendons"]
 
 
-def add_tendons(root: Any, muscles: Sequence[Muscle], sites: Sites, left: Leftovers) -> None:
+def add_tendons(root: Any, muscles: Sequence[Muscle], sites: Sites, left: Leftovers) -> list[float]:
     """A <spatial> tendon for every muscle; an actuator for a force of the activation alone, a spring for one without
-    damping. Other laws are noted: their tendons pull nothing."""
+    damping. Other laws are noted: their tendons pull nothing. The actuators' controls at the start."""
+    controls: list[float] = []
     if not muscles:
-        return
+        return controls
     tendons, actuators = add(root, "tendon"), add(root, "actuator")
     for muscle in muscles:
         tendon = add(tendons, "spatial", name=muscle.name, **_spring(muscle, left))
@@ -30,8 +31,12 @@ def add_tendons(root: Any, muscles: Sequence[Muscle], sites: Sites, left: Leftov
             pull = -muscle.law.max_isometric_force
             add(actuators, "motor", name=muscle.name, tendon=muscle.name, gear=pull, ctrllimited=True,
                 ctrlrange=(0.0, 1.0))  # fmt: skip
-    if not len(actuators):
+            controls.append(muscle.activation or 0.0)
+            if muscle.activation_dynamics is not None:
+                left.count("activation dynamics of actuators", muscle.name)
+    if not controls:
         root.remove(actuators)
+    return controls
 
 
 def _spring(muscle: Muscle, left: Leftovers) -> dict[str, Any]:

@@ -32,10 +32,10 @@ def write_mjcf(model: "Model", path: str | Path, strict: bool = False) -> None:
     range.
 
     What MuJoCo has no equal for is told in one UnwrittenWarning, or refused if `strict`: the laws of muscles other than
-    actuators and springs, muscles on moving or conditional points or around other surfaces than a sphere or a cylinder
-    at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of angles that a
-    quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises ModelError for
-    joints and inertias that MuJoCo refuses.
+    actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a
+    sphere or a cylinder at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of
+    angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
+    ModelError for joints and inertias that MuJoCo refuses.
     """
     left = Leftovers()
     root = etree.Element("mujoco", model=model.name)
@@ -55,12 +55,13 @@ def _add_model(root: Any, model: "Model", left: Leftovers) -> None:
     coupled = {coupler.dependent: coupler for coupler in model.couplers}
     joints, sites = Joints(left, system.ground, coordinates, coupled), Sites(muscles, model.markers, left)
     Bodies(system, (q, u), joints, sites, left).add(add(root, "worldbody"))
-    add_tendons(root, muscles, sites, left)
+    controls = add_tendons(root, muscles, sites, left)
     add_equalities(root, joints, coordinates, left)
     for limit in model.limits:
         left.count("limits of coordinates", limit.name)
     if joints.qpos:
-        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel))
+        ctrl = tuple(controls) or None
+        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl)
 
 
 def _has_tendon(muscle: Any, left: Leftovers) -> bool:

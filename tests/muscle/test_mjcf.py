@@ -25,6 +25,7 @@ from joints import (
 )
 from joints.functions import Constant, Linear, Multiplier, Polynomial, SimmSpline
 from muscle import (
+    ActivationDynamics,
     ConditionalPoint,
     CoordinateLimit,
     Model,
@@ -86,7 +87,7 @@ BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant=
 ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
 MUSCLES = (
     Muscle("plain", (point("ground", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
-           PathActuator(20.0)),
+           PathActuator(20.0), activation=0.25),
     Muscle("side", (point("arm", 0.06, 0.22, 0), point("fore", 0.15, -0.12, 0.02)), PathSpring(900.0, 0.2),
            wraps=(BALL,)),
     Muscle("shorter", (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0), point("hand", 0.2, 0.1, 0.1)),
@@ -177,6 +178,7 @@ def mujoco_row(engine, data, i):
 def test_actuators_pull(tmp_path, rng):
     engine, data = opened(MODEL, tmp_path / "x.xml")
     assert [engine.actuator(i).name for i in range(engine.nu)] == ["plain", "shorter", "over"]
+    assert (engine.key("start").ctrl == (0.25, 0.0, 0.0)).all()
     data.ctrl[:] = (0.5, 0.0, 0.0)
     mujoco.mj_forward(engine, data)
     np.testing.assert_allclose(data.qfrc_actuator, -10.0 * mujoco_row(engine, data, 0), atol=1e-12)
@@ -256,13 +258,14 @@ def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
             Muscle("conditional", (arm, conditional, fore), law),
             Muscle("egg", (fore, arm), law, wraps=(WrapEllipsoid(body="arm", radii=(0.1, 0.2, 0.3)),)),
             Muscle("two", (fore, arm), law, wraps=(BALL, ROLL)),
+            Muscle("slow", (fore, arm), law, activation_dynamics=ActivationDynamics()),
             Muscle("ends", (fore, arm), law, wraps=(replace(ROLL, length=0.1),)),
         ),
         limits=(CoordinateLimit("stop", "flex", -1.0, 1.0, 1.0, 1.0, 0.1),),
     )
     with pytest.warns(UnwrittenWarning) as told:
         engine, _ = opened(model, tmp_path / "x.xml")
-    assert engine.ntendon == 4
+    assert engine.ntendon == 5
     assert engine.geom("pill").type[0] == mujoco.mjtGeom.mjGEOM_CAPSULE
     message = str(told[0].message)
     for words in (
@@ -271,6 +274,7 @@ def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
         "around several surfaces at once, left out (two)", "1 ends of wrapping cylinders", "limits of coordinates",
         "1 springs and dampers of Euler joints (arm)", "1 springs of ball joints away from neutral (head)",
         "1 meshes (head: skull.stl)", "1 coordinates that move nothing (tip.idle)",
+        "1 activation dynamics of actuators (slow)",
     ):  # fmt: skip
         assert words in message
     with pytest.raises(ModelError, match="the file cannot hold"):
