@@ -10,16 +10,14 @@ alone, those within 1e-2 of a jump.
 `MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of the tests is taken.
 """
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.osim import in_opensim, model_files, random_poses
+from benchmarks.osim import in_opensim, loaded, model_files, random_poses
 from joints import convert_coordinates
-from muscle import Model, PathFlag, load_model, path_flags, path_jacobian, path_lengths
-from muscle.osim.census import UnsupportedWarning
+from muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
 __all__ = ["run"]
 
@@ -36,9 +34,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsupportedWarning)
-        model = load_model(file)
+    model = loaded(file)
     q = random_poses(model, np.random.default_rng(0), POSES)
     ball = model.with_rotations("quaternion")
     work = f"{file.stem}: |dl/du - J| [m] at {POSES} poses"

@@ -18,11 +18,12 @@ import numpy as np
 import dynamics
 import kernels
 from muscle import Model, PathFlag, WrapCylinder, jacobians, load_model, path_flags
+from muscle.coordinates import follow
 from muscle.laws import HillLaw
 from muscle.osim.census import UnsupportedWarning
 from muscle.path import lengths
 
-__all__ = ["in_opensim", "model_files", "random_poses", "run"]
+__all__ = ["in_opensim", "loaded", "model_files", "random_poses", "run"]
 
 SMALL = Path(__file__).parents[1] / "tests" / "data" / "small_leg.osim"
 POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
@@ -42,9 +43,7 @@ def model_files() -> list[Path]:
 
 def _rows(file: Path) -> list[dict[str, Any]]:
     begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsupportedWarning)
-        model = load_model(file)
+    model = loaded(file)
     kernel = _kernel(model)
     kernel(np.array(model.start_q))
     cold = time.perf_counter() - begin
@@ -73,14 +72,18 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def loaded(file: Path) -> Model:
+    """The model in a file; what is not read of it is not told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        return load_model(file)
+
+
 def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarray:
     """(count, nq) within the ranges of the coordinates, couplers followed."""
     low, high = np.array([c.range for c in model.coordinates]).T
     q = rng.uniform(low, high, (count, len(low)))
-    names = list(model.system.coordinate_names)
-    for coupler in model.couplers:
-        driver = q[:, names.index(coupler.independent)]
-        q[:, names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+    follow(model.couplers, model.system.coordinate_names, q)
     return q
 
 

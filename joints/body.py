@@ -11,7 +11,7 @@ from joints.shapes import Shape
 from joints.types import Joint
 from joints.vectors import full
 
-__all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical"]
+__all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
 
 Vector = tuple[float, ...]
 INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
@@ -78,7 +78,7 @@ def check_body(body: Body) -> None:
     names = body.coordinate_names
     if names is not None and len(names) != body.joint.nq:
         raise ModelError(f"coordinate_names must be {body.joint.nq} names, not {names}", element=element)
-    lowest, highest = _principal(body.inertia)[[0, 2]]
+    lowest, highest = principal_moments(body.inertia)[[0, 2]]
     if lowest < -INERTIA_TOLERANCE * max(highest, 0.0) or (highest <= 0.0 and lowest < 0.0):
         raise ModelError(f"the inertia is indefinite: a principal moment is {lowest:.6g}", element=element)
 
@@ -99,7 +99,7 @@ def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None
 def check_physical(body: Body) -> None:
     """ModelError if no rigid body can have this inertia: its principal moments violate the triangle inequality."""
     element = f"body {body.name!r}"
-    a, b, c = _principal(body.inertia)
+    a, b, c = principal_moments(body.inertia)
     if c - b - a > INERTIA_TOLERANCE * c:  # in this order no sum of huge moments overflows
         raise ModelError(
             f"the inertia violates the triangle inequality: principal moments {a:.6g} + {b:.6g} < {c:.6g}",
@@ -107,5 +107,6 @@ def check_physical(body: Body) -> None:
         )
 
 
-def _principal(inertia: Vector) -> np.ndarray:
+def principal_moments(inertia: Vector) -> np.ndarray:
+    """(3,) the principal moments of an inertia (6,), the least first."""
     return np.linalg.eigvalsh(full(np.array(inertia)))

@@ -54,9 +54,9 @@ def bind(signature: Signature, positional: Sequence[Any], named: Mapping[str, An
 
 
 def address(array: np.ndarray) -> int:
-    """Where the numbers of an array begin."""
+    """Where the numbers of an array begin; asked in the way that takes a sixth of the time where it can be."""
     try:
-        return ctypes.addressof(_first(array))  # type: ignore[arg-type]  # a sixth of the time of the other way, and of a small call
+        return ctypes.addressof(_first(array))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):  # read-only, empty, or with gaps
         return int(array.__array_interface__["data"][0])
 

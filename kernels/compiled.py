@@ -96,11 +96,8 @@ class Compiled:
         states, entry, frames = batch.states, self._code.entry, self._frames
         written = [(_batch.address(a), a.nbytes // states) for a in outputs]
         table = self._table(*itertools.chain(*batch.rows, *written))
-        if threads == 1:
-            frames.run(entry, table, 0, states)
-        else:
-            cost = states * self._code.size.price
-            split_and_run(lambda begin, end: frames.run(entry, table, begin, end), states, self.lanes, threads, cost)
+        cost = states * self._code.size.price
+        split_and_run(lambda begin, end: frames.run(entry, table, begin, end), states, self.lanes, threads, cost)
 
     def nonfinite(self, *outputs: np.ndarray) -> np.ndarray:
         """Batch indices (k, batch axes) of the states for which one of `outputs` holds NaN or an infinity."""

@@ -13,7 +13,7 @@ __all__ = ["move_packed", "read_rows", "write_rows"]
 
 _UNROLLED = 4  # column blocks beyond which they are walked in a loop
 _LINE = 64  # bytes of memory that come together
-_AHEAD = 64
+_AHEAD = 64  # rows between the one that is read and the one that is asked for
 
 
 def read_rows(module: Module, length: int) -> str:

@@ -1,10 +1,13 @@
 """What a model file says of its coordinates beyond their places in q: ranges, locks, couplings; and its markers."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from joints.functions import AxisFunction
 
-__all__ = ["Coordinate", "Coupler", "Marker"]
+__all__ = ["Coordinate", "Coupler", "Marker", "follow"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Coupler:
     independent: str
     function: AxisFunction
     scale: float = 1.0
+
+
+def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> None:
+    """Set what couplers drive in q (..., nq), whose coordinates have these names, one coupler after the other."""
+    for coupler in couplers:
+        driver = q[..., names.index(coupler.independent)]
+        q[..., names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
 
 
 @dataclass(frozen=True)

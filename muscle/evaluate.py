@@ -137,8 +137,7 @@ def limit_torques(
     (..., nu). At the gimbal lock of a limited angle that a quaternion has replaced they are not determined. Raises
     ValueError as `path_lengths` does."""
     arrays = {"q": _checked_q(model.system, q), "u": model.system.check_u(u)}
-    formula = lambda q, u: limits.torques(model.system, model.limits, q, u)  # noqa: E731
-    return _evaluate(model, "limit_torques", formula, arrays, out, backend)
+    return _evaluate(model, "limit_torques", lambda *x: limits.torques(model, *x), arrays, out, backend)
 
 
 def muscle_state_rates(

@@ -1,39 +1,58 @@
-"""What a model holds and a file of another program cannot: counted by name, told in one warning."""
+"""What does not pass between a model and a file: counted by kind, told in one warning."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from pathlib import Path
+from typing import Any, ClassVar
 
 from joints.errors import ModelError
 
-__all__ = ["Leftovers", "UnwrittenWarning"]
+__all__ = ["Leftovers", "Tally", "UnwrittenWarning"]
 
-SHOWN = 5  # names told of each kind
+SHOWN = 5  # of each kind that are told
 
 
 class UnwrittenWarning(UserWarning):
     """Parts of a model that a file does not hold."""
 
 
-class Leftovers:
-    """Parts of a model that are not written, by kind."""
+class Tally(ABC):
+    """Things by kind, and where or what each of them is."""
+
+    warning: ClassVar[type[UserWarning]]
+    opening: ClassVar[str]
 
     def __init__(self) -> None:
-        self._names: dict[str, list[str]] = defaultdict(list)
+        self._found: dict[str, list[Any]] = defaultdict(list)
+
+    @abstractmethod
+    def described(self, kind: str, count: int, shown: str) -> str:
+        """The words for `count` things of a kind, of which the first are `shown`."""
+
+    def report(self, path: Path, strict: bool) -> None:
+        """One warning with counts and places, or, where `strict`, a ModelError; nothing if nothing was left out."""
+        if not self._found:
+            return
+        parts = []
+        for kind, found in self._found.items():
+            shown = ", ".join(map(str, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
+            parts.append(self.described(kind, len(found), shown))
+        message = f"{self.opening}: " + "; ".join(parts)
+        if strict:
+            raise ModelError(message, file=path)
+        warnings.warn(f"{path}: {message}", self.warning, stacklevel=4)
+
+
+class Leftovers(Tally):
+    """Parts of a model that are not written, by their names."""
+
+    warning = UnwrittenWarning
+    opening = "the file cannot hold"
 
     def count(self, what: str, name: str) -> None:
         """Note a part."""
-        self._names[what].append(name)
+        self._found[what].append(name)
 
-    def report(self, path: Path, strict: bool) -> None:
-        """One warning with counts and names, or, where `strict`, a ModelError; nothing if nothing was left out."""
-        if not self._names:
-            return
-        parts = []
-        for what, names in self._names.items():
-            shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-            parts.append(f"{len(names)} {what} ({shown})")
-        message = "the file cannot hold: " + "; ".join(parts)
-        if strict:
-            raise ModelError(message, file=path)
-        warnings.warn(f"{path}: {message}", UnwrittenWarning, stacklevel=4)
+    def described(self, kind: str, count: int, shown: str) -> str:
+        return f"{count} {kind} ({shown})"

@@ -2,13 +2,17 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from joints._layout import row_times, vector
 from joints.errors import ModelError
 from joints.system import ArticulatedSystem
 from kernels.derivatives import jacobian_at
+
+if TYPE_CHECKING:
+    from muscle.model import Model
 
 __all__ = ["CoordinateLimit", "torques"]
 
@@ -59,21 +63,20 @@ class CoordinateLimit:
             raise ModelError(f"transition must be positive, not {self.transition}", element=element)
 
 
-def torques(system: ArticulatedSystem, limits: tuple[CoordinateLimit, ...], q: Any, u: Any) -> Any:
-    """(..., nu) generalized forces of the limits on the velocities u: the formula, on floats and symbols.
+def torques(model: "Model", q: Any, u: Any) -> Any:
+    """(..., nu) generalized forces of a model's limits on the velocities u: the formula, on floats and symbols.
 
     f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.
     """
+    system, limits = model.system, model.limits
     if not limits:
         return np.zeros(system.nu)
 
     def values(motion: Any) -> Any:
         moved = system.displaced(q, motion)
-        columns = [system.coordinate(limit.coordinate, moved) for limit in limits]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return vector([system.coordinate(limit.coordinate, moved) for limit in limits])
 
     J = jacobian_at(values, np.zeros(system.nu), like=q)
     x, speed = values(np.zeros(system.nu)), (J @ u[..., None])[..., 0]
-    columns = [limit.force(x[..., i], speed[..., i]) for i, limit in enumerate(limits)]
-    f = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-    return (f[..., None, :] @ J)[..., 0, :]
+    f = vector([limit.force(x[..., i], speed[..., i]) for i, limit in enumerate(limits)])
+    return row_times(f, J)

@@ -67,6 +67,11 @@ class Model:
         """Names of the muscles, in the order of every result."""
         return tuple(muscle.name for muscle in self.muscles)
 
+    @property
+    def start(self) -> np.ndarray:
+        """(nq,) the coordinates at the start: start_q, or neutral ones."""
+        return self.system.neutral() if self.start_q is None else np.array(self.start_q)
+
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
@@ -81,7 +86,7 @@ class Model:
         takes states along. The start is converted too.
         """
         system = with_rotations(self.system, rotations)
-        start_q = self.system.neutral() if self.start_q is None else np.array(self.start_q)
+        start_q = self.start
         changed: dict[str, Any] = {"system": system, "file": None}
         if self.start_q is not None:
             changed["start_q"] = tuple(map(float, convert_coordinates(self.system, system, start_q)))

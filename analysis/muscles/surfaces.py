@@ -10,6 +10,7 @@ import xarray as xr
 from analysis.muscles.moment_arms import moment_arms
 from joints import convert_coordinates
 from muscle import Model, path_lengths
+from muscle.coordinates import follow
 
 __all__ = ["compare_models", "moment_arm_surface"]
 
@@ -48,9 +49,7 @@ def moment_arm_surface(
     poses = np.array(np.broadcast_to(np.asarray(base, dtype=float), (*grid[0].shape, system.nq)))
     for name, x in zip(values, grid, strict=True):
         poses[..., names.index(name)] = x
-    for coupler in model.couplers:
-        driver = poses[..., names.index(coupler.independent)]
-        poses[..., names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+    follow(model.couplers, names, poses)
     wanted = next(iter(over)) if arm is None else arm
     table = moment_arms(model, poses.reshape(-1, system.nq), [wanted], **options)
     shape = (*grid[0].shape, len(model.muscles))

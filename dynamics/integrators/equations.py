@@ -120,7 +120,7 @@ class StateEquations:
         """(..., nu) torques of the muscles, of limits, and from outside."""
         tau: Any = given.get("torque", np.zeros(self.system.nu))
         if isinstance(self.model, Model) and self.model.limits:
-            tau = tau + limits.torques(self.system, self.model.limits, q, u)
+            tau = tau + limits.torques(self.model, q, u)
         if not self.muscles:
             return tau
         return tau + torques(self.model, q, u, self.activation(given), self.states(given))

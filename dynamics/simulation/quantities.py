@@ -19,7 +19,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "lengths": lambda model, q: lengths(model.system, model.muscles, q),
     "forces": states.forces,
     "torques": states.torques,
-    "limits": lambda model, q, u: limits.torques(model.system, model.limits, q, u),
+    "limits": limits.torques,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
     "potential_energy": lambda model, q: energy.potential(system_of(model), q),

@@ -1,29 +1,19 @@
 """Three turns of a body whose origin slides on an ellipsoid."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import components
-from joints.euler import axes, euler_from_quaternion, euler_rate_matrix, rotation_matrix_from_euler
-from joints.quaternion import random_quaternions
 from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.turning import turning_drift
+from joints.types.euler import FACTS as TURNS
+from joints.types.euler import EulerJoint
 from joints.vectors import cross, turn, turn_back
 
 __all__ = ["EllipsoidJoint"]
 
-FACTS = JointFacts(
-    "ellipsoid",
-    ("p1", "p2", "p3"),
-    ("rad", "rad", "rad"),
-    "successive axes of the sequence",
-    ("p1_dot", "p2_dot", "p3_dot"),
-    ("rad/s", "rad/s", "rad/s"),
-    "successive axes of the sequence",
-)
+FACTS = replace(TURNS, kind="ellipsoid")
 OUT = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the place
 
 
@@ -42,29 +32,33 @@ class EllipsoidJoint(CoordinateJoint):
     sequence: str = "XYZ"
 
     def __post_init__(self) -> None:
-        axes(self.sequence)
+        EulerJoint(self.sequence)  # knows its sequences
         if len(self.radii) != 3 or not all(math.isfinite(r) and r > 0 for r in self.radii):
             raise ValueError(f"the radii of an ellipsoid joint must be three positive numbers, not {self.radii}")
+
+    @property
+    def turns(self) -> EulerJoint:
+        """The joint of the turns alone."""
+        return EulerJoint(self.sequence)
 
     @property
     def facts(self) -> JointFacts:
         return FACTS
 
     def transform(self, q: Any) -> tuple[Any, Any]:
-        R = rotation_matrix_from_euler(q, self.sequence)
+        R, _ = self.turns.transform(q)
         return R, np.array(self.radii) * R[..., :, 2]
 
     def subspace(self, q: Any) -> tuple[Any, Any]:
         """S_omega = B(phi), S_v = R^T D R (b x e) for the columns b of B."""
-        R, B = rotation_matrix_from_euler(q, self.sequence), euler_rate_matrix(q, self.sequence)
+        (R, _), (B, _) = self.turns.transform(q), self.turns.subspace(q)
         slides = [self._slid(R, cross(B[..., :, k], OUT)) for k in range(3)]
         return B, np.stack(slides, axis=-1)
 
     def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
         """omega's as of the turns; v's from v = R^T D R (omega x e)."""
-        R, B = rotation_matrix_from_euler(q, self.sequence), euler_rate_matrix(q, self.sequence)
+        (R, _), (B, _), (c_omega, _) = self.turns.transform(q), self.turns.subspace(q), self.turns.drift(q, u)
         omega = turn(B, u)
-        c_omega = turning_drift([B[..., :, k] for k in range(3)], components(u))
         v = self._slid(R, cross(omega, OUT))
         rate = cross(omega, cross(omega, OUT)) + cross(c_omega, OUT)
         return c_omega, self._slid(R, rate) - cross(omega, v)
@@ -75,4 +69,4 @@ class EllipsoidJoint(CoordinateJoint):
 
     def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Uniform over the rotations, not over the angles."""
-        return euler_from_quaternion(random_quaternions(n, rng), self.sequence)
+        return self.turns.random(n, rng)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from joints.body import Body, check_physical
+from joints.body import Body, check_physical, principal_moments
 from joints.errors import ModelError
-from joints.quaternion import quaternion_from_matrix, rotation_matrix
+from joints.quaternion import quaternion_from_matrix
 from joints.shapes import Shape
 from joints.system import ArticulatedSystem
 from joints.vectors import full
@@ -45,7 +45,8 @@ class Bodies:
         place = np.array(body.position) + self._joints.offset(body)
         element = add(parent, "body", name=body.name, pos=tuple(place), quat=body.orientation)
         i = self._places[body.name]
-        self._joints.add(element, body, self._start[0][self._system.q_slices[i]], self._velocity(i))
+        (q, u), (iq, iu) = self._start, (self._system.q_slices[i], self._system.u_slices[i])
+        self._joints.add(element, body, q[iq], u[iu])
         if body.joint.nu:
             self._check_mass(body)
         if body.mass:
@@ -55,20 +56,11 @@ class Bodies:
         self._sites.add(element, body.name)
         self._add_children(element, body.name)
 
-    def _velocity(self, i: int) -> np.ndarray:
-        """u of a body's joint, that of a ball in child components."""
-        u = self._start[1][self._system.u_slices[i]]
-        joint = self._system.bodies[i].joint
-        if getattr(joint, "velocity_frame", "child") == "child":
-            return u
-        R = rotation_matrix(self._start[0][self._system.q_slices[i]][-4:])
-        return np.concatenate([R.T @ part for part in np.split(u, len(u) // 3)])
-
     def _check_mass(self, body: Body) -> None:
         """ModelError for a moving link that MuJoCo refuses; bodies fixed to this one lend it their mass."""
         frames = self._system.tree.frames
         link = [other for other in self._system.bodies if frames[other.name].link == frames[body.name].link]
-        if not any(other.mass > LEAST and _moments(other)[0] > LEAST for other in link):
+        if not any(other.mass > LEAST and principal_moments(other.inertia)[0] > LEAST for other in link):
             raise ModelError("MuJoCo moves no body without mass and inertia", element=f"body {body.name!r}")
 
     def _add_shape(self, parent: Any, body: str, shape: Shape) -> None:
@@ -91,13 +83,8 @@ def _add_inertial(parent: Any, body: Body) -> None:
     """Mass and inertia; ModelError for one that no rigid body has. MuJoCo takes a vanishing moment only on axes."""
     check_physical(body)
     given: dict[str, Any] = {"fullinertia": body.inertia}
-    if _moments(body)[0] <= LEAST:
+    if principal_moments(body.inertia)[0] <= LEAST:
         moments, axes = np.linalg.eigh(full(np.array(body.inertia)))
         axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
         given = {"diaginertia": tuple(np.maximum(moments, 0.0)), "quat": tuple(quaternion_from_matrix(axes))}
     add(parent, "inertial", pos=body.center_of_mass, mass=body.mass, **given)
-
-
-def _moments(body: Body) -> np.ndarray:
-    """(3,) the principal moments, the least first."""
-    return np.linalg.eigvalsh(full(np.array(body.inertia)))

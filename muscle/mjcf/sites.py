@@ -1,7 +1,6 @@
 """What paths and markers need on a body: sites, and the surfaces that tendons wrap around."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ class Sites:
             for k, point in enumerate(muscle.path):
                 self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE)
             for k, wrap in enumerate(muscle.wraps, start=1):
-                self._add_surface(replace(wrap, points=None), f"{muscle.name}-W{k}", left)
+                self._add_surface(wrap.surface, f"{muscle.name}-W{k}", left)
         for marker in markers:
             self._put(marker.body, "site", name=marker.name, pos=marker.position, size=SITE)
 
@@ -53,8 +52,7 @@ class Sites:
 
     def surface(self, wrap: Wrap) -> tuple[str, str | None]:
         """The geom of a surface, and the site that tells the side."""
-        plain = replace(wrap, points=None)
-        return self._surfaces[plain], self._sides.get(plain)
+        return self._surfaces[wrap.surface], self._sides.get(wrap.surface)
 
     def add(self, parent: Any, body: str) -> None:
         """What a body has."""

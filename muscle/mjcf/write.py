@@ -1,11 +1,13 @@
 """From the model to the file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lxml import etree
 
+from joints.convert import convert_velocities
 from joints.files import write_text
 from muscle.leftovers import Leftovers
 from muscle.mjcf.bodies import Bodies
@@ -50,11 +52,11 @@ def _add_model(root: Any, model: "Model", left: Leftovers) -> None:
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add(root, "option", gravity=system.gravity)
     muscles = [muscle for muscle in model.muscles if _has_tendon(muscle, left)]
-    q = system.neutral() if model.start_q is None else np.array(model.start_q)
     u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
+    u = convert_velocities(system, replace(system, velocity_frame="child"), model.start, u)
     coupled = {coupler.dependent: coupler for coupler in model.couplers}
     joints, sites = Joints(left, system.ground, coordinates, coupled), Sites(muscles, model.markers, left)
-    Bodies(system, (q, u), joints, sites, left).add(add(root, "worldbody"))
+    Bodies(system, (model.start, u), joints, sites, left).add(add(root, "worldbody"))
     controls = add_tendons(root, muscles, sites, left)
     add_equalities(root, joints, coordinates, left)
     for limit in model.limits:

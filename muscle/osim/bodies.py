@@ -62,9 +62,9 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
     }
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
-    name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
     if joint_element.tag == TAG:
-        return scapular_bodies(joint_element, names or (), parent, child, mass)
+        return scapular_bodies(joint_element, joint, parent, child, mass)
+    name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
     if child.is_body:
         return [Body(child.body, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place, **mass)]
     frame = f"{name}_frame"

@@ -28,7 +28,6 @@ from muscle.osim.functions import FUNCTIONS, read_function
 __all__ = ["JOINTS", "UNBOUND", "OsimJoint", "read_joint"]
 
 UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
-RIBS = "thoracic_ellipsoid_radii_x_y_z"
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -66,9 +65,15 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
     "PlanarJoint": (3, _planar),
     "FreeJoint": (6, _free),
     "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(numbers(element, "radii_x_y_z", 3))),
-    "ScapulothoracicJoint": (4, lambda element, names: EllipsoidJoint(numbers(element, RIBS, 3))),  # its first part
+    "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
+
+
+def _ribs(element: Any) -> Joint:
+    """The first part of a shoulder blade's joint, in a frame turned about z (`muscle.osim.scapula`)."""
+    x, y, z = numbers(element, "thoracic_ellipsoid_radii_x_y_z", 3)
+    return EllipsoidJoint((y, x, z))
 
 
 def read_joint(element: Any) -> OsimJoint:

@@ -7,10 +7,10 @@ import numpy as np
 
 from joints.body import Body
 from joints.euler import rotation_matrix_from_euler
-from joints.types import EllipsoidJoint, FixedJoint, RevoluteJoint
+from joints.types import FixedJoint, RevoluteJoint
 from muscle.osim.document import number, numbers
 from muscle.osim.frames import Frame
-from muscle.osim.joints import RIBS
+from muscle.osim.joints import OsimJoint
 
 __all__ = ["TAG", "scapular_bodies"]
 
@@ -18,9 +18,7 @@ TAG = "ScapulothoracicJoint"
 UPRIGHT = rotation_matrix_from_euler(np.array([0.0, 0.0, math.pi / 2]), "XYZ")
 
 
-def scapular_bodies(
-    element: Any, names: tuple[str, ...], parent: Frame, child: Frame, mass: dict[str, Any]
-) -> list[Body]:
+def scapular_bodies(element: Any, read: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
     """A massless body on the ellipsoid (abduction, elevation, upward rotation), one more on a hinge (winging), and the
     body itself fixed to it.
 
@@ -28,8 +26,7 @@ def scapular_bodies(
     axis lies in the plane that touches the ellipsoid, at an angle from that plane's y axis [A. Seth, R. Matias, A. P.
     Veloso, S. L. Delp, A biomechanical model of the scapulothoracic joint ..., PLoS ONE 11, 2016].
     """
-    joint, name = str(element.get("name")), child.body
-    x, y, z = numbers(element, RIBS, 3)
+    joint, names = str(element.get("name")), tuple(c.name for c in read.coordinates)
     angle = number(element, "scapula_winging_axis_direction", 0.0)
     origin = np.array([*numbers(element, "scapula_winging_axis_origin", 2, (0.0, 0.0)), 0.0])
     ribs = Frame(parent.body, parent.R @ UPRIGHT, parent.p)
@@ -37,9 +34,9 @@ def scapular_bodies(
     back = Frame(f"{joint}_wing", child.R.T, -origin - child.R.T @ child.p)
     axis = (-math.sin(angle), math.cos(angle), 0.0)
     return [
-        Body(hinge.body, ribs.body, EllipsoidJoint((y, x, z)), ribs.position, ribs.orientation, joint_name=joint,
+        Body(hinge.body, ribs.body, read.joint, ribs.position, ribs.orientation, joint_name=joint,
              coordinate_names=names[:3]),
         Body(back.body, hinge.body, RevoluteJoint(axis), hinge.position, hinge.orientation,
              joint_name=f"{joint}_winging", coordinate_names=names[3:]),
-        Body(name, back.body, FixedJoint(), back.position, back.orientation, **mass),
+        Body(child.body, back.body, FixedJoint(), back.position, back.orientation, **mass),
     ]  # fmt: skip

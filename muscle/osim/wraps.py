@@ -10,6 +10,7 @@ from joints.euler import rotation_matrix_from_euler
 from joints.quaternion import quaternion_from_matrix
 from joints.system import ArticulatedSystem
 from joints.xml import complain
+from muscle.coordinates import follow
 from muscle.model import Model
 from muscle.osim.census import Census
 from muscle.osim.document import boolean, number, numbers, objects, text
@@ -126,14 +127,12 @@ def settled(model: Model) -> Model:
 def _tried(model: Model) -> np.ndarray:
     """(POSES + 1, nq): the start, and poses within the ranges of the coordinates that are free."""
     rng, names = np.random.default_rng(0), list(model.system.coordinate_names)
-    q = np.tile(np.array(model.system.neutral() if model.start_q is None else model.start_q), (POSES + 1, 1))
+    q = np.tile(model.start, (POSES + 1, 1))
     driven = {coupler.dependent for coupler in model.couplers}
     for c in model.coordinates:
         if c.range is not None and not c.locked and c.name in names and c.name not in driven:
             q[1:, names.index(c.name)] = rng.uniform(*c.range, POSES)
-    for coupler in model.couplers:
-        driver = q[1:, names.index(coupler.independent)]
-        q[1:, names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+    follow(model.couplers, names, q[1:])
     return q
 
 

@@ -87,8 +87,7 @@ def places_of(model: Any) -> Places:
 
 
 def _start(model: Model) -> Iterator[tuple[str, Place]]:
-    system = model.system
-    q = system.neutral() if model.start_q is None else model.start_q
+    system, q = model.system, model.start
     u = (0.0,) * system.nu if model.start_u is None else model.start_u
     for key, names, values in zip(START, (system.coordinate_names, system.velocity_names), (q, u), strict=True):
         for i, (name, value) in enumerate(zip(names, values, strict=True)):

@@ -2,8 +2,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -109,6 +109,11 @@ class Wrap(ABC):
     @abstractmethod
     def onto(self, x: Any) -> Any:
         """(..., 3) a point near x (..., 3) on the surface, for pictures; in the surface's frame."""
+
+    @property
+    def surface(self) -> Self:
+        """The surface alone, whatever piece of a path it acts on: equal ones are one."""
+        return replace(self, points=None)
 
     @property
     def varies(self) -> bool:

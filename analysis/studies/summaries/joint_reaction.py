@@ -25,7 +25,7 @@ class JointReaction(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         system, q, u = model.system, at.q, at.u
-        tau = torques(model, q, u, at.activation, at.state) + limits.torques(system, model.limits, q, u)
+        tau = torques(model, q, u, at.activation, at.state) + limits.torques(model, q, u)
         udot = forward(system, q, u, tau)
         wrenches = muscle_wrenches(model, q, forces(model, q, u, at.activation, at.state))
         force = joint_wrenches(system, q, u, udot, wrenches)[..., :3]

@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from lxml import etree
 
 from joints.errors import ModelError
+from joints.euler import euler_from_quaternion
 
-__all__ = ["add", "add_set", "checked_name", "written"]
+__all__ = ["add", "add_set", "body_fixed", "checked_name", "written"]
 
 FORBIDDEN = re.compile(r"[/\\*+\s]")  # in the name of an OpenSim component
 
@@ -34,6 +36,11 @@ def written(content: Any) -> str:
         return content
     values: Sequence[Any] = content if isinstance(content, (tuple, list)) else (content,)
     return " ".join(repr(float(x)) for x in values)
+
+
+def body_fixed(orientation: Sequence[float]) -> tuple[float, ...]:
+    """A unit quaternion as OpenSim writes orientations: body-fixed angles about x, y, z [rad]."""
+    return tuple(euler_from_quaternion(np.array(orientation), "XYZ"))
 
 
 def checked_name(name: str, element: str) -> str:

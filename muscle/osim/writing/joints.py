@@ -9,16 +9,15 @@ import numpy as np
 from joints.axes import as_axes, completed
 from joints.body import Body
 from joints.errors import ModelError
-from joints.euler import euler_from_quaternion
 from joints.functions import Constant
 from joints.types import EllipsoidJoint, EulerJoint, FixedJoint, Joint, PrismaticJoint, RevoluteJoint, UniversalJoint
 from joints.types.custom import Axis
 from muscle.coordinates import Coordinate
 from muscle.osim.frames import GROUND
-from muscle.osim.writing.elements import add, checked_name
+from muscle.osim.writing.elements import add, body_fixed, checked_name
 from muscle.osim.writing.functions import add_function
 
-__all__ = ["Placed", "add_joint", "joint_name", "offset"]
+__all__ = ["Placed", "add_joint", "joint_name", "path_of"]
 
 OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
     (FixedJoint(), "WeldJoint"),
@@ -46,12 +45,12 @@ def joint_name(body: Body) -> str:
     return body.joint_name or body.name
 
 
-def offset(parent: Any, name: str, body: str, position: Any, orientation: Any) -> None:
+def _add_offset(parent: Any, name: str, body: str, position: Any, orientation: Any) -> None:
     """A <PhysicalOffsetFrame> on a body."""
     frame = add(parent, "PhysicalOffsetFrame", name=name)
     add(frame, "socket_parent", path_of(body))
     add(frame, "translation", tuple(position))
-    add(frame, "orientation", tuple(euler_from_quaternion(np.array(orientation), "XYZ")))
+    add(frame, "orientation", body_fixed(orientation))
 
 
 def path_of(body: str) -> str:
@@ -73,11 +72,11 @@ def add_joint(parent: Any, placed: Placed, start: Any, coordinates: dict[str, Co
         for coordinate, value, speed in zip(body.names_of_coordinates, *start, strict=True):
             _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
     frames = add(joint, "frames")
-    offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
+    _add_offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
     position, orientation = placed.frame or ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
-    offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
-    if isinstance(body.joint, EllipsoidJoint) and tag == "EllipsoidJoint":
-        add(joint, "radii_x_y_z", body.joint.radii)
+    _add_offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
+    if tag == "EllipsoidJoint":
+        add(joint, "radii_x_y_z", body.joint.radii)  # type: ignore[attr-defined]
     elif tag == "CustomJoint":
         _add_axes(joint, body, element)
 

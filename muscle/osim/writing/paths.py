@@ -1,16 +1,14 @@
 """Paths: their points, and the surfaces that they wrap around."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from joints.errors import ModelError
-from joints.euler import euler_from_quaternion
 from muscle.coordinates import Coordinate
 from muscle.osim.joints import UNBOUND
-from muscle.osim.writing.elements import add, add_set, checked_name
+from muscle.osim.writing.elements import add, add_set, body_fixed, checked_name
 from muscle.osim.writing.functions import add_function
 from muscle.osim.writing.joints import path_of
 from muscle.path import Muscle
@@ -34,7 +32,7 @@ class WrapObjects:
         self._names: dict[Wrap, str] = {}
         for muscle in muscles:
             for wrap in muscle.wraps:
-                self._name(_plain(wrap), muscle.name)
+                self._name(wrap.surface, muscle.name)
 
     def _name(self, wrap: Wrap, muscle: str) -> None:
         if wrap in self._names:
@@ -51,7 +49,7 @@ class WrapObjects:
 
     def of(self, wrap: Wrap) -> str:
         """The name of a surface's wrap object."""
-        return self._names[_plain(wrap)]
+        return self._names[wrap.surface]
 
     def add(self, parent: Any, body: str) -> None:
         """The <WrapObjectSet> of a body, if it has any."""
@@ -62,16 +60,11 @@ class WrapObjects:
         for wrap, name in found:
             element = add(holder, type(wrap).__name__, name=name)
             add(element, "active", True)
-            add(element, "xyz_body_rotation", tuple(euler_from_quaternion(np.array(wrap.orientation), "XYZ")))
+            add(element, "xyz_body_rotation", body_fixed(wrap.orientation))
             add(element, "translation", wrap.position)
             add(element, "quadrant", wrap.quadrant if wrap.quadrant[0] != "+" else wrap.quadrant[1:])
             for tag, value in SHAPES[type(wrap)](wrap).items():
                 add(element, tag, value)
-
-
-def _plain(wrap: Wrap) -> Wrap:
-    """What makes the surface, whatever path it acts on."""
-    return replace(wrap, points=None)
 
 
 class Paths:

@@ -90,8 +90,7 @@ def _prepared(model: "Model") -> "Model":
 
 def _start(model: "Model", system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
     """q and u at the start, by the coordinates that are written."""
-    source = model.system
-    q = source.neutral() if model.start_q is None else np.array(model.start_q)
+    source, q = model.system, model.start
     u = np.zeros(system.nu)
     if model.start_u is not None and any(model.start_u):
         u = convert_velocities(source, system, q, np.array(model.start_u))

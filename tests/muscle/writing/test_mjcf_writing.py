@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parts import SLANTED, body, point
 
 import dynamics
 from joints import (
     ArticulatedSystem,
     Axis,
-    Body,
     CustomJoint,
     EulerJoint,
     FixedJoint,
@@ -31,7 +31,6 @@ from muscle import (
     Model,
     ModelError,
     Muscle,
-    PathPoint,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -44,16 +43,7 @@ from muscle.leftovers import UnwrittenWarning
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
-LEG = Path(__file__).parents[1] / "data" / "small_leg.osim"
-SLANTED = (0.48, 0.6, 0.64)
-
-
-def body(name, parent, joint, **given):
-    rng = np.random.default_rng(sum(name.encode()))
-    Q = rng.normal(size=4)
-    place = {"position": tuple(rng.normal(size=3) / 5), "orientation": tuple((Q / np.linalg.norm(Q)).tolist())}
-    place |= {"mass": 1.5, "center_of_mass": (0.02, -0.1, 0.03), "inertia": (0.02, 0.025, 0.03, 0.001, -0.002, 0.003)}
-    return Body(name, parent, joint, **(place | given))
+LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
 
 CUSTOM = CustomJoint(
@@ -77,10 +67,6 @@ BODIES = (
     body("drone", "rod", FloatingJoint(), damping=0.4),
 )
 SYSTEM = ArticulatedSystem(BODIES, gravity=(0.0, -9.81, 0.1), name="medley")
-
-
-def point(name, *at):
-    return PathPoint(name, at)
 
 
 BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y", name="ball")
@@ -108,8 +94,8 @@ def opened(model, path):
 def from_mujoco(system, q):
     """(nu, nu) T with u = T qvel: linear velocities of floating bodies are there those of the parent's frame."""
     T = np.eye(system.nu)
-    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if isinstance(body.joint, FloatingJoint):
+    for link, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if isinstance(link.joint, FloatingJoint):
             T[iu.start : iu.start + 3, iu.start : iu.start + 3] = rotation_matrix(q[iq][3:]).T
     return T
 
@@ -117,17 +103,17 @@ def from_mujoco(system, q):
 def order(engine, system, of, size):
     """Where each of our coordinates or velocities lies in MuJoCo's."""
     places = []
-    for body in system.bodies:
-        joint, name = body.joint, body.joint_name or body.name
+    for link in system.bodies:
+        joint, name = link.joint, link.joint_name or link.name
         if isinstance(joint, SphericalJoint):
             places += [of(engine, name) + k for k in range(size)]
-        elif isinstance(joint, FloatingJoint) and body.parent == system.ground:
+        elif isinstance(joint, FloatingJoint) and link.parent == system.ground:
             places += [of(engine, name) + k for k in range(size + 3)]
         elif isinstance(joint, FloatingJoint):
-            places += [of(engine, c) for c in body.names_of_coordinates[:3]]
+            places += [of(engine, c) for c in link.names_of_coordinates[:3]]
             places += [of(engine, name) + k for k in range(size)]
         else:
-            places += [of(engine, c) for c in body.names_of_coordinates]
+            places += [of(engine, c) for c in link.names_of_coordinates]
     return places
 
 

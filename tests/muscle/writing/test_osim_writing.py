@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parts import SLANTED, body, point
 
 import dynamics
 from joints import (
     ArticulatedSystem,
     Axis,
-    Body,
     CustomJoint,
     EulerJoint,
     FixedJoint,
@@ -34,7 +34,6 @@ from muscle import (
     ModelError,
     MovingPoint,
     Muscle,
-    PathPoint,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -97,15 +96,6 @@ for q in json.loads(arguments[1]):
 """
 
 
-def body(name, parent, joint, **given):
-    rng = np.random.default_rng(sum(name.encode()))
-    Q = rng.normal(size=4)
-    place = {"position": tuple(rng.normal(size=3) / 5), "orientation": tuple((Q / np.linalg.norm(Q)).tolist())}
-    inertia = (0.02, 0.025, 0.03, 0.001, -0.002, 0.003)
-    return Body(name, parent, joint, mass=1.5, center_of_mass=(0.02, -0.1, 0.03), inertia=inertia, **(place | given))
-
-
-SLANTED = (0.48, 0.6, 0.64)
 CUSTOM = CustomJoint(
     ("bend", "draw"),
     (Axis(SLANTED, 0, SimmSpline((-2.0, 0.0, 1.0, 2.0), (-1.9, 0.1, 0.9, 2.2))), Axis((0.0, 1.0, 0.0), 1)),
@@ -131,10 +121,6 @@ SYSTEM = ArticulatedSystem(
     gravity=(0.0, -9.81, 0.1),
     name="medley",
 )  # fmt: skip
-
-
-def point(name, *at):
-    return PathPoint(name, at)
 
 
 MEDLEY = Model(
