@@ -87,7 +87,7 @@ def places_of(model: Any) -> Places:
 
 
 def _start(model: Model) -> Iterator[tuple[str, Place]]:
-    system, q = model.system, model.start
+    system, q = model.system, tuple(model.start)
     u = (0.0,) * system.nu if model.start_u is None else model.start_u
     for key, names, values in zip(START, (system.coordinate_names, system.velocity_names), (q, u), strict=True):
         for i, (name, value) in enumerate(zip(names, values, strict=True)):
