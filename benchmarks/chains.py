@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-import kernels
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco_dynamics import DynamicsLoop as MujocoLoop
 from benchmarks.pinocchio_dynamics import DynamicsLoop as PinocchioLoop
 from benchmarks.systems import chain, person, random_state
-from dynamics import articulated, composite, inverse
-from joints import ArticulatedSystem
+from myoquat import kernels
+from myoquat.dynamics import articulated, composite, inverse
+from myoquat.joints import ArticulatedSystem
 
 __all__ = ["run"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mechanisms import ANDREWS_END, andrews, andrews_start, bricard, four_bars, governor, governor_reference
-from dynamics import Trajectory, simulate
+from myoquat.dynamics import Trajectory, simulate
 
 __all__ = ["run"]
 

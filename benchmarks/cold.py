@@ -14,14 +14,15 @@ _IMPORT = """
 import time, json
 import casadi, llvmlite.binding, numpy
 start = time.perf_counter()
-import kernels
+from myoquat import kernels
 print(json.dumps({"import kernels, after numpy, casadi and llvmlite": time.perf_counter() - start}))
 """
 _BUILD = """
 import time, json
 import numpy as np, kernels
-from muscle import jacobians, load_model
-from muscle.path import lengths
+from myoquat.data import load_model
+from myoquat.muscle import jacobians
+from myoquat.muscle.path import lengths
 start = time.perf_counter()
 model = load_model("two_link")
 loaded = time.perf_counter()

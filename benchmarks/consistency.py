@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.osim import in_opensim, loaded, model_files, random_poses
-from joints import convert_coordinates
-from muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
+from myoquat.joints import convert_coordinates
+from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
 __all__ = ["run"]
 

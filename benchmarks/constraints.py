@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Route, alternate, rows
-from dynamics.udwadia_kalaba import augmented, classical, kkt, priorities, working
+from myoquat.dynamics.udwadia_kalaba import augmented, classical, kkt, priorities, working
 
 __all__ = ["run"]
 

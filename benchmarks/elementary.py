@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-import kernels
+from myoquat import kernels
 
 __all__ = ["FUNCTIONS", "largest_error", "run"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import simulate
-from muscle import load_model
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
 
 __all__ = ["run"]
 

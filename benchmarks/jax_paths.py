@@ -13,7 +13,7 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_paralleli
 import jax
 import jax.numpy as jnp
 
-from muscle import Model
+from myoquat.muscle import Model
 
 __all__ = ["compiled"]
 

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import kernels
+from myoquat import kernels
 
 __all__ = ["describe", "summary"]
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from dynamics.constraints import Constraint, Distance, ParallelAxes, PointLoop
-from joints.system import ArticulatedSystem, Body
-from joints.types import PrismaticJoint, RevoluteJoint
-from muscle import Model, Muscle, PathPoint
-from muscle.laws import ForceLaw
+from myoquat.dynamics.constraints import Constraint, Distance, ParallelAxes, PointLoop
+from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint
+from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle.laws import ForceLaw
 
 __all__ = [
     "ANDREWS_END",

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.mujoco_model import engine, loop
 from benchmarks.native import pointer
-from joints import ArticulatedSystem, rotation_matrix
-from joints.types import FloatingJoint
+from myoquat.joints import ArticulatedSystem, rotation_matrix
+from myoquat.joints.types import FloatingJoint
 
 __all__ = ["DynamicsLoop"]
 

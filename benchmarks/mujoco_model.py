@@ -6,8 +6,8 @@ from pathlib import Path
 import mujoco
 
 from benchmarks.native import load
-from joints import ArticulatedSystem
-from joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 
 __all__ = ["bodies_xml", "engine", "loop"]
 

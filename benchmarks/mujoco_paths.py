@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.mujoco_model import engine, loop
 from benchmarks.native import pointer
-from muscle import Model
+from myoquat.muscle import Model
 
 __all__ = ["PathLoop", "tendons"]
 

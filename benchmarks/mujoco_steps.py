@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.mujoco_model import engine, loop
 from benchmarks.mujoco_paths import tendons
-from muscle import Model
+from myoquat.muscle import Model
 
 __all__ = ["StepLoop"]
 

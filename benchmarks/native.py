@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import kernels
+from myoquat import kernels
 
 __all__ = ["OPTIMIZED", "load", "pointer"]
 

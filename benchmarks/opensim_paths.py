@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from joints import euler_from_quaternion
-from muscle import Model
+from myoquat.joints import euler_from_quaternion
+from myoquat.muscle import Model
 
 __all__ = ["OpensimPaths"]
 

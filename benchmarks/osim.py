@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-import dynamics
-import kernels
-from muscle import Model, PathFlag, WrapCylinder, jacobians, load_model, path_flags
-from muscle.coordinates import follow
-from muscle.laws import HillLaw
-from muscle.osim.census import UnsupportedWarning
-from muscle.path import lengths
+from myoquat import dynamics, kernels
+from myoquat.data import load_model
+from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.muscle import Model, PathFlag, WrapCylinder, jacobians, path_flags
+from myoquat.muscle.coordinates import follow
+from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.path import lengths
 
 __all__ = ["in_opensim", "loaded", "model_files", "random_poses", "run"]
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import simulate
-from muscle import Model, load_model
-from muscle.osim.census import UnsupportedWarning
+from myoquat.data import load_model
+from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.dynamics import simulate
+from myoquat.muscle import Model
 
 __all__ = ["run"]
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-import kernels
 from benchmarks import jax_paths, sympy_paths
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco_paths import PathLoop
 from benchmarks.opensim_paths import OpensimPaths
-from joints import rotation_matrix
-from muscle import Model, jacobians, load_model, path_jacobian, path_lengths
-from muscle.path import lengths
+from myoquat import kernels
+from myoquat.data import load_model
+from myoquat.joints import rotation_matrix
+from myoquat.muscle import Model, jacobians, path_jacobian, path_lengths
+from myoquat.muscle.path import lengths
 
 __all__ = ["run"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import pinocchio
 
 from benchmarks.native import load, pointer
-from joints import ArticulatedSystem
-from joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint, SphericalJoint
 
 __all__ = ["DynamicsLoop"]
 

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj
 
-from dynamics import quaternion_accelerations, simulate
-from dynamics.integrators import FIXED_STEP
-from joints import G
-from joints.system import ArticulatedSystem, Body
-from joints.types import SphericalJoint
+from myoquat.dynamics import quaternion_accelerations, simulate
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.joints import G
+from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.types import SphericalJoint
 
 __all__ = ["run"]
 

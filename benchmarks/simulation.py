@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco_steps import StepLoop
-from dynamics import Simulator
-from muscle import load_model
+from myoquat.data import load_model
+from myoquat.dynamics import Simulator
 
 __all__ = ["run"]
 

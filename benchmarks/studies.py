@@ -25,9 +25,9 @@ import distributed
 import numpy as np
 import xarray as xr
 
-from analysis.studies import Study, open_results
-from analysis.studies.describe import description
-from analysis.studies.run import compute
+from myoquat.analysis.studies import Study, open_results
+from myoquat.analysis.studies.describe import description
+from myoquat.analysis.studies.run import compute
 
 __all__ = ["run"]
 
@@ -100,7 +100,7 @@ def _dask(samples: int, workers: int) -> dict[str, float]:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(importlib.import_module, "analysis.studies.cluster")
+        client.run(importlib.import_module, "myoquat.analysis.studies.cluster")
         _, report = compute(study(samples), Path(folder) / "results", client=client)
         return _measured(report, Path(folder), report.wall)
 
@@ -148,7 +148,7 @@ def kills(count: int, samples: int, seed: int) -> None:
 def _killed(samples: int, path: Path, delay: float) -> bool:
     """Kill a process that resumes the study, `delay` seconds after it has begun to; whether it was still at it."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["analysis.studies.run"])
+    context.set_forkserver_preload(["myoquat.analysis.studies.run"])
     ready = context.Event()
     process = context.Process(target=_resumed, args=(samples, path, ready))
     process.start()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from muscle import Model
+from myoquat.muscle import Model
 
 __all__ = ["on_arrays", "pose_by_pose"]
 

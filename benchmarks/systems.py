@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from joints import ArticulatedSystem, Body
-from joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 
 __all__ = ["chain", "person", "random_state"]
 

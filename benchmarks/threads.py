@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-import kernels
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.systems import chain
-from dynamics import articulated
-from muscle import jacobians, load_model
-from muscle.path import lengths
+from myoquat import kernels
+from myoquat.data import load_model
+from myoquat.dynamics import articulated
+from myoquat.muscle import jacobians
+from myoquat.muscle.path import lengths
 
 __all__ = ["run"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import articulated, composite, energy, factor, inverse
-from joints.sampling import random_system
+from myoquat.dynamics import articulated, composite, energy, factor, inverse
+from myoquat.joints.sampling import random_system
 
 __all__ = ["run"]
 

@@ -1,7 +1,7 @@
 """Equations of motion, constraints, integrators and simulation."""
 
-from dynamics import constraints, udwadia_kalaba
-from dynamics.equations import (
+from myoquat.dynamics import constraints, udwadia_kalaba
+from myoquat.dynamics.equations import (
     bias_force,
     external_force,
     forward_dynamics,
@@ -15,10 +15,10 @@ from dynamics.equations import (
     power,
     wrench_at,
 )
-from dynamics.gamma import Gamma, forward_dynamics_gamma
-from dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
-from dynamics.simulation import Event, Occurrence, Run, SimulationWarning, Simulator, Trajectory, simulate
-from dynamics.skeleton import (
+from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
+from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
+from myoquat.dynamics.simulation import Event, Occurrence, Run, SimulationWarning, Simulator, Trajectory, simulate
+from myoquat.dynamics.skeleton import (
     PlanarSkeleton,
     skeleton_bias,
     skeleton_end,

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.blocks import inverse3, solve_small
-from dynamics.inverse import gyroscopic
-from dynamics.passive import passive_force
-from dynamics.wrenches import link_wrenches
-from joints.motion import Motion, Pair, assembled, inertia_times, kinematics, to_child, to_parent
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD, Link
-from joints.vectors import (
+from myoquat.dynamics.blocks import inverse3, solve_small
+from myoquat.dynamics.inverse import gyroscopic
+from myoquat.dynamics.passive import passive_force
+from myoquat.dynamics.wrenches import link_wrenches
+from myoquat.joints.motion import Motion, Pair, assembled, inertia_times, kinematics, to_child, to_parent
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD, Link
+from myoquat.joints.vectors import (
     congruent,
     full,
     product_upper,
@@ -28,7 +28,7 @@ from joints.vectors import (
     turn,
     turn_back,
 )
-from kernels.arrays import as_array, may_be_nonzero
+from myoquat.kernels.arrays import as_array, may_be_nonzero
 
 __all__ = ["forward"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.passive import rotor_inertia
-from joints.motion import Motion, Pair, kinematics
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD, Tree
-from joints.vectors import congruent, dot, full, mirrored, row_cross, turn
+from myoquat.dynamics.passive import rotor_inertia
+from myoquat.joints.motion import Motion, Pair, kinematics
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.vectors import congruent, dot, full, mirrored, row_cross, turn
 
 __all__ = ["composites", "mass"]
 

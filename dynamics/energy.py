@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.passive import damping_force, rotor_inertia, spring_energy
-from joints.motion import inertia_times, kinematics, world_poses
-from joints.system import ArticulatedSystem
-from joints.vectors import cross, dot, turn, turn_back
-from kernels.arrays import as_array
+from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
+from myoquat.joints.motion import inertia_times, kinematics, world_poses
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import cross, dot, turn, turn_back
+from myoquat.kernels.arrays import as_array
 
 __all__ = ["kinetic", "potential", "work_rate"]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import articulated, composite, energy, factor, inverse, reactions
-from dynamics.regularity import check_locks, check_massive, check_regular
-from joints.door import Call
-from joints.frames import pose
-from joints.vectors import cross, turn
+from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
+from myoquat.dynamics.regularity import check_locks, check_massive, check_regular
+from myoquat.joints.door import Call
+from myoquat.joints.frames import pose
+from myoquat.joints.vectors import cross, turn
 
 __all__ = [
     "bias_force",

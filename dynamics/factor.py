@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.composite import mass
-from dynamics.inverse import inverse
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD
-from joints.vectors import mirrored
+from myoquat.dynamics.composite import mass
+from myoquat.dynamics.inverse import inverse
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD
+from myoquat.joints.vectors import mirrored
 
 __all__ = ["carriers", "factor", "forward", "inverse_mass", "solve"]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import composite, inverse
-from joints import state
-from joints.checks import check_state
-from joints.compiled import Input, evaluate
-from joints.door import system_of
-from joints.errors import ModelError
-from kernels.arrays import as_array
-from kernels.derivatives import jacobian_at
+from myoquat.dynamics import composite, inverse
+from myoquat.joints import state
+from myoquat.joints.checks import check_state
+from myoquat.joints.compiled import Input, evaluate
+from myoquat.joints.door import system_of
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.arrays import as_array
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
 

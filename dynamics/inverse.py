@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.passive import passive_force, rotor_inertia
-from dynamics.wrenches import link_wrenches
-from joints.motion import (
+from myoquat.dynamics.passive import passive_force, rotor_inertia
+from myoquat.dynamics.wrenches import link_wrenches
+from myoquat.joints.motion import (
     Motion,
     Pair,
     accelerations,
@@ -20,10 +20,10 @@ from joints.motion import (
     kinematics,
     to_parent,
 )
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD, Tree
-from joints.vectors import cross, turn_back
-from kernels.arrays import may_be_nonzero
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.vectors import cross, turn_back
+from myoquat.kernels.arrays import may_be_nonzero
 
 __all__ = ["bias", "external", "generalized", "gravity_load", "inverse", "link_forces", "transmitted"]
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined
-from joints.body import Body
-from joints.system import ArticulatedSystem
-from kernels.arrays import as_array, may_be_nonzero
+from myoquat.joints._layout import joined
+from myoquat.joints.body import Body
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import as_array, may_be_nonzero
 
 __all__ = ["damping_force", "passive_force", "rotor_inertia", "spring_energy", "spring_force"]
 

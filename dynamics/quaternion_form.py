@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import composite, inverse
-from dynamics.udwadia_kalaba import Constrained, augmented
-from joints import state
-from joints._layout import joined
-from joints.checks import check_state
-from joints.compiled import Input, evaluate
-from joints.door import system_of
-from kernels.derivatives import jacobian_at
+from myoquat.dynamics import composite, inverse
+from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
+from myoquat.joints import state
+from myoquat.joints._layout import joined
+from myoquat.joints.checks import check_state
+from myoquat.joints.compiled import Input, evaluate
+from myoquat.joints.door import system_of
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.inverse import link_forces, transmitted
-from joints._layout import joined
-from joints.motion import kinematics, world_poses
-from joints.system import ArticulatedSystem
-from joints.vectors import turn
+from myoquat.dynamics.inverse import link_forces, transmitted
+from myoquat.joints._layout import joined
+from myoquat.joints.motion import kinematics, world_poses
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import turn
 
 __all__ = ["joint_wrenches"]
 

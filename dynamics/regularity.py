@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.composite import mass
-from dynamics.factor import carriers
-from joints.errors import ModelError
-from joints.euler import check_lock
-from joints.system import ArticulatedSystem
-from joints.tree import Link
-from joints.types import EulerJoint
+from myoquat.dynamics.composite import mass
+from myoquat.dynamics.factor import carriers
+from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import check_lock
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import Link
+from myoquat.joints.types import EulerJoint
 
 __all__ = ["check_locks", "check_massive", "check_regular"]
 

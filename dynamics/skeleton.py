@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.blocks import solve_small
-from joints.body import Body
-from joints.checks import check_state
-from joints.compiled import Input, evaluate
-from joints.errors import ModelError
-from joints.system import ArticulatedSystem
-from joints.types import RevoluteJoint
+from myoquat.dynamics.blocks import solve_small
+from myoquat.joints.body import Body
+from myoquat.joints.checks import check_state
+from myoquat.joints.compiled import Input, evaluate
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import RevoluteJoint
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 

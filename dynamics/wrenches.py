@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from joints.motion import Motion, Pair, world_poses
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD, Tree
-from joints.vectors import cross, turn_back
+from myoquat.joints.motion import Motion, Pair, world_poses
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.vectors import cross, turn_back
 
 __all__ = ["link_wrenches"]
 

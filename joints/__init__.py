@@ -1,9 +1,9 @@
 """Rotations and their maps, joint types, and the articulated system that carries the muscles."""
 
-from joints.balls import obstacle
-from joints.convert import convert_coordinates, convert_velocities, with_rotations
-from joints.errors import ModelError
-from joints.euler import (
+from myoquat.joints.balls import obstacle
+from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import (
     SEQUENCES,
     condition_euler,
     euler_from_quaternion,
@@ -12,8 +12,8 @@ from joints.euler import (
     quaternion_from_euler,
     rotation_matrix_from_euler,
 )
-from joints.indices import BodyIndex, CoordinateIndex, FrameIndex, VelocityIndex
-from joints.kinematics import (
+from myoquat.joints.indices import BodyIndex, CoordinateIndex, FrameIndex, VelocityIndex
+from myoquat.joints.kinematics import (
     angular_momentum,
     center_of_mass,
     center_of_mass_jacobian,
@@ -25,7 +25,7 @@ from joints.kinematics import (
     momentum,
     point_position,
 )
-from joints.maps import (
+from myoquat.joints.maps import (
     constrained_to_spatial,
     constrained_torque,
     euler_to_spatial,
@@ -39,7 +39,7 @@ from joints.maps import (
     spatial_to_quaternion,
     spatial_torque,
 )
-from joints.quaternion import (
+from myoquat.joints.quaternion import (
     normalize,
     quaternion_conjugate,
     quaternion_exp,
@@ -51,11 +51,11 @@ from joints.quaternion import (
     rotation_from_quaternion,
     rotation_matrix,
 )
-from joints.rates import E, E_inverse, G, G_parent, T, condition_constrained
-from joints.sampling import random_system
-from joints.shapes import Shape
-from joints.system import ArticulatedSystem, Body
-from joints.types import (
+from myoquat.joints.rates import E, E_inverse, G, G_parent, T, condition_constrained
+from myoquat.joints.sampling import random_system
+from myoquat.joints.shapes import Shape
+from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.types import (
     JOINT_FACTS,
     Axis,
     CustomJoint,
@@ -71,7 +71,6 @@ from joints.types import (
     UniversalJoint,
     joint_table,
 )
-from joints.urdf import load_urdf, write_urdf
 
 __all__ = [
     "JOINT_FACTS",
@@ -120,7 +119,6 @@ __all__ = [
     "frame_pose",
     "frame_velocity",
     "joint_table",
-    "load_urdf",
     "momentum",
     "normalize",
     "obstacle",
@@ -147,5 +145,4 @@ __all__ = [
     "spatial_to_quaternion",
     "spatial_torque",
     "with_rotations",
-    "write_urdf",
 ]

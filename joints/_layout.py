@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.arrays import Argument
+from myoquat.kernels.arrays import Argument
 
 QUATERNION = Argument((4,), nonzero=True)
 VECTOR3 = Argument((3,))

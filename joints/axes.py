@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from joints.body import Body
-from joints.functions import Linear
-from joints.types import (
+from myoquat.joints.body import Body
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import (
     Axis,
     CustomJoint,
     EulerJoint,
@@ -20,8 +20,8 @@ from joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
-from joints.types.angles import Angles
-from joints.types.direction import perpendiculars
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.direction import perpendiculars
 
 __all__ = ["as_axes", "as_turns", "completed"]
 
@@ -31,7 +31,7 @@ Axes = tuple[list[Any], list[Any]]  # directions of turns and of slides with the
 
 
 def as_turns(body: Body) -> Body:
-    """The body with angles where it has a quaternion, the opposite of `joints.balls.as_ball`.
+    """The body with angles where it has a quaternion, the opposite of `myoquat.joints.balls.as_ball`.
 
     A spherical joint, or the turns of a floating one, get the angles that they remember, else those of the sequence XYZ
     named '<body>.rx', '<body>.ry', '<body>.rz'. Any other body is returned as it is. `convert_coordinates` takes states

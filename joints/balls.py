@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from joints.body import Body
-from joints.errors import ModelError
-from joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
-from joints.quaternion import rotation_matrix
-from joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
-from joints.types.angles import ORTHOGONAL, Angles
+from myoquat.joints.body import Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
+from myoquat.joints.types.angles import ORTHOGONAL, Angles
 
 __all__ = ["Ball", "as_ball", "obstacle", "places"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from joints.checks import UNIT_TOLERANCE
-from joints.errors import ModelError
-from joints.shapes import Shape
-from joints.types import Joint
-from joints.vectors import full
+from myoquat.joints.checks import UNIT_TOLERANCE
+from myoquat.joints.errors import ModelError
+from myoquat.joints.shapes import Shape
+from myoquat.joints.types import Joint
+from myoquat.joints.vectors import full
 
 __all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined
-from joints.motion import Pair, inertia_times, kinematics, world_poses
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD
-from joints.vectors import cross, row_cross, turn
+from myoquat.joints._layout import joined
+from myoquat.joints.motion import Pair, inertia_times, kinematics, world_poses
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD
+from myoquat.joints.vectors import cross, row_cross, turn
 
 __all__ = ["center", "center_jacobian", "momentum", "total_mass"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import as_array, is_symbolic
 
 __all__ = ["UNIT_TOLERANCE", "check_state", "check_unit"]
 

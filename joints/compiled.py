@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import kernels
-from kernels import formula, is_symbolic
+from myoquat import kernels
+from myoquat.kernels import formula, is_symbolic
 
 __all__ = ["BACKENDS", "Input", "evaluate", "kernel_for"]
 

@@ -6,28 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined, row_times, transpose
-from joints.balls import Ball, as_ball, obstacle, places
-from joints.body import Body
-from joints.errors import ModelError
-from joints.euler import (
+from myoquat.joints._layout import joined, row_times, transpose
+from myoquat.joints.balls import Ball, as_ball, obstacle, places
+from myoquat.joints.body import Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import (
     euler_from_quaternion,
     euler_rate_inverse,
     quaternion_from_euler,
 )
-from joints.rates import CONDITION_LIMIT
-from joints.system import ArticulatedSystem
-from joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
-from joints.types.angles import Angles
-from joints.vectors import turn
+from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.vectors import turn
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
 
 def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
     """The system with every ball joint turned into the wanted description: spherical and Euler-sequence joints, and
-    custom joints of three turns about orthogonal axes and one centre, free ones among them (`joints.obstacle` says why
-    another cannot be turned).
+    custom joints of three turns about orthogonal axes and one centre, free ones among them
+    (`myoquat.joints.obstacle` says why another cannot be turned).
 
     rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
     joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises

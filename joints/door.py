@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from joints.checks import check_state
-from joints.compiled import Input, evaluate
-from joints.errors import ModelError
-from joints.system import ArticulatedSystem
-from kernels.arrays import as_array, is_symbolic
+from myoquat.joints.checks import check_state
+from myoquat.joints.compiled import Input, evaluate
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import as_array, is_symbolic
 
 __all__ = ["Call", "system_of"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import QUATERNION, VECTOR3, components, transpose, vector
-from joints.quaternion import quaternion_multiply
-from joints.rates import CONDITION_LIMIT
-from kernels.analytic import arctan2, hypot
-from kernels.arrays import formula, is_symbolic
+from myoquat.joints._layout import QUATERNION, VECTOR3, components, transpose, vector
+from myoquat.joints.quaternion import quaternion_multiply
+from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.kernels.analytic import arctan2, hypot
+from myoquat.kernels.arrays import formula, is_symbolic
 
 __all__ = [
     "SEQUENCES",

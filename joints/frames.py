@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined
-from joints.motion import Pair, accelerations, kinematics, world_poses
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD, Frame, Tree
-from joints.vectors import cross, row_cross, turn
+from myoquat.joints._layout import joined
+from myoquat.joints.motion import Pair, accelerations, kinematics, world_poses
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD, Frame, Tree
+from myoquat.joints.vectors import cross, row_cross, turn
 
 __all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "local_rate", "pose"]
 

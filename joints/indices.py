@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from joints.system import ArticulatedSystem
+    from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Index", "Indices", "VelocityIndex"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from joints import centroidal, frames
-from joints._layout import joined
-from joints.door import Call
-from joints.vectors import turn_back
+from myoquat.joints import centroidal, frames
+from myoquat.joints._layout import joined
+from myoquat.joints.door import Call
+from myoquat.joints.vectors import turn_back
 
 __all__ = [
     "angular_momentum",

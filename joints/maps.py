@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import QUATERNION, VECTOR3, row_times, transpose
-from joints.euler import euler_rate_inverse, euler_rate_matrix
-from joints.rates import E, E_inverse, G, T
-from kernels.arrays import formula
+from myoquat.joints._layout import QUATERNION, VECTOR3, row_times, transpose
+from myoquat.joints.euler import euler_rate_inverse, euler_rate_matrix
+from myoquat.joints.rates import E, E_inverse, G, T
+from myoquat.kernels.arrays import formula
 
 __all__ = [
     "constrained_to_spatial",

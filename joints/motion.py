@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined
-from joints.system import ArticulatedSystem
-from joints.tree import WORLD, Link, Tree
-from joints.vectors import cross, symmetric_times, turn, turn_back
-from kernels.arrays import as_array
+from myoquat.joints._layout import joined
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import WORLD, Link, Tree
+from myoquat.joints.vectors import cross, symmetric_times, turn, turn_back
+from myoquat.kernels.arrays import as_array
 
 __all__ = [
     "Motion",

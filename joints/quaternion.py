@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, scaled, vector
-from kernels.analytic import arctan2
-from kernels.arrays import formula, is_symbolic
+from myoquat.joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, scaled, vector
+from myoquat.kernels.analytic import arctan2
+from myoquat.kernels.arrays import formula, is_symbolic
 
 __all__ = [
     "normalize",

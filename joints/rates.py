@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import QUATERNION, components, matrix, scaled, transpose
-from kernels.arrays import as_array, formula, is_symbolic
+from myoquat.joints._layout import QUATERNION, components, matrix, scaled, transpose
+from myoquat.kernels.arrays import as_array, formula, is_symbolic
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from joints.body import Body
-from joints.euler import SEQUENCES
-from joints.functions import Constant, Linear, Polynomial
-from joints.quaternion import random_quaternions
-from joints.system import ArticulatedSystem
-from joints.types import (
+from myoquat.joints.body import Body
+from myoquat.joints.euler import SEQUENCES
+from myoquat.joints.functions import Constant, Linear, Polynomial
+from myoquat.joints.quaternion import random_quaternions
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import (
     Axis,
     CustomJoint,
     EllipsoidJoint,
@@ -23,7 +23,7 @@ from joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
-from joints.vectors import upper
+from myoquat.joints.vectors import upper
 
 __all__ = ["KINDS", "random_joint", "random_system"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from joints._layout import joined
+from myoquat.joints._layout import joined
 
 if TYPE_CHECKING:
-    from joints.system import ArticulatedSystem
+    from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["difference", "displaced", "integrate", "rate_inverse", "rate_matrix", "rates", "velocities"]
 

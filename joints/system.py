@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from joints import state
-from joints.body import Body, Vector, check_body
-from joints.checks import UNIT_TOLERANCE, check_state, check_unit
-from joints.errors import ModelError
-from joints.indices import Indices
-from joints.quaternion import rotation_matrix
-from joints.tree import Tree, build_tree, find_cycle
-from joints.types import FloatingJoint, SphericalJoint
-from joints.types.base import VELOCITY_FRAMES
-from joints.vectors import cross, row_cross, turn
-from kernels.arrays import as_array
+from myoquat.joints import state
+from myoquat.joints.body import Body, Vector, check_body
+from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_unit
+from myoquat.joints.errors import ModelError
+from myoquat.joints.indices import Indices
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.tree import Tree, build_tree, find_cycle
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.types.base import VELOCITY_FRAMES
+from myoquat.joints.vectors import cross, row_cross, turn
+from myoquat.kernels.arrays import as_array
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from joints.body import Body
-from joints.quaternion import rotation_matrix
-from joints.types import FixedJoint, Joint
-from joints.vectors import congruent, steiner
-from kernels.arrays import as_array
+from myoquat.joints.body import Body
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import FixedJoint, Joint
+from myoquat.joints.vectors import congruent, steiner
+from myoquat.kernels.arrays import as_array
 
 __all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
 

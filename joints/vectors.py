@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.arrays import as_array
+from myoquat.kernels.arrays import as_array
 
 __all__ = [
     "axis_turn",

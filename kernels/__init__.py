@@ -1,15 +1,23 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
-from kernels.arrays import Argument, SymbolArray, as_array, as_casadi_vector, formula, is_symbolic, symbols_casadi
-from kernels.batch import ConversionWarning
-from kernels.compiled import Compiled, calls
-from kernels.info import info
-from kernels.iterate import iterate
-from kernels.kernel import Kernel, compile
-from kernels.program import Program
-from kernels.schedules import Held, Tabulated
-from kernels.steps import StepLoop, Steps, step_loop
-from kernels.tableaus import METHODS, Stages, Tableau
+from myoquat.kernels.arrays import (
+    Argument,
+    SymbolArray,
+    as_array,
+    as_casadi_vector,
+    formula,
+    is_symbolic,
+    symbols_casadi,
+)
+from myoquat.kernels.batch import ConversionWarning
+from myoquat.kernels.compiled import Compiled, calls
+from myoquat.kernels.info import info
+from myoquat.kernels.iterate import iterate
+from myoquat.kernels.kernel import Kernel, compile
+from myoquat.kernels.program import Program
+from myoquat.kernels.schedules import Held, Tabulated
+from myoquat.kernels.steps import StepLoop, Steps, step_loop
+from myoquat.kernels.tableaus import METHODS, Stages, Tableau
 
 __all__ = [
     "METHODS",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trace import Shape, Signature
+from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["LARGE_BYTES", "Batch", "ConversionWarning", "address", "bind", "gather", "results"]
 

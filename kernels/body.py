@@ -6,15 +6,15 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi
 
-from kernels.build import Size
-from kernels.cache import digest
-from kernels.driver import Port, write_driver
-from kernels.elementary import ARITY
-from kernels.ir import Builder, Module
-from kernels.lower import Call, Frame, emit_straight
-from kernels.rewrite import rewritten
-from kernels.tape import Tape, read_tape
-from kernels.trace import Signature, Traced
+from myoquat.kernels.build import Size
+from myoquat.kernels.cache import digest
+from myoquat.kernels.driver import Port, write_driver
+from myoquat.kernels.elementary import ARITY
+from myoquat.kernels.ir import Builder, Module
+from myoquat.kernels.lower import Call, Frame, emit_straight
+from myoquat.kernels.rewrite import rewritten
+from myoquat.kernels.tape import Tape, read_tape
+from myoquat.kernels.trace import Signature, Traced
 
 __all__ = ["Body", "Cost", "Ports", "Straight", "StraightRecipe", "price", "slots_of", "take_ports"]
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import casadi
 
-from kernels.cache import Cache, digest
-from kernels.driver import ENTRY
-from kernels.ir import Module
-from kernels.machine import Loaded, compile_object, versions
-from kernels.settings import Target
+from myoquat.kernels.cache import Cache, digest
+from myoquat.kernels.driver import ENTRY
+from myoquat.kernels.ir import Module
+from myoquat.kernels.machine import Loaded, compile_object, versions
+from myoquat.kernels.settings import Target
 
 __all__ = ["Code", "Recipe", "Size", "assembly", "build"]
 

@@ -8,8 +8,8 @@ FreeBSD's msun (Sun Microsystems 1993): k_sin.c, k_cos.c, e_asin.c, s_atan.c. Sp
 import math
 from collections.abc import Callable
 
-from kernels.exponential import ROUND
-from kernels.ir import Builder, Value
+from myoquat.kernels.exponential import ROUND
+from myoquat.kernels.ir import Builder, Value
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "per_lane", "sin", "sincos", "tan"]
 

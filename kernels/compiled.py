@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels import batch as _batch
-from kernels.build import Code, Recipe, assembly, build
-from kernels.driver import PROTOTYPE
-from kernels.run import FramePool, split_and_run
-from kernels.settings import Target, cache_folder, lane_count, target, thread_count
-from kernels.trace import Shape, Signature
+from myoquat.kernels import batch as _batch
+from myoquat.kernels.build import Code, Recipe, assembly, build
+from myoquat.kernels.driver import PROTOTYPE
+from myoquat.kernels.run import FramePool, split_and_run
+from myoquat.kernels.settings import Target, cache_folder, lane_count, target, thread_count
+from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["Compiled", "calls", "count_call"]
 

@@ -6,7 +6,14 @@ from typing import Any
 import casadi
 import numpy as np
 
-from kernels.arrays import SymbolArray, as_casadi_vector, differentiating, is_symbolic, symbols_casadi, symbols_sympy
+from myoquat.kernels.arrays import (
+    SymbolArray,
+    as_casadi_vector,
+    differentiating,
+    is_symbolic,
+    symbols_casadi,
+    symbols_sympy,
+)
 
 __all__ = ["jacobian_at"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from kernels.trace import Shape, Signature, casadi_function
+from myoquat.kernels.trace import Shape, Signature, casadi_function
 
 __all__ = ["Names", "Pattern", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
 

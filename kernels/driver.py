@@ -4,8 +4,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernels.ir import Builder, Module
-from kernels.rows import move_packed, read_rows, write_rows
+from myoquat.kernels.ir import Builder, Module
+from myoquat.kernels.rows import move_packed, read_rows, write_rows
 
 __all__ = ["ENTRY", "PROTOTYPE", "Port", "write_driver"]
 

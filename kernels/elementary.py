@@ -6,8 +6,8 @@ neither on where it is called from nor on the number of lanes.
 
 from collections.abc import Callable
 
-from kernels import circular, exponential
-from kernels.ir import Builder
+from myoquat.kernels import circular, exponential
+from myoquat.kernels.ir import Builder
 
 __all__ = ["ARITY", "PACKABLE", "call", "call_packed", "call_sincos"]
 

@@ -7,7 +7,7 @@ exponential uses its Taylor series, which at |r| <= ln(2)/2 needs 13 terms for 2
 
 import math
 
-from kernels.ir import Builder, Value
+from myoquat.kernels.ir import Builder, Value
 
 __all__ = ["cosh", "exp", "expm1", "log", "log1p", "sinh", "tanh"]
 

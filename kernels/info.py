@@ -7,9 +7,9 @@ from typing import Any
 import casadi
 import numpy as np
 
-from kernels.cache import LIMIT_BYTES, Cache
-from kernels.machine import versions
-from kernels.settings import cache_folder, lane_count, target, thread_count
+from myoquat.kernels.cache import LIMIT_BYTES, Cache
+from myoquat.kernels.machine import versions
+from myoquat.kernels.settings import cache_folder, lane_count, target, thread_count
 
 __all__ = ["info"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
+from myoquat.kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
 
 __all__ = ["Pending", "gathering", "iterate"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels import batch as _batch
-from kernels import differentiation
-from kernels.body import Straight, StraightRecipe
-from kernels.compiled import Compiled
-from kernels.differentiation import Names, Pattern
-from kernels.trace import Formula, as_list, trace
+from myoquat.kernels import batch as _batch
+from myoquat.kernels import differentiation
+from myoquat.kernels.body import Straight, StraightRecipe
+from myoquat.kernels.compiled import Compiled
+from myoquat.kernels.differentiation import Names, Pattern
+from myoquat.kernels.trace import Formula, as_list, trace
 
 __all__ = ["Kernel", "compile"]
 
@@ -33,7 +33,7 @@ def compile(
     inputs     name -> shape per state: n, a tuple, or () for a scalar.
     outputs    names, or name -> shape to be checked; without: 'output0', ... or the keys of the dict.
     lanes      states side by side: 1, 2, 4, 8; threads: of a call; cache: folder or 'off'. Defaults in
-               `kernels.settings`, by environment variable.
+               `myoquat.kernels.settings`, by environment variable.
 
     Raises TypeError where the formula branches on a value or uses what cannot be traced (with the formula's line), and
     ValueError for shapes and names that do not fit and for operations that cannot be compiled.

@@ -9,9 +9,9 @@ instruction selection and register allocation of one huge block take more than l
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kernels import elementary
-from kernels.ir import Builder, Module, Value
-from kernels.tape import Node, Tape, arguments
+from myoquat.kernels import elementary
+from myoquat.kernels.ir import Builder, Module, Value
+from myoquat.kernels.tape import Node, Tape, arguments
 
 __all__ = ["Call", "Frame", "emit_straight", "emit_values"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from kernels.settings import Target
+from myoquat.kernels.settings import Target
 
 __all__ = ["Loaded", "compile_object", "versions"]
 

@@ -15,7 +15,8 @@
 Stages pass values through named buffers, whose first axis is the row that tables gather from and scatter to. A table
 stage is one loop in the machine code, however many elements it has: build time and code size do not grow. Elements run
 in order, each seeing what earlier ones stored, so that a table can walk a chain. A Program is itself a formula: called
-on floats or symbols it evaluates its stages in NumPy, and `kernels.compile(program, program.inputs)` unrolls it.
+on floats or symbols it evaluates its stages in NumPy, and `myoquat.kernels.compile(program, program.inputs)`
+unrolls it.
 """
 
 import os
@@ -25,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from kernels.arrays import SymbolArray, as_array
-from kernels.body import Straight, StraightRecipe
-from kernels.compiled import Compiled
-from kernels.staged import FormulaStage, Staged, TableStage
-from kernels.trace import Formula, Shape, Signature, shape_of, trace
+from myoquat.kernels.arrays import SymbolArray, as_array
+from myoquat.kernels.body import Straight, StraightRecipe
+from myoquat.kernels.compiled import Compiled
+from myoquat.kernels.staged import FormulaStage, Staged, TableStage
+from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
 
 __all__ = ["Program"]
 
@@ -53,7 +54,7 @@ class Program:
     ) -> None:
         """A straight stage: `function` of the buffers `reads`, in order; its outputs become new buffers.
 
-        `writes` as `outputs` of `kernels.compile`. Raises ValueError for a buffer that is not there, or there twice.
+        `writes` as `outputs` of `compile`. Raises ValueError for a buffer that is not there, or there twice.
         """
         inputs = {key: self._buffer(key) for key in reads}
         body = Straight.of(trace(function, inputs, writes, self._stage_name(function)))
@@ -174,7 +175,7 @@ class Program:
         threads: int | None = None,
         cache: str | os.PathLike[str] | None = None,
     ) -> Compiled:
-        """The program as a kernel that returns the named buffers; options as for `kernels.compile`."""
+        """The program as a kernel that returns the named buffers; options as for `myoquat.kernels.compile`."""
         body = self.body(outputs)
         return Compiled(StraightRecipe(body), body.signature, lanes=lanes, threads=threads, cache=cache)
 

@@ -7,7 +7,7 @@ sums under a root, a logarithm, an inverse sine or cosine or a power are therefo
 
 from collections import Counter
 
-from kernels.tape import Node, Tape, arguments
+from myoquat.kernels.tape import Node, Tape, arguments
 
 __all__ = ["rewritten"]
 

@@ -7,7 +7,7 @@ they are on their way. In the last block of states, lanes beyond the end read an
 the same state and hence the same results, so no lane ever works on invented numbers and nothing needs a mask.
 """
 
-from kernels.ir import Builder, Module
+from myoquat.kernels.ir import Builder, Module
 
 __all__ = ["move_packed", "read_rows", "write_rows"]
 

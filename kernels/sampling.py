@@ -1,7 +1,7 @@
 """Inputs that change with time: rows of a table, interpolated, into the frame."""
 
-from kernels.ir import Builder, Module
-from kernels.rows import read_rows
+from myoquat.kernels.ir import Builder, Module
+from myoquat.kernels.rows import read_rows
 
 __all__ = ["read_sample"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trace import Shape
+from myoquat.kernels.trace import Shape
 
 __all__ = ["Held", "Sample", "Tabulated", "sample"]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.body import Cost, Ports, Straight, price, take_ports
-from kernels.cache import digest
-from kernels.driver import Port
-from kernels.ir import Builder, Module, double
-from kernels.lower import Frame, emit_values
-from kernels.rewrite import rewritten
-from kernels.tape import read_tape
-from kernels.trace import Shape, Signature
+from myoquat.kernels.body import Cost, Ports, Straight, price, take_ports
+from myoquat.kernels.cache import digest
+from myoquat.kernels.driver import Port
+from myoquat.kernels.ir import Builder, Module, double
+from myoquat.kernels.lower import Frame, emit_values
+from myoquat.kernels.rewrite import rewritten
+from myoquat.kernels.tape import read_tape
+from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["FormulaStage", "Staged", "TableStage"]
 

@@ -1,12 +1,12 @@
-"""What a step loop evaluates, and where it keeps it: the description that `kernels.stepping` turns into code."""
+"""What a step loop evaluates, and where it keeps it: the description that `stepping` turns into code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernels.body import Body, Ports, Straight, take_ports
-from kernels.cache import digest
-from kernels.driver import Port
-from kernels.lower import Frame
+from myoquat.kernels.body import Body, Ports, Straight, take_ports
+from myoquat.kernels.cache import digest
+from myoquat.kernels.driver import Port
+from myoquat.kernels.lower import Frame
 
 __all__ = ["HEADER", "Places", "StepPlan"]
 

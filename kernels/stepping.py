@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from kernels.body import Body, Ports
-from kernels.build import Size
-from kernels.driver import ENTRY, Port
-from kernels.ir import Builder, Module, double
-from kernels.rows import read_rows, write_rows
-from kernels.sampling import read_sample
-from kernels.step_plan import HEADER, Places, StepPlan
+from myoquat.kernels.body import Body, Ports
+from myoquat.kernels.build import Size
+from myoquat.kernels.driver import ENTRY, Port
+from myoquat.kernels.ir import Builder, Module, double
+from myoquat.kernels.rows import read_rows, write_rows
+from myoquat.kernels.sampling import read_sample
+from myoquat.kernels.step_plan import HEADER, Places, StepPlan
 
 __all__ = ["BOUND", "NOT_FINITE", "PROTOTYPE", "RAN", "StepRecipe"]
 

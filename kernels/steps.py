@@ -18,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from kernels import batch as _batch
-from kernels.body import Body, Straight
-from kernels.build import assembly, build
-from kernels.compiled import count_call
-from kernels.program import Program
-from kernels.run import FramePool, split_and_run
-from kernels.schedules import Sample, sample
-from kernels.settings import cache_folder, lane_count, target, thread_count
-from kernels.step_plan import StepPlan
-from kernels.stepping import BOUND, NOT_FINITE, PROTOTYPE, RAN, StepRecipe
-from kernels.tableaus import METHODS, Stages, Tableau
-from kernels.trace import Formula, Shape, Signature, shape_of, trace
+from myoquat.kernels import batch as _batch
+from myoquat.kernels.body import Body, Straight
+from myoquat.kernels.build import assembly, build
+from myoquat.kernels.compiled import count_call
+from myoquat.kernels.program import Program
+from myoquat.kernels.run import FramePool, split_and_run
+from myoquat.kernels.schedules import Sample, sample
+from myoquat.kernels.settings import cache_folder, lane_count, target, thread_count
+from myoquat.kernels.step_plan import StepPlan
+from myoquat.kernels.stepping import BOUND, NOT_FINITE, PROTOTYPE, RAN, StepRecipe
+from myoquat.kernels.tableaus import METHODS, Stages, Tableau
+from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
 
 __all__ = ["StepLoop", "Steps", "step_loop"]
 

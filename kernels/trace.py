@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import casadi
 import numpy as np
 
-from kernels.arrays import as_array, as_casadi_vector, symbols_casadi
-from kernels.iterate import Pending, gathering
+from myoquat.kernels.arrays import as_array, as_casadi_vector, symbols_casadi
+from myoquat.kernels.iterate import Pending, gathering
 
 __all__ = ["Formula", "Loop", "Shape", "Signature", "Traced", "as_list", "casadi_function", "shape_of", "trace"]
 

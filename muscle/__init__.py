@@ -1,8 +1,8 @@
-"""Muscles: paths, lengths and their Jacobians in every parameterization, force laws, model files."""
+"""Muscles: paths, lengths and their Jacobians in every parameterization, force laws, the model."""
 
-from joints.errors import ModelError
-from muscle.activation import ActivationDynamics
-from muscle.evaluate import (
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.evaluate import (
     activation_rates,
     equilibrium_states,
     limit_torques,
@@ -14,16 +14,15 @@ from muscle.evaluate import (
     path_jacobian,
     path_lengths,
 )
-from muscle.flags import PathFlag
-from muscle.laws import LAWS, ForceLaw, LawA, LawB
-from muscle.library import load_model, published_models
-from muscle.limits import CoordinateLimit
-from muscle.model import Model
-from muscle.parameters import Parameters, parameter_names
-from muscle.path import Muscle
-from muscle.points import ConditionalPoint, MovingPoint, PathPoint
-from muscle.states import state_names
-from muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.flags import PathFlag
+from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
+from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters, parameter_names
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.states import state_names
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
 __all__ = [
     "LAWS",
@@ -48,7 +47,6 @@ __all__ = [
     "activation_rates",
     "equilibrium_states",
     "limit_torques",
-    "load_model",
     "muscle_forces",
     "muscle_state_rates",
     "muscle_state_residuals",
@@ -57,6 +55,5 @@ __all__ = [
     "path_flags",
     "path_jacobian",
     "path_lengths",
-    "published_models",
     "state_names",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from joints.errors import ModelError
+from myoquat.joints.errors import ModelError
 
 __all__ = ["ActivationDynamics"]
 

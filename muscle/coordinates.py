@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from joints.functions import AxisFunction
+from myoquat.joints.functions import AxisFunction
 
 __all__ = ["Coordinate", "Coupler", "Marker", "follow"]
 

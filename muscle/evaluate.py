@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-import kernels
-from joints.compiled import kernel_for
-from joints.errors import ModelError
-from joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
-from muscle import jacobians, limits, states
-from muscle.flags import flags
-from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
-from muscle.model import Model
-from muscle.path import lengths
+from myoquat import kernels
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
+from myoquat.muscle import jacobians, limits, states
+from myoquat.muscle.flags import flags
+from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import lengths
 
 __all__ = [
     "activation_rates",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from muscle.model import Model
-from muscle.path import Muscle, contacts
-from muscle.points import EDGE, ConditionalPoint
-from muscle.wrapping import Piece
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle, contacts
+from myoquat.muscle.points import EDGE, ConditionalPoint
+from myoquat.muscle.wrapping import Piece
 
 __all__ = ["PathFlag", "flags"]
 

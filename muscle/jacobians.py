@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from joints.types import SphericalJoint
-from kernels.arrays import as_array
-from kernels.derivatives import jacobian_at
-from muscle.model import Model
-from muscle.path import contacts, lengths
+from myoquat.joints.types import SphericalJoint
+from myoquat.kernels.arrays import as_array
+from myoquat.kernels.derivatives import jacobian_at
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import contacts, lengths
 
 __all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
 

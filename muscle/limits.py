@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from joints._layout import row_times, vector
-from joints.errors import ModelError
-from joints.system import ArticulatedSystem
-from kernels.derivatives import jacobian_at
+from myoquat.joints._layout import row_times, vector
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.derivatives import jacobian_at
 
 if TYPE_CHECKING:
-    from muscle.model import Model
+    from myoquat.muscle.model import Model
 
 __all__ = ["CoordinateLimit", "torques"]
 

@@ -1,6 +1,7 @@
 """The model: an articulated system and its muscles."""
 
 import hashlib
+import importlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from joints.convert import convert_coordinates, convert_velocities, with_rotations
-from joints.errors import ModelError
-from joints.system import ArticulatedSystem, check_state
-from muscle.coordinates import Coordinate, Coupler, Marker
-from muscle.limits import CoordinateLimit
-from muscle.mjcf.write import write_mjcf
-from muscle.osim.writing.write import write_osim
-from muscle.path import Muscle
-from muscle.toml.write import write_model
+from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem, check_state
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.path import Muscle
 
 __all__ = ["Model"]
 
@@ -82,8 +80,8 @@ class Model:
         """The same model with its ball joints described otherwise.
 
         rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a
-        mapping from body names to these. Lengths, torques and motion stay the same; `joints.convert_coordinates`
-        takes states along. The start is converted too.
+        mapping from body names to these. Lengths, torques and motion stay the same;
+        `myoquat.joints.convert_coordinates` takes states along. The start is converted too.
         """
         system = with_rotations(self.system, rotations)
         start_q = self.start
@@ -95,23 +93,14 @@ class Model:
         return replace(self, **changed)
 
     def save(self, path: str | Path, strict: bool = False) -> None:
-        """Write the model, by the ending of the path: `.osim` as an OpenSim file (`muscle.osim.writing.write`), `.xml`
-        as MuJoCo's MJCF (`muscle.mjcf.write`), anything else as a TOML file that `load_model` reads back equal.
+        """Write the model in the format that the suffix of the path names: `.toml`, which `load_model` reads back
+        equal, `.osim` (OpenSim), `.xml` (MuJoCo's MJCF), or, for a model without muscles, `.urdf`.
 
         What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
-        file is replaced at once or, if writing fails, left as it was. ModelError for URDF, which holds no muscles.
+        file is replaced at once or, if writing fails, left as it was. ModelError for a suffix that names no format.
         """
-        suffix = Path(path).suffix.lower()
-        if suffix == ".osim":
-            write_osim(self, path, strict)
-        elif suffix == ".xml":
-            write_mjcf(self, path, strict)
-        elif suffix == ".urdf":
-            raise ModelError(
-                "URDF holds no muscles; joints.write_urdf(model.system, path) writes the system", file=path
-            )
-        else:
-            write_model(self, path)
+        library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
+        library.save_model(self, path, strict)
 
     def check_activation(self, activation: Any) -> Any:
         """activation as a finite float64 array (..., m) within [0, 1], or ValueError naming the muscle."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from joints.errors import ModelError
-from joints.system import ArticulatedSystem
-from joints.vectors import cross
-from muscle.activation import ActivationDynamics
-from muscle.laws import ForceLaw
-from muscle.points import ConditionalPoint, PathPoint
-from muscle.wrapping import Piece, Wrap, path_contacts
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import cross
+from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.points import ConditionalPoint, PathPoint
+from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 
 __all__ = ["Contacts", "Muscle", "contacts", "lengths"]
 

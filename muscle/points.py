@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from joints.errors import ModelError
-from joints.functions import AxisFunction
-from joints.system import ArticulatedSystem
-from kernels.arrays import as_array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import as_array
 
 __all__ = ["EDGE", "ConditionalPoint", "MovingPoint", "PathPoint"]
 

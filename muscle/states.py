@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined
-from muscle import jacobians
-from muscle.laws import HillLaw
-from muscle.model import Model
-from muscle.path import lengths
+from myoquat.joints._layout import joined
+from myoquat.muscle import jacobians
+from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import lengths
 
 __all__ = ["activation_rates", "elastic", "forces", "rates", "residuals", "state_names", "state_slices", "torques"]
 

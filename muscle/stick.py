@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from muscle.model import Model
-from muscle.path import Muscle, contacts
-from muscle.wrapping import Piece, Wrap
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle, contacts
+from myoquat.muscle.wrapping import Piece, Wrap
 
 __all__ = ["Stick", "stick_figure"]
 

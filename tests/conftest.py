@@ -15,7 +15,7 @@ import sympy
 from hypothesis import settings
 from sympy.printing.pycode import PythonCodePrinter
 
-import kernels
+from myoquat import kernels
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("ci")

@@ -12,15 +12,14 @@ import re
 import numpy as np
 import pytest
 
-import dynamics
-import joints
-import kernels
-import muscle.evaluate
-from joints.quaternion import EXTENSIONS
-from kernels.tape import arguments, read_tape
-from muscle import jacobians, load_model
-from muscle.path import lengths
-from muscle.states import forces, torques
+from myoquat import dynamics, joints, kernels, muscle
+from myoquat.data import load_model, published_models
+from myoquat.joints.quaternion import EXTENSIONS
+from myoquat.kernels.tape import arguments, read_tape
+from myoquat.muscle import jacobians
+from myoquat.muscle.evaluate import eliminated_components
+from myoquat.muscle.path import lengths
+from myoquat.muscle.states import forces, torques
 
 UNITS = 4
 STATES = 10
@@ -163,7 +162,7 @@ def test_formulas_of_joints(function, arrays, choices, rng):
 
 # ---- formulas of models ------------------------------------------------------------------------------------
 
-MODELS = {name: load_model(name) for name in muscle.published_models()}
+MODELS = {name: load_model(name) for name in published_models()}
 EVERY_JOINT = joints.random_system(10, np.random.default_rng(6239), passive=True)
 SKELETON = dynamics.PlanarSkeleton((0.4, 0.5, 0.3), (0.2, 0.2, 0.1), (4.0, 3.0, 1.0), (0.1, 0.05, 0.02))
 KINDS = set(inspect.signature(joints.random_system).parameters["kinds"].default)
@@ -176,7 +175,7 @@ def test_formulas_of_muscles(name, rng):
     _agree(lambda q: lengths(model.system, model.muscles, q), q=q)
     _agree(lambda q: jacobians.velocity(model, q), q=q)
     _agree(lambda q: jacobians.coordinates(model, q), q=q)
-    largest = muscle.evaluate.eliminated_components(model.system, q, "largest").astype(float)
+    largest = eliminated_components(model.system, q, "largest").astype(float)
     _agree(lambda q, k: jacobians.constrained(model, q, k), q=q, k=largest)
     if not any(m.law is None or m.law.open_parameters() for m in model.muscles):
         activation = rng.uniform(size=(STATES, len(model.muscles)))
@@ -190,7 +189,7 @@ def _evaluators():
         for name in room.__all__:
             function = getattr(room, name)
             if inspect.isfunction(function) and "backend" in inspect.signature(function).parameters:
-                yield pytest.param(function, id=f"{room.__name__}.{name}")
+                yield pytest.param(function, id=f"{room.__name__.rpartition('.')[2]}.{name}")
 
 
 def _arguments(function, system, count, rng):

@@ -2,8 +2,8 @@
 
 import click
 
-from analysis.muscles import power_check
-from muscle import load_model
+from myoquat.analysis.muscles import power_check
+from myoquat.data import load_model
 
 __all__ = ["command"]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from joints.files import check_output
-from muscle import load_model
+from myoquat.data import load_model
+from myoquat.data.files import check_output
 
 __all__ = ["command"]
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from muscle import load_model
-from muscle.derivation import JACOBIANS, LANGUAGES, write_derivation
+from myoquat.analysis.derivation import write_derivation
+from myoquat.data import load_model
+from myoquat.muscle.derivation import JACOBIANS, LANGUAGES
 
 __all__ = ["command"]
 

@@ -2,11 +2,12 @@
 
 import click
 
-import kernels
-from joints.balls import obstacle
-from joints.body import Body
-from joints.types import EulerJoint, FloatingJoint, SphericalJoint
-from muscle import Model, Muscle, load_model, published_models
+from myoquat import kernels
+from myoquat.data import load_model, published_models
+from myoquat.joints.balls import obstacle
+from myoquat.joints.body import Body
+from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
+from myoquat.muscle import Model, Muscle
 
 __all__ = ["command"]
 

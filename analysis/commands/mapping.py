@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from analysis.mapping import mapping_analysis
-from joints.files import check_output, write_text
-from muscle import load_model
+from myoquat.analysis.mapping import mapping_analysis
+from myoquat.data import load_model
+from myoquat.data.files import check_output, write_text
 
 __all__ = ["command"]
 
@@ -28,7 +28,7 @@ def command(model: str, samples: int, seed: int, json_file: Path | None, folder:
     if json_file is not None:
         check_output(json_file, force)
     # matplotlib takes half a second to import: only for those who want figures
-    figures = importlib.import_module("analysis.mapping.figures") if folder is not None else None
+    figures = importlib.import_module("myoquat.analysis.mapping.figures") if folder is not None else None
     if figures is not None and folder is not None:
         figures.check_folder(folder, force)
     report = mapping_analysis(loaded, samples, seed, progress=None)

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from dynamics import simulate
-from dynamics.integrators import FIXED_STEP
-from dynamics.simulation.adaptive import ADAPTIVE
-from joints.files import check_output, write_text
-from muscle import load_model
-from muscle.motions import motion_from_states, write_motion
+from myoquat.data import load_model
+from myoquat.data.files import check_output, write_text
+from myoquat.data.motions import motion_from_states, write_motion
+from myoquat.dynamics import simulate
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.simulation.adaptive import ADAPTIVE
 
 __all__ = ["command"]
 
@@ -73,7 +73,7 @@ def command(
     if picture is not None:
         trajectory.plot().savefig(picture, dpi=150)
     if jacobians is not None:
-        figures = importlib.import_module("analysis.mapping.figures")  # matplotlib, for those who want figures
+        figures = importlib.import_module("myoquat.analysis.mapping.figures")  # matplotlib, for those who want figures
         figures.along(loaded, trajectory.time, trajectory.q, chosen).savefig(jacobians, dpi=150)
     if film is not None:
         trajectory.animate(film)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from analysis.studies.export import check_export, export
-from analysis.studies.layout import STATUS
-from analysis.studies.run import compute
-from analysis.studies.study import Study
+from myoquat.analysis.studies.export import check_export, export
+from myoquat.analysis.studies.layout import STATUS
+from myoquat.analysis.studies.run import compute
+from myoquat.analysis.studies.study import Study
 
 __all__ = ["command"]
 

@@ -7,8 +7,8 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: the explorer needs the extra myoquat[notebooks]", name=error.name) from None
 
-from analysis.explore.explorer import Explorer, explore
-from analysis.explore.player import Player, play
+from myoquat.analysis.explore.explorer import Explorer, explore
+from myoquat.analysis.explore.player import Player, play
 
 __all__ = ["Explorer", "Player", "explore", "play"]
 

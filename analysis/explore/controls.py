@@ -6,9 +6,9 @@ from typing import Any
 import ipywidgets as widgets
 import numpy as np
 
-from joints import euler_from_quaternion, quaternion_exp, quaternion_from_euler, quaternion_log
-from joints.body import Body
-from joints.euler import SEQUENCES
+from myoquat.joints import euler_from_quaternion, quaternion_exp, quaternion_from_euler, quaternion_log
+from myoquat.joints.body import Body
+from myoquat.joints.euler import SEQUENCES
 
 __all__ = ["BallControl", "CoordinateControl", "controls_of"]
 

@@ -6,10 +6,11 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.explore.controls import BallControl, controls_of
-from analysis.explore.view import View
-from joints import euler_from_quaternion, spatial_to_euler
-from muscle import Model, ModelError, load_model, muscle_forces, path_jacobian, path_lengths
+from myoquat.analysis.explore.controls import BallControl, controls_of
+from myoquat.analysis.explore.view import View
+from myoquat.data import load_model
+from myoquat.joints import euler_from_quaternion, spatial_to_euler
+from myoquat.muscle import Model, ModelError, muscle_forces, path_jacobian, path_lengths
 
 __all__ = ["Explorer", "explore"]
 

@@ -6,7 +6,7 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.explore.view import View
+from myoquat.analysis.explore.view import View
 
 __all__ = ["Player", "play"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from muscle import Model
-from muscle.stick import Stick, stick_figure
+from myoquat.muscle import Model
+from myoquat.muscle.stick import Stick, stick_figure
 
 __all__ = ["View"]
 

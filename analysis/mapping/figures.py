@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.mapping.formulas import Pair
-from analysis.mapping.report import MappingReport
-from joints import (
+from myoquat.analysis.mapping.formulas import Pair
+from myoquat.analysis.mapping.report import MappingReport
+from myoquat.data.files import check_output, write_bytes
+from myoquat.joints import (
     convert_coordinates,
     euler_to_spatial,
     quaternion_from_euler,
@@ -20,8 +21,7 @@ from joints import (
     spatial_to_euler,
     spatial_to_quaternion,
 )
-from joints.files import check_output, write_bytes
-from muscle import Model, path_jacobian
+from myoquat.muscle import Model, path_jacobian
 
 __all__ = [
     "along",

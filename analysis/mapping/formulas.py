@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from joints.convert import with_rotations
-from joints.euler import condition_euler, euler_rate_inverse
-from joints.maps import (
+from myoquat.joints.convert import with_rotations
+from myoquat.joints.euler import condition_euler, euler_rate_inverse
+from myoquat.joints.maps import (
     constrained_to_spatial,
     euler_to_spatial,
     quaternion_radial,
@@ -18,9 +18,9 @@ from joints.maps import (
     spatial_to_euler,
     spatial_to_quaternion,
 )
-from joints.rates import condition_constrained
-from joints.types import EulerJoint, SphericalJoint
-from muscle import Model, ModelError
+from myoquat.joints.rates import condition_constrained
+from myoquat.joints.types import EulerJoint, SphericalJoint
+from myoquat.muscle import Model, ModelError
 
 __all__ = ["EXTENSIONS", "ROWS", "Ball", "Pair", "Row", "conditions", "power_errors", "row_errors", "split_errors"]
 

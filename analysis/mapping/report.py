@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
-from analysis.mapping.statistics import Statistics
+from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
+from myoquat.analysis.mapping.statistics import Statistics
 
 __all__ = ["MappingReport"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-import kernels
-from analysis.mapping.formulas import (
+from myoquat import kernels
+from myoquat.analysis.mapping.formulas import (
     EXTENSIONS,
     ROWS,
     Pair,
@@ -18,13 +18,14 @@ from analysis.mapping.formulas import (
     row_errors,
     split_errors,
 )
-from analysis.mapping.report import MappingReport
-from analysis.mapping.singular import approach
-from analysis.mapping.statistics import Statistics, largest_entry
-from joints.compiled import kernel_for
-from joints.convert import convert_coordinates
-from muscle import LawA, Model, load_model, muscle_forces, path_jacobian
-from muscle.evaluate import eliminated_components
+from myoquat.analysis.mapping.report import MappingReport
+from myoquat.analysis.mapping.singular import approach
+from myoquat.analysis.mapping.statistics import Statistics, largest_entry
+from myoquat.data import load_model
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.convert import convert_coordinates
+from myoquat.muscle import LawA, Model, muscle_forces, path_jacobian
+from myoquat.muscle.evaluate import eliminated_components
 
 __all__ = ["mapping_analysis"]
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.mapping.formulas import Ball, Pair
-from joints import (
+from myoquat.analysis.mapping.formulas import Ball, Pair
+from myoquat.joints import (
     condition_constrained,
     condition_euler,
     constrained_to_spatial,
@@ -15,7 +15,7 @@ from joints import (
     normalize,
     quaternion_from_euler,
 )
-from muscle import path_jacobian
+from myoquat.muscle import path_jacobian
 
 __all__ = ["DISTANCES", "approach"]
 

@@ -1,9 +1,9 @@
 """Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
 
-from analysis.muscles.moment_arms import moment_arms
-from analysis.muscles.power import PowerCheck, power_check
-from analysis.muscles.static_optimization import StaticOptimization, static_optimization, torques_of_motion
-from analysis.muscles.surfaces import compare_models, moment_arm_surface
+from myoquat.analysis.muscles.moment_arms import moment_arms
+from myoquat.analysis.muscles.power import PowerCheck, power_check
+from myoquat.analysis.muscles.static_optimization import StaticOptimization, static_optimization, torques_of_motion
+from myoquat.analysis.muscles.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
     "PowerCheck",

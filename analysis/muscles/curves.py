@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from joints.errors import ModelError
-from muscle import ActivationDynamics, Muscle
-from muscle.laws import ForceLaw, HillLaw
+from myoquat.joints.errors import ModelError
+from myoquat.muscle import ActivationDynamics, Muscle
+from myoquat.muscle.laws import ForceLaw, HillLaw
 
 __all__ = ["plot_curves"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from muscle import Model
+from myoquat.muscle import Model
 
 __all__ = ["free_velocities"]
 

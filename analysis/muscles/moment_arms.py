@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from joints import euler_from_quaternion, euler_rate_matrix
-from joints.quaternion import rotation_matrix
-from joints.types import FloatingJoint, SphericalJoint
-from joints.vectors import turn, turn_back
-from muscle import Model, path_jacobian
+from myoquat.joints import euler_from_quaternion, euler_rate_matrix
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.vectors import turn, turn_back
+from myoquat.muscle import Model, path_jacobian
 
 __all__ = ["FRAMES", "moment_arms"]
 

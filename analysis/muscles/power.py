@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
+from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
 __all__ = ["PowerCheck", "power_check"]
 

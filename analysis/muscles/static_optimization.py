@@ -17,11 +17,11 @@ import pandas as pd
 from scipy.interpolate import make_interp_spline
 from scipy.signal import butter, sosfiltfilt
 
-from analysis.muscles.free import free_velocities
-from dynamics import inverse_dynamics
-from joints import normalize
-from muscle import Model, limit_torques, muscle_forces, path_jacobian
-from muscle.laws.hill import HillLaw
+from myoquat.analysis.muscles.free import free_velocities
+from myoquat.dynamics import inverse_dynamics
+from myoquat.joints import normalize
+from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
+from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 
@@ -74,7 +74,7 @@ def static_optimization(
     """Activations for the torques (..., nu) at q (..., nq), u (..., nu), all poses in one call.
 
     torque    generalized forces that muscles and reserves have to produce together with the model's limits, as
-              `dynamics.inverse_dynamics` gives them.
+              `myoquat.dynamics.inverse_dynamics` gives them.
     power     p, from 2 to 10.
     reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
 

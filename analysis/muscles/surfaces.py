@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.muscles.moment_arms import moment_arms
-from joints import convert_coordinates
-from muscle import Model, path_lengths
-from muscle.coordinates import follow
+from myoquat.analysis.muscles.moment_arms import moment_arms
+from myoquat.joints import convert_coordinates
+from myoquat.muscle import Model, path_lengths
+from myoquat.muscle.coordinates import follow
 
 __all__ = ["compare_models", "moment_arm_surface"]
 

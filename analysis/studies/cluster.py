@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import distributed
 
-from analysis.studies.describe import description, key_of
-from analysis.studies.engine import engine_for
-from analysis.studies.machine import machine, release
-from analysis.studies.restore import restore
-from analysis.studies.store import stored
+from myoquat.analysis.studies.describe import description, key_of
+from myoquat.analysis.studies.engine import engine_for
+from myoquat.analysis.studies.machine import machine, release
+from myoquat.analysis.studies.restore import restore
+from myoquat.analysis.studies.store import stored
 
 if TYPE_CHECKING:
-    from analysis.studies.memory import Memory
-    from analysis.studies.run import Done, RunReport
-    from analysis.studies.store import Store
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.memory import Memory
+    from myoquat.analysis.studies.run import Done, RunReport
+    from myoquat.analysis.studies.store import Store
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["Cluster", "ClusterError", "connected"]
 

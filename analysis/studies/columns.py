@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muscle import Parameters
+from myoquat.muscle import Parameters
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["Columns"]
 

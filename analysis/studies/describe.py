@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muscle import Model, ModelError, load_model
+from myoquat.data import load_model
+from myoquat.muscle import Model, ModelError
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["PLAIN", "description", "differences", "key_of"]
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import qmc
 
-from analysis.studies.vary import Axis
+from myoquat.analysis.studies.vary import Axis
 
 __all__ = ["DESIGNS", "Design"]
 

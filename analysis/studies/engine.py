@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import kernels
-from analysis.studies.columns import Columns
-from analysis.studies.layout import FINITE_LOST, LIMIT, RAN
-from analysis.studies.summaries import SUMMARIES
-from analysis.studies.summaries.base import Moment
-from dynamics.integrators import FIXED_STEP, VariedEquations
-from dynamics.regularity import check_regular
-from dynamics.simulation.simulator import BY_ACCELERATION
-from dynamics.simulation.starts import MuscleStarts
-from joints.errors import ModelError
+from myoquat import kernels
+from myoquat.analysis.studies.columns import Columns
+from myoquat.analysis.studies.layout import FINITE_LOST, LIMIT, RAN
+from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.summaries.base import Moment
+from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
+from myoquat.dynamics.regularity import check_regular
+from myoquat.dynamics.simulation.simulator import BY_ACCELERATION
+from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.joints.errors import ModelError
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["Engine", "check_study", "engine_for"]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from analysis.studies.layout import STATUS
-from joints.files import check_output, write_bytes
+from myoquat.analysis.studies.layout import STATUS
+from myoquat.data.files import check_output, write_bytes
 
 __all__ = ["check_export", "export", "to_table", "to_trajectories"]
 

@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muscle import published_models
+from myoquat.data import published_models
 
 __all__ = ["FORMAT", "VERSION", "read_study"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.summaries import SUMMARIES
 
 __all__ = ["Keep"]
 

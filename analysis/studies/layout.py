@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.summaries import SUMMARIES
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["FINITE_LOST", "LIMIT", "PENDING", "RAN", "STATUS", "Variable", "coordinates", "sizes", "variables"]
 

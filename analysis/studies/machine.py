@@ -3,7 +3,7 @@
 import hashlib
 from importlib.metadata import PackageNotFoundError, version
 
-from kernels.settings import target
+from myoquat.kernels.settings import target
 
 __all__ = ["machine", "release"]
 

@@ -1,15 +1,15 @@
-"""Results in memory, with the verbs of `analysis.studies.store.Store`."""
+"""Results in memory, with the verbs of `myoquat.analysis.studies.store.Store`."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
-from analysis.studies.layout import coordinates, sizes, variables
-from analysis.studies.store import attributes, in_order
+from myoquat.analysis.studies.layout import coordinates, sizes, variables
+from myoquat.analysis.studies.store import attributes, in_order
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["Memory", "dataset_of"]
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.studies.describe import differences
-from analysis.studies.engine import Engine
-from analysis.studies.machine import machine
-from analysis.studies.memory import dataset_of
-from analysis.studies.restore import restore
-from analysis.studies.store import StoreError, open_results
-from analysis.studies.study import Study
-from muscle import Model
+from myoquat.analysis.studies.describe import differences
+from myoquat.analysis.studies.engine import Engine
+from myoquat.analysis.studies.machine import machine
+from myoquat.analysis.studies.memory import dataset_of
+from myoquat.analysis.studies.restore import restore
+from myoquat.analysis.studies.store import StoreError, open_results
+from myoquat.analysis.studies.study import Study
+from myoquat.muscle import Model
 
 __all__ = ["recompute", "study_of"]
 

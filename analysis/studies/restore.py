@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.studies.describe import PLAIN
-from analysis.studies.study import Study
-from muscle import Model, load_model
+from myoquat.analysis.studies.describe import PLAIN
+from myoquat.analysis.studies.study import Study
+from myoquat.data import load_model
+from myoquat.muscle import Model
 
 __all__ = ["restore"]
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from analysis.studies.describe import description, key_of
-from analysis.studies.engine import check_study, engine_for
-from analysis.studies.layout import sizes, variables
-from analysis.studies.machine import machine
-from analysis.studies.memory import Memory
-from analysis.studies.progress import bar
-from analysis.studies.store import Store, stored
-from kernels.settings import thread_count
+from myoquat.analysis.studies.describe import description, key_of
+from myoquat.analysis.studies.engine import check_study, engine_for
+from myoquat.analysis.studies.layout import sizes, variables
+from myoquat.analysis.studies.machine import machine
+from myoquat.analysis.studies.memory import Memory
+from myoquat.analysis.studies.progress import bar
+from myoquat.analysis.studies.store import Store, stored
+from myoquat.kernels.settings import thread_count
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["RunReport", "compute", "run_study"]
 
@@ -132,7 +132,7 @@ def _block_size(study: "Study", block: int | None) -> int:
 def _cluster() -> Any:
     """The module that talks to Dask, which is an extra."""
     try:
-        return importlib.import_module("analysis.studies.cluster")
+        return importlib.import_module("myoquat.analysis.studies.cluster")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}: running on a cluster needs the extra myoquat[cluster]") from None
 

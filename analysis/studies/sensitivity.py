@@ -12,9 +12,9 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from analysis.studies.export import to_table
-from analysis.studies.recompute import study_of
-from muscle import Model
+from myoquat.analysis.studies.export import to_table
+from myoquat.analysis.studies.recompute import study_of
+from myoquat.muscle import Model
 
 __all__ = ["correlation", "main_effects", "outputs_of", "sobol_indices"]
 

@@ -19,13 +19,13 @@ import xarray as xr
 import zarr
 from zarr.codecs import Crc32cCodec
 
-from analysis.studies.describe import description, differences
-from analysis.studies.layout import Variable, coordinates, sizes, variables
-from analysis.studies.machine import machine, release
-from analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.describe import description, differences
+from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
+from myoquat.analysis.studies.machine import machine, release
+from myoquat.analysis.studies.summaries import SUMMARIES
 
 if TYPE_CHECKING:
-    from analysis.studies.study import Study
+    from myoquat.analysis.studies.study import Study
 
 __all__ = ["FORMAT", "VERSION", "Store", "StoreError", "attributes", "in_order", "open_results", "stored"]
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from analysis.studies.design import Design
-from analysis.studies.files import read_study
-from analysis.studies.keep import Keep
-from analysis.studies.run import run_study
-from analysis.studies.vary import axes_of, parameters_of
-from dynamics.integrators import FIXED_STEP
-from muscle import Model, Parameters, load_model
+from myoquat.analysis.studies.design import Design
+from myoquat.analysis.studies.files import read_study
+from myoquat.analysis.studies.keep import Keep
+from myoquat.analysis.studies.run import run_study
+from myoquat.analysis.studies.vary import axes_of, parameters_of
+from myoquat.data import load_model
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.muscle import Model, Parameters
 
 __all__ = ["Study"]
 
@@ -27,7 +28,7 @@ class Study:
     """Simulations of one model with varied parameters; `run` makes them.
 
     model               a Model, or what `load_model` takes.
-    vary                parameter names or patterns -> values or distributions, see `analysis.studies.vary`.
+    vary                parameter names or patterns -> values or distributions, see `myoquat.analysis.studies.vary`.
     design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
     duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
     activation          (m,) array, a tuple (times, values (t, m)) interpolated linearly, or None for the model's own;
@@ -171,7 +172,7 @@ class Study:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Study":
-        """The study in a TOML file, see `analysis.studies.files`."""
+        """The study in a TOML file, see `myoquat.analysis.studies.files`."""
         arguments = read_study(path)
         try:
             return cls(**arguments)
@@ -180,7 +181,7 @@ class Study:
 
     def run(self, output: str | Path | None = None, **options: Any) -> Any:
         """Simulate all samples: an xarray.Dataset, in memory or, with `output`, in a Zarr store; see
-        `analysis.studies.run.run_study`."""
+        `myoquat.analysis.studies.run.run_study`."""
         return run_study(self, output, **options)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.studies.distributions import DISTRIBUTIONS, quantiles
-from muscle import Parameters
+from myoquat.analysis.studies.distributions import DISTRIBUTIONS, quantiles
+from myoquat.muscle import Parameters
 
 __all__ = ["Axis", "axes_of", "parameters_of"]
 

@@ -1,12 +1,12 @@
-"""Constraints: one file per kind, all with the verbs of `dynamics.constraints.base.Constraint`."""
+"""Constraints: one file per kind, all with the verbs of `myoquat.dynamics.constraints.base.Constraint`."""
 
-from dynamics.constraints.base import Constraint, Holonomic, NonHolonomic
-from dynamics.constraints.coordinates import CoordinateCoupler, Prescribed
-from dynamics.constraints.equations import Constraints
-from dynamics.constraints.evaluate import ConstraintArrays
-from dynamics.constraints.formulas import PositionFormula, VelocityFormula
-from dynamics.constraints.loops import Distance, ParallelAxes, PointLoop, Weld
-from dynamics.constraints.rolling import Rolling
+from myoquat.dynamics.constraints.base import Constraint, Holonomic, NonHolonomic
+from myoquat.dynamics.constraints.coordinates import CoordinateCoupler, Prescribed
+from myoquat.dynamics.constraints.equations import Constraints
+from myoquat.dynamics.constraints.evaluate import ConstraintArrays
+from myoquat.dynamics.constraints.formulas import PositionFormula, VelocityFormula
+from myoquat.dynamics.constraints.loops import Distance, ParallelAxes, PointLoop, Weld
+from myoquat.dynamics.constraints.rolling import Rolling
 
 __all__ = [
     "Constraint",

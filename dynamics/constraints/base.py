@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from joints import state
-from joints.errors import ModelError
-from joints.system import ArticulatedSystem
-from kernels.derivatives import jacobian_at
+from myoquat.joints import state
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic"]
 

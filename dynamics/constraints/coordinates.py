@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics.constraints.base import Holonomic, check_coordinates
-from joints.functions import AxisFunction, Linear
-from joints.system import ArticulatedSystem
+from myoquat.dynamics.constraints.base import Holonomic, check_coordinates
+from myoquat.joints.functions import AxisFunction, Linear
+from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["CoordinateCoupler", "Prescribed"]
 

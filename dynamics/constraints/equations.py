@@ -1,7 +1,7 @@
 """All constraints of a system together: residuals, Jacobian and bias, and the motion that obeys them.
 
 The straight-line forms here need independent constraints: S = A M^-1 A^T is factorized as it is. For redundant ones
-see `dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
+see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import composite, factor
-from dynamics.constraints.base import Constraint
-from joints import state
-from joints.system import ArticulatedSystem
-from kernels.derivatives import jacobian_at
+from myoquat.dynamics import composite, factor
+from myoquat.dynamics.constraints.base import Constraint
+from myoquat.joints import state
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Constraints"]
 

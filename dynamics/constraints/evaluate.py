@@ -5,13 +5,13 @@ from typing import Any
 import casadi
 import numpy as np
 
-import kernels
-from dynamics import composite
-from dynamics.constraints.equations import Constraints
-from dynamics.constraints.wrenches import constraint_wrenches
-from dynamics.udwadia_kalaba import RANK_TOLERANCE
-from joints.compiled import kernel_for
-from kernels.arrays import as_casadi_vector, symbols_casadi
+from myoquat import kernels
+from myoquat.dynamics import composite
+from myoquat.dynamics.constraints.equations import Constraints
+from myoquat.dynamics.constraints.wrenches import constraint_wrenches
+from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.joints.compiled import kernel_for
+from myoquat.kernels.arrays import as_casadi_vector, symbols_casadi
 
 __all__ = ["ConstraintArrays"]
 

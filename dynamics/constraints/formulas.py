@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics.constraints.base import Holonomic, NonHolonomic
-from joints.system import ArticulatedSystem
+from myoquat.dynamics.constraints.base import Holonomic, NonHolonomic
+from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["PositionFormula", "VelocityFormula"]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.constraints.base import Holonomic, check_bodies, point_of
-from joints.euler import quaternion_from_euler
-from joints.quaternion import rotation_matrix
-from joints.system import ArticulatedSystem
-from joints.types.direction import perpendiculars, unit_axis
-from kernels.analytic import arctan2
+from myoquat.dynamics.constraints.base import Holonomic, check_bodies, point_of
+from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types.direction import perpendiculars, unit_axis
+from myoquat.kernels.analytic import arctan2
 
 __all__ = ["Distance", "ParallelAxes", "PointLoop", "Weld"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.constraints.base import NonHolonomic, check_bodies, point_of
-from joints import state
-from joints.system import ArticulatedSystem
-from joints.types.direction import unit_axis
-from kernels.derivatives import jacobian_at
+from myoquat.dynamics.constraints.base import NonHolonomic, check_bodies, point_of
+from myoquat.joints import state
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types.direction import unit_axis
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Rolling"]
 

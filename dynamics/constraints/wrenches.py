@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.constraints.base import Holonomic
-from dynamics.constraints.equations import Constraints
-from joints.system import ArticulatedSystem
-from joints.vectors import row_cross
-from kernels.derivatives import jacobian_at
+from myoquat.dynamics.constraints.base import Holonomic
+from myoquat.dynamics.constraints.equations import Constraints
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import row_cross
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["constraint_wrenches"]
 

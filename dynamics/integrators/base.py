@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dynamics.integrators.equations import StateEquations
-from joints._layout import joined
-from kernels import StepLoop
+from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.joints._layout import joined
+from myoquat.kernels import StepLoop
 
 __all__ = ["FixedStep"]
 

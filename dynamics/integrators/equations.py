@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import articulated
-from dynamics.constraints import Constraint, Constraints
-from joints import state
-from joints._layout import joined
-from joints.door import system_of
-from joints.system import ArticulatedSystem
-from muscle import limits
-from muscle.model import Model
-from muscle.states import activation_rates, rates, state_names, torques
+from myoquat.dynamics import articulated
+from myoquat.dynamics.constraints import Constraint, Constraints
+from myoquat.joints import state
+from myoquat.joints._layout import joined
+from myoquat.joints.door import system_of
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle import limits
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import activation_rates, rates, state_names, torques
 
 __all__ = ["StateEquations"]
 

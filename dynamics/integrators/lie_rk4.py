@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dynamics.integrators.base import FixedStep
-from dynamics.integrators.equations import StateEquations
-from joints import state
-from joints._layout import joined
-from kernels import Stages, StepLoop, step_loop
+from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.joints import state
+from myoquat.joints._layout import joined
+from myoquat.kernels import Stages, StepLoop, step_loop
 
 __all__ = ["LieRungeKutta4"]
 

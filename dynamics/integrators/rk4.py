@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from dynamics.integrators.base import FixedStep
-from dynamics.integrators.equations import StateEquations
-from kernels import StepLoop, step_loop
+from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.kernels import StepLoop, step_loop
 
 __all__ = ["RungeKutta4"]
 

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from dynamics.integrators.base import FixedStep
-from dynamics.integrators.equations import StateEquations
-from joints import state
-from joints._layout import joined
-from kernels import StepLoop, step_loop
+from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.joints import state
+from myoquat.joints._layout import joined
+from myoquat.kernels import StepLoop, step_loop
 
 __all__ = ["SemiImplicitEuler"]
 

@@ -4,16 +4,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import kernels
-from dynamics import composite, energy, factor
-from dynamics.integrators.base import FixedStep
-from dynamics.integrators.equations import StateEquations
-from dynamics.passive import damping_force
-from joints import state
-from joints._layout import joined
-from joints.compiled import kernel_for
-from kernels import StepLoop, step_loop
-from kernels.derivatives import jacobian_at
+from myoquat import kernels
+from myoquat.dynamics import composite, energy, factor
+from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.dynamics.passive import damping_force
+from myoquat.joints import state
+from myoquat.joints._layout import joined
+from myoquat.joints.compiled import kernel_for
+from myoquat.kernels import StepLoop, step_loop
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Variational"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.integrators.equations import StateEquations
-from muscle.parameters import Parameters
+from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.muscle.parameters import Parameters
 
 __all__ = ["VariedEquations"]
 

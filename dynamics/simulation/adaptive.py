@@ -13,15 +13,15 @@ import numpy as np
 from scipy.integrate import DOP853, RK45, Radau
 from scipy.optimize import brentq
 
-import kernels
-from dynamics.constraints import ConstraintArrays, Constraints
-from dynamics.equations import mass_matrix
-from dynamics.integrators import StateEquations
-from dynamics.simulation.controls import Control
-from dynamics.simulation.events import Event, Occurrence
-from dynamics.udwadia_kalaba import working
-from joints.compiled import kernel_for
-from kernels import Kernel, Steps
+from myoquat import kernels
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.dynamics.equations import mass_matrix
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.simulation.controls import Control
+from myoquat.dynamics.simulation.events import Event, Occurrence
+from myoquat.dynamics.udwadia_kalaba import working
+from myoquat.joints.compiled import kernel_for
+from myoquat.kernels import Kernel, Steps
 
 __all__ = ["ADAPTIVE", "EVENT", "STUCK", "AdaptiveRun", "solve"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.integrators import StateEquations
-from dynamics.simulation.adaptive import AdaptiveRun, solve
-from dynamics.simulation.controls import Control
-from dynamics.simulation.events import Event
-from dynamics.simulation.simulator import Run
+from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.simulation.adaptive import AdaptiveRun, solve
+from myoquat.dynamics.simulation.controls import Control
+from myoquat.dynamics.simulation.events import Event
+from myoquat.dynamics.simulation.simulator import Run
 
 __all__ = ["solve_batch"]
 

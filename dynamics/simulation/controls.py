@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Tabulated
+from myoquat.kernels import Tabulated
 
 __all__ = ["Control", "is_constant"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from joints.door import system_of
-from muscle.evaluate import path_lengths
+from myoquat.joints.door import system_of
+from myoquat.muscle.evaluate import path_lengths
 
 __all__ = ["Event", "Occurrence"]
 

@@ -10,10 +10,10 @@ from matplotlib import animation
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from joints.files import write_bytes
-from muscle.model import Model
-from muscle.states import state_names
-from muscle.stick import stick_figure
+from myoquat.data.files import write_bytes
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+from myoquat.muscle.stick import stick_figure
 
 __all__ = ["animate", "plot"]
 

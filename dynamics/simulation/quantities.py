@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-import kernels
-from dynamics import articulated, energy, reactions
-from joints.compiled import kernel_for
-from joints.door import system_of
-from muscle import limits, states
-from muscle.parameters import Parameters
-from muscle.path import lengths
+from myoquat import kernels
+from myoquat.dynamics import articulated, energy, reactions
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.door import system_of
+from myoquat.muscle import limits, states
+from myoquat.muscle.parameters import Parameters
+from myoquat.muscle.path import lengths
 
 __all__ = ["varied_quantity"]
 

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from dynamics.equations import forward_dynamics
-from dynamics.integrators import StateEquations, VariedEquations
-from dynamics.simulation.adaptive import ADAPTIVE, EVENT
-from dynamics.simulation.batches import solve_batch
-from dynamics.simulation.controls import Control
-from dynamics.simulation.events import Event
-from dynamics.simulation.schedule import Schedule
-from dynamics.simulation.simulator import BASELINE, Run, Simulator
-from dynamics.simulation.trajectory import REASONS, Trajectory
-from joints.checks import check_state
-from joints.door import system_of
-from joints.quaternion import normalize
-from kernels import Steps
-from muscle.evaluate import limit_torques, muscle_torques
-from muscle.model import Model
+from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.equations import forward_dynamics
+from myoquat.dynamics.integrators import StateEquations, VariedEquations
+from myoquat.dynamics.simulation.adaptive import ADAPTIVE, EVENT
+from myoquat.dynamics.simulation.batches import solve_batch
+from myoquat.dynamics.simulation.controls import Control
+from myoquat.dynamics.simulation.events import Event
+from myoquat.dynamics.simulation.schedule import Schedule
+from myoquat.dynamics.simulation.simulator import BASELINE, Run, Simulator
+from myoquat.dynamics.simulation.trajectory import REASONS, Trajectory
+from myoquat.joints.checks import check_state
+from myoquat.joints.door import system_of
+from myoquat.joints.quaternion import normalize
+from myoquat.kernels import Steps
+from myoquat.muscle.evaluate import limit_torques, muscle_torques
+from myoquat.muscle.model import Model
 
 __all__ = ["SimulationWarning", "simulate"]
 
@@ -69,17 +69,17 @@ def simulate(
                    constraints, along M^-1 A^T; "norm" divides every Q by its length alone, which is the geometric
                    projection onto the unit sphere, and leaves constraints to drift; "baumgarte" pulls both back;
                    "none". Adaptive methods know no "norm".
-    constraints    `dynamics.constraints` that the motion obeys; redundant ones need dop853 or rk45.
+    constraints    `myoquat.dynamics.constraints` that the motion obeys; redundant ones need dop853 or rk45.
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
                    linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
     excitation     of a model with activation dynamics, in every form of activation, which is then a state: activation
                    is its start (..., m), equal to the excitation if it is not given, and the other way round. Muscles
                    without activation dynamics act as they are excited.
-    muscle_states  (..., ns) the start of `muscle.state_names`, such as the fiber lengths [m] of elastic tendons; in
-                   equilibrium at rest by default. Stiff tendons need small steps, or radau.
-    parameters     numbers of the model by name (`muscle.parameter_names`, patterns with `*` too), each an array (...)
-                   whose axes broadcast with those of q0 and u0: every run has a model of its own. With the methods
-                   rk4, lie_rk4 and euler, without constraints.
+    muscle_states  (..., ns) the start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic
+                   tendons; in equilibrium at rest by default. Stiff tendons need small steps, or radau.
+    parameters     numbers of the model by name (`myoquat.muscle.parameter_names`, patterns with `*` too), each an
+                   array (...) whose axes broadcast with those of q0 and u0: every run has a model of its own.
+                   With the methods rk4, lie_rk4 and euler, without constraints.
     output_step    [s] between rows of the trajectory; every step by default.
     events         `Event`s to look for, with an adaptive method; they end up in `Trajectory.occurrences`.
     project_start  True divides quaternions of q0 by their lengths and moves the start onto the constraints; otherwise

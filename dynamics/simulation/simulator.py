@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from dynamics.integrators import FIXED_STEP, FixedStep, StateEquations, VariedEquations
-from dynamics.regularity import check_regular
-from dynamics.simulation.controls import Control, is_constant
-from dynamics.simulation.schedule import Schedule
-from dynamics.simulation.starts import MuscleStarts
-from joints.checks import check_state
-from joints.compiled import kernel_for
-from joints.errors import ModelError
-from kernels import StepLoop
-from muscle.evaluate import equilibrium_states
-from muscle.model import Model
-from muscle.parameters import Parameters
-from muscle.states import state_names
+from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.integrators import FIXED_STEP, FixedStep, StateEquations, VariedEquations
+from myoquat.dynamics.regularity import check_regular
+from myoquat.dynamics.simulation.controls import Control, is_constant
+from myoquat.dynamics.simulation.schedule import Schedule
+from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.joints.checks import check_state
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.errors import ModelError
+from myoquat.kernels import StepLoop
+from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters
+from myoquat.muscle.states import state_names
 
 __all__ = ["Run", "Simulator"]
 

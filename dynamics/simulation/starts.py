@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-import kernels
-from dynamics.integrators import VariedEquations
-from muscle.evaluate import equilibria
-from muscle.laws.equilibrium import numbers_of
-from muscle.path import lengths
-from muscle.states import elastic
+from myoquat import kernels
+from myoquat.dynamics.integrators import VariedEquations
+from myoquat.muscle.evaluate import equilibria
+from myoquat.muscle.laws.equilibrium import numbers_of
+from myoquat.muscle.path import lengths
+from myoquat.muscle.states import elastic
 
 __all__ = ["MuscleStarts"]
 

@@ -12,25 +12,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, mass_matrix, potential_energy
-from dynamics.simulation.adaptive import EVENT, STUCK
-from dynamics.simulation.quantities import varied_quantity
-from dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
-from joints.door import system_of
-from joints.files import write_bytes
-from joints.system import ArticulatedSystem
-from kernels import Steps
-from muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
-from muscle.model import Model
-from muscle.parameters import Parameters
-from muscle.states import state_names
-from muscle.toml.read import parse_model
-from muscle.toml.write import model_text
+from myoquat.data.files import write_bytes
+from myoquat.data.toml import model_text, parse_model
+from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, mass_matrix, potential_energy
+from myoquat.dynamics.simulation.adaptive import EVENT, STUCK
+from myoquat.dynamics.simulation.quantities import varied_quantity
+from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
+from myoquat.joints.door import system_of
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels import Steps
+from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters
+from myoquat.muscle.states import state_names
 
 __all__ = ["REASONS", "Trajectory"]
 
-FIGURES = "dynamics.simulation.figures"  # matplotlib takes half a second: only for those who want figures
+FIGURES = "myoquat.dynamics.simulation.figures"  # matplotlib takes half a second: only for those who want figures
 FORMAT = "myoquat-trajectory-1"
 REQUIRED = ("time", "q", "u", "stopped", "code")
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters")
@@ -52,7 +51,7 @@ class Trajectory:
     (..., t, m) and torque (..., t, nu) at those times, None without; method: how it was computed; stopped (...,): time
     of the step that failed, NaN if none did; code (...,): the reason's number, `reason` in words; steps (...,): steps
     taken; occurrences: the events that happened, an array (...,) of tuples for a batch; muscle_states (..., t, ns): the
-    states of the muscles' laws such as fiber lengths [m], in the order of `muscle.state_names`, None without;
+    states of the muscles' laws such as fiber lengths [m], in the order of `myoquat.muscle.state_names`, None without;
     excitation (..., t, m): the input where activations are states, None without; parameters (..., n): the numbers of
     the model that runs have of their own, in the order of parameter_names, None without.
 

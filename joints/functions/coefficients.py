@@ -1,8 +1,8 @@
 """Which functions are polynomials, and which."""
 
-from joints.functions.base import AxisFunction
-from joints.functions.multiplier import Multiplier
-from joints.functions.polynomial import Constant, Linear, Polynomial
+from myoquat.joints.functions.base import AxisFunction
+from myoquat.joints.functions.multiplier import Multiplier
+from myoquat.joints.functions.polynomial import Constant, Linear, Polynomial
 
 __all__ = ["coefficients_of"]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from joints.functions.base import AxisFunction
+from myoquat.joints.functions.base import AxisFunction
 
 __all__ = ["Multiplier"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from joints.functions.base import AxisFunction
-from joints.functions.pieces import chosen, increasing
+from myoquat.joints.functions.base import AxisFunction
+from myoquat.joints.functions.pieces import chosen, increasing
 
 __all__ = ["PiecewiseLinear"]
 

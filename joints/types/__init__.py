@@ -1,17 +1,17 @@
-"""Joint types: one file each, all with the verbs of `joints.types.base.Joint`."""
+"""Joint types: one file each, all with the verbs of `myoquat.joints.types.base.Joint`."""
 
-from joints.types.base import Joint, JointFacts
-from joints.types.custom import Axis, CustomJoint
-from joints.types.ellipsoid import EllipsoidJoint
-from joints.types.euler import EulerJoint
-from joints.types.fixed import FixedJoint
-from joints.types.floating import FloatingJoint
-from joints.types.planar import PlanarJoint
-from joints.types.prismatic import PrismaticJoint
-from joints.types.revolute import RevoluteJoint
-from joints.types.spherical import SphericalJoint
-from joints.types.table import JOINT_FACTS, joint_table
-from joints.types.universal import UniversalJoint
+from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.joints.types.custom import Axis, CustomJoint
+from myoquat.joints.types.ellipsoid import EllipsoidJoint
+from myoquat.joints.types.euler import EulerJoint
+from myoquat.joints.types.fixed import FixedJoint
+from myoquat.joints.types.floating import FloatingJoint
+from myoquat.joints.types.planar import PlanarJoint
+from myoquat.joints.types.prismatic import PrismaticJoint
+from myoquat.joints.types.revolute import RevoluteJoint
+from myoquat.joints.types.spherical import SphericalJoint
+from myoquat.joints.types.table import JOINT_FACTS, joint_table
+from myoquat.joints.types.universal import UniversalJoint
 
 __all__ = [
     "JOINT_FACTS",

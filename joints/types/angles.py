@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from joints.euler import euler_from_quaternion, quaternion_from_euler
-from joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
+from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 
 __all__ = ["Angles"]
 

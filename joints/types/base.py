@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kernels.arrays import is_symbolic
-from kernels.derivatives import jacobian_at
+from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["VELOCITY_FRAMES", "CoordinateJoint", "Joint", "JointFacts"]
 

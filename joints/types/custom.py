@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.functions import AxisFunction, Linear
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.direction import unit_axis
-from joints.types.turning import child_axes, turned, turning_drift
-from joints.vectors import cross, turn_back
+from myoquat.joints.functions import AxisFunction, Linear
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.direction import unit_axis
+from myoquat.joints.types.turning import child_axes, turned, turning_drift
+from myoquat.joints.vectors import cross, turn_back
 
 __all__ = ["Axis", "CustomJoint"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from joints.types.base import CoordinateJoint
+from myoquat.joints.types.base import CoordinateJoint
 
 __all__ = ["AxisJoint", "perpendiculars", "unit_axis"]
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.euler import FACTS as TURNS
-from joints.types.euler import EulerJoint
-from joints.vectors import cross, turn, turn_back
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.euler import FACTS as TURNS
+from myoquat.joints.types.euler import EulerJoint
+from myoquat.joints.vectors import cross, turn, turn_back
 
 __all__ = ["EllipsoidJoint"]
 

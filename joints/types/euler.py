@@ -5,12 +5,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import components
-from joints.euler import axes, euler_from_quaternion, euler_rate_inverse, euler_rate_matrix, rotation_matrix_from_euler
-from joints.quaternion import random_quaternions
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.turning import turning_drift
-from joints.vectors import turn, turn_back
+from myoquat.joints._layout import components
+from myoquat.joints.euler import (
+    axes,
+    euler_from_quaternion,
+    euler_rate_inverse,
+    euler_rate_matrix,
+    rotation_matrix_from_euler,
+)
+from myoquat.joints.quaternion import random_quaternions
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.turning import turning_drift
+from myoquat.joints.vectors import turn, turn_back
 
 __all__ = ["EulerJoint"]
 

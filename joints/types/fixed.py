@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
 
 __all__ = ["FixedJoint"]
 

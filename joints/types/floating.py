@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import joined, transpose
-from joints.quaternion import random_quaternions, rotation_matrix
-from joints.types.angles import Angles
-from joints.types.base import Joint, JointFacts
-from joints.types.spherical import SphericalJoint
-from joints.vectors import cross, turn, turn_back
+from myoquat.joints._layout import joined, transpose
+from myoquat.joints.quaternion import random_quaternions, rotation_matrix
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.joints.types.spherical import SphericalJoint
+from myoquat.joints.vectors import cross, turn, turn_back
 
 __all__ = ["FloatingJoint"]
 

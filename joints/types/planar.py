@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import JointFacts
-from joints.types.direction import AxisJoint, perpendiculars
-from joints.vectors import axis_turn, cross, turn_back
+from myoquat.joints.types.base import JointFacts
+from myoquat.joints.types.direction import AxisJoint, perpendiculars
+from myoquat.joints.vectors import axis_turn, cross, turn_back
 
 __all__ = ["PlanarJoint"]
 
@@ -27,7 +27,7 @@ class PlanarJoint(AxisJoint):
     """q = (x [m], y [m], angle [rad]): a slide in the plane normal to `axis`, then a turn about it; u = qdot.
 
     x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
-    `joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.
+    `myoquat.joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.
     """
 
     kind: ClassVar[str] = "planar"

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import JointFacts
-from joints.types.direction import AxisJoint
+from myoquat.joints.types.base import JointFacts
+from myoquat.joints.types.direction import AxisJoint
 
 __all__ = ["PrismaticJoint"]
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.types.base import JointFacts
-from joints.types.direction import AxisJoint
-from joints.vectors import axis_turn
+from myoquat.joints.types.base import JointFacts
+from myoquat.joints.types.direction import AxisJoint
+from myoquat.joints.vectors import axis_turn
 
 __all__ = ["RevoluteJoint"]
 

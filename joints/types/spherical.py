@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import components, transpose, vector
-from joints.quaternion import (
+from myoquat.joints._layout import components, transpose, vector
+from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_exp,
     quaternion_log,
@@ -14,9 +14,9 @@ from joints.quaternion import (
     random_quaternions,
     rotation_matrix,
 )
-from joints.rates import G, G_parent
-from joints.types.angles import Angles
-from joints.types.base import Joint, JointFacts
+from myoquat.joints.rates import G, G_parent
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.base import Joint, JointFacts
 
 __all__ = ["SphericalJoint", "shorter"]
 
@@ -38,8 +38,8 @@ class SphericalJoint(Joint):
     'child', or 'parent' (the joint frame). The system sets it for all of its joints.
 
     `sequence` is the Euler sequence in which the joint is shown and compared, where somebody asks for angles;
-    `extension` is how R(Q) continues off the unit sphere (see `joints.rotation_matrix`); `angles` are the coordinates
-    that a model file had in the quaternion's place, None without one.
+    `extension` is how R(Q) continues off the unit sphere (see `myoquat.joints.rotation_matrix`); `angles` are the
+    coordinates that a model file had in the quaternion's place, None without one.
     """
 
     kind: ClassVar[str] = "spherical"

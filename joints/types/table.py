@@ -1,7 +1,7 @@
 """The joint types in one table: sizes, units and frames of q and u, as data."""
 
-from joints.types import ellipsoid, euler, fixed, floating, planar, prismatic, revolute, spherical, universal
-from joints.types.base import JointFacts
+from myoquat.joints.types import ellipsoid, euler, fixed, floating, planar, prismatic, revolute, spherical, universal
+from myoquat.joints.types.base import JointFacts
 
 __all__ = ["JOINT_FACTS", "joint_table"]
 

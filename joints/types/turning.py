@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from joints.vectors import axis_turn, cross, turn_back
+from myoquat.joints.vectors import axis_turn, cross, turn_back
 
 __all__ = ["child_axes", "turned", "turning_drift"]
 

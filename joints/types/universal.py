@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import components
-from joints.types.base import CoordinateJoint, JointFacts
-from joints.types.direction import unit_axis
-from joints.types.turning import child_axes, turned, turning_drift
+from myoquat.joints._layout import components
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.direction import unit_axis
+from myoquat.joints.types.turning import child_axes, turned, turning_drift
 
 __all__ = ["UniversalJoint"]
 

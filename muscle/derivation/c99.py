@@ -2,8 +2,8 @@
 
 from sympy.printing.c import C99CodePrinter
 
-from muscle.derivation.derive import Derivation
-from muscle.derivation.describe import description
+from myoquat.muscle.derivation.derive import Derivation
+from myoquat.muscle.derivation.describe import description
 
 __all__ = ["source"]
 

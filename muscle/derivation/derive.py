@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from joints.maps import constrained_to_spatial, quaternion_to_spatial
-from joints.types import SphericalJoint
-from kernels.arrays import as_array
-from muscle import jacobians
-from muscle.model import Model
-from muscle.path import lengths
+from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
+from myoquat.joints.types import SphericalJoint
+from myoquat.kernels.arrays import as_array
+from myoquat.muscle import jacobians
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import lengths
 
 __all__ = ["JACOBIANS", "Derivation", "derive"]
 

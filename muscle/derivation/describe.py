@@ -1,6 +1,6 @@
 """The words that every function file begins with."""
 
-from muscle.derivation.derive import Derivation
+from myoquat.muscle.derivation.derive import Derivation
 
 __all__ = ["description"]
 

@@ -2,8 +2,8 @@
 
 import sympy
 
-from muscle.derivation.derive import Derivation
-from muscle.derivation.describe import description
+from myoquat.muscle.derivation.derive import Derivation
+from myoquat.muscle.derivation.describe import description
 
 __all__ = ["source"]
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sympy.printing.pycode import PythonCodePrinter
 
-from muscle.derivation.derive import Derivation
-from muscle.derivation.describe import description
+from myoquat.muscle.derivation.derive import Derivation
+from myoquat.muscle.derivation.describe import description
 
 __all__ = ["source"]
 

@@ -1,15 +1,15 @@
-"""Force laws: one file each, all with the verbs of `muscle.laws.base.ForceLaw`."""
+"""Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
-from muscle.laws.base import ForceLaw
-from muscle.laws.degroote_fregly import DeGrooteFregly2016
-from muscle.laws.hill import HillLaw
-from muscle.laws.law_a import LawA
-from muscle.laws.law_b import LawB
-from muscle.laws.ligament import Ligament
-from muscle.laws.millard import Millard2012
-from muscle.laws.rigid_tendon import RigidTendonMuscle
-from muscle.laws.springs import PathActuator, PathSpring
-from muscle.laws.thelen import Thelen2003
+from myoquat.muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
+from myoquat.muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.law_a import LawA
+from myoquat.muscle.laws.law_b import LawB
+from myoquat.muscle.laws.ligament import Ligament
+from myoquat.muscle.laws.millard import Millard2012
+from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
+from myoquat.muscle.laws.springs import PathActuator, PathSpring
+from myoquat.muscle.laws.thelen import Thelen2003
 
 LAWS: dict[str, type[ForceLaw]] = {
     law.kind: law

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from joints.errors import ModelError
-from joints.functions import AxisFunction
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction
 
 __all__ = ["ForceLaw"]
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["DeGrooteFregly2016"]
 

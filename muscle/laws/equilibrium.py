@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import elementwise
 
-import kernels
-from joints.compiled import kernel_for
-from kernels.arrays import as_array
+from myoquat import kernels
+from myoquat.joints.compiled import kernel_for
+from myoquat.kernels.arrays import as_array
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
 

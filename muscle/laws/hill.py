@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.errors import ModelError
-from muscle.laws.base import ForceLaw
-from muscle.laws.equilibrium import equilibrium_lengths, numbers_of
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 
 __all__ = ["TENDONS", "HillLaw"]
 

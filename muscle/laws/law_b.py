@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["LawB"]
 

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.functions import AxisFunction, SimmSpline
-from muscle.laws.base import ForceLaw
+from myoquat.joints.functions import AxisFunction, SimmSpline
+from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PASSIVE", "Ligament"]
 

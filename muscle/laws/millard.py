@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.errors import ModelError
-from muscle.laws.corners import Corners, sharpness
-from muscle.laws.hill import HillLaw
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.laws.corners import Corners, sharpness
+from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Millard2012"]
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.errors import ModelError
-from joints.functions import AxisFunction, SimmSpline
-from muscle.laws.base import ForceLaw
-from muscle.laws.ligament import PASSIVE
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction, SimmSpline
+from myoquat.muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.ligament import PASSIVE
 
 __all__ = ["RigidTendonMuscle"]
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PathActuator", "PathSpring"]
 

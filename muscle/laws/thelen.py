@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints.errors import ModelError
-from muscle.laws.hill import HillLaw
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Thelen2003"]
 

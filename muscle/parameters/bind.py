@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from kernels.arrays import is_symbolic
+from myoquat.kernels.arrays import is_symbolic
 
 __all__ = ["with_values"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from joints.body import INERTIA_TOLERANCE
-from joints.checks import UNIT_TOLERANCE
-from joints.vectors import full
+from myoquat.joints.body import INERTIA_TOLERANCE
+from myoquat.joints.checks import UNIT_TOLERANCE
+from myoquat.joints.vectors import full
 
 if TYPE_CHECKING:
-    from muscle.parameters.parameters import Parameters
+    from myoquat.muscle.parameters.parameters import Parameters
 
 __all__ = ["check_rows"]
 

@@ -20,11 +20,11 @@ from fnmatch import fnmatchcase
 from math import nan
 from typing import Any
 
-from joints.body import Body
-from joints.functions import SimmSpline
-from joints.system import ArticulatedSystem
-from muscle.model import Model
-from muscle.path import Muscle
+from myoquat.joints.body import Body
+from myoquat.joints.functions import SimmSpline
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
 
 __all__ = ["Place", "Places", "parameter_names", "places_of"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from joints.system import ArticulatedSystem
-from kernels.arrays import as_array, is_symbolic
-from muscle.model import Model
-from muscle.parameters.bind import with_values
-from muscle.parameters.check import check_rows
-from muscle.parameters.names import START, Place, places_of
-from muscle.parameters.units import unit_of
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters.bind import with_values
+from myoquat.muscle.parameters.check import check_rows
+from myoquat.muscle.parameters.names import START, Place, places_of
+from myoquat.muscle.parameters.units import unit_of
 
 __all__ = ["Parameters"]
 

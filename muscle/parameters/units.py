@@ -1,7 +1,7 @@
 """Units of a model's numbers, told from the names of the fields that hold them."""
 
-from joints.system import ArticulatedSystem
-from muscle.parameters.names import START, Place
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle.parameters.names import START, Place
 
 __all__ = ["unit_of"]
 

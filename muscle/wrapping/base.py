@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from joints.errors import ModelError
-from joints.quaternion import rotation_matrix
-from joints.system import ArticulatedSystem
-from kernels.arrays import as_array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import as_array
 
 __all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
 

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from joints._layout import joined
-from joints.vectors import cross
-from kernels import iterate
-from muscle.wrapping.base import Contact, Wrap
-from muscle.wrapping.sites import Poses, Site, distance
+from myoquat.joints._layout import joined
+from myoquat.joints.vectors import cross
+from myoquat.kernels import iterate
+from myoquat.muscle.wrapping.base import Contact, Wrap
+from myoquat.muscle.wrapping.sites import Poses, Site, distance
 
 __all__ = ["Piece", "taut"]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from joints.system import ArticulatedSystem
-from muscle.points import PathPoint
-from muscle.wrapping.base import Wrap
-from muscle.wrapping.chain import Piece, taut
-from muscle.wrapping.sites import Poses, Site
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle.points import PathPoint
+from myoquat.muscle.wrapping.base import Wrap
+from myoquat.muscle.wrapping.chain import Piece, taut
+from myoquat.muscle.wrapping.sites import Poses, Site
 
 __all__ = ["path_contacts"]
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from muscle.wrapping.base import Contact, Line, Wrap
-from muscle.wrapping.circle import around
-from muscle.wrapping.vectors import scaled
+from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.vectors import scaled
 
 __all__ = ["WrapCylinder"]
 

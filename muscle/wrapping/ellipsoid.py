@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import joined
-from joints.vectors import cross
-from kernels import iterate
-from kernels.arrays import as_array, is_symbolic
-from muscle.wrapping.base import Contact, Line, Wrap
-from muscle.wrapping.circle import around
-from muscle.wrapping.extrapolation import extrapolated
-from muscle.wrapping.sections import shortest_section
-from muscle.wrapping.vectors import dot, plane_of, project, scaled
+from myoquat.joints._layout import joined
+from myoquat.joints.vectors import cross
+from myoquat.kernels import iterate
+from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.extrapolation import extrapolated
+from myoquat.muscle.wrapping.sections import shortest_section
+from myoquat.muscle.wrapping.vectors import dot, plane_of, project, scaled
 
 __all__ = ["WrapEllipsoid"]
 

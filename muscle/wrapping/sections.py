@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from joints.vectors import cross
-from muscle.wrapping.circle import Turn, around
-from muscle.wrapping.vectors import dot, scaled
+from myoquat.joints.vectors import cross
+from myoquat.muscle.wrapping.circle import Turn, around
+from myoquat.muscle.wrapping.vectors import dot, scaled
 
 __all__ = ["Section", "shortest_section"]
 

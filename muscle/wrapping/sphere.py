@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from muscle.wrapping.base import Contact, Line, Wrap
-from muscle.wrapping.circle import around
-from muscle.wrapping.vectors import plane_of, project, scaled
+from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.vectors import plane_of, project, scaled
 
 __all__ = ["WrapSphere"]
 

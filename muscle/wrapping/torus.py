@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from joints._layout import joined
-from joints.vectors import cross
-from kernels import iterate
-from muscle.wrapping.base import Contact, Line, Wrap
-from muscle.wrapping.circle import around
-from muscle.wrapping.extrapolation import extrapolated
-from muscle.wrapping.vectors import dot, scaled
+from myoquat.joints._layout import joined
+from myoquat.joints.vectors import cross
+from myoquat.kernels import iterate
+from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.extrapolation import extrapolated
+from myoquat.muscle.wrapping.vectors import dot, scaled
 
 __all__ = ["WrapTorus"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from joints.vectors import cross, dot
+from myoquat.joints.vectors import cross, dot
 
 __all__ = ["dot", "plane_of", "project", "scaled"]
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from analysis.command import COMMANDS, main
-from muscle import ActivationDynamics, load_model
+from myoquat.analysis.command import COMMANDS, main
+from myoquat.data import load_model
+from myoquat.muscle import ActivationDynamics
 
 
 def run(capsys, *arguments):

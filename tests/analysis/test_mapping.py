@@ -8,12 +8,12 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
-import analysis.mapping.formulas
-from analysis import mapping_analysis
-from analysis.mapping import figures
-from analysis.mapping.formulas import ROWS, Pair
-from joints import condition_euler, convert_coordinates
-from muscle import ModelError, load_model
+from myoquat.analysis import mapping_analysis
+from myoquat.analysis.mapping import figures, formulas
+from myoquat.analysis.mapping.formulas import ROWS, Pair
+from myoquat.data import load_model
+from myoquat.joints import condition_euler, convert_coordinates
+from myoquat.muscle import ModelError
 
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
 
@@ -45,8 +45,8 @@ def test_the_split_explains_the_difference(report):
 
 
 def test_a_wrong_map_is_found(monkeypatch):
-    right = analysis.mapping.formulas.quaternion_to_spatial
-    monkeypatch.setattr(analysis.mapping.formulas, "quaternion_to_spatial", lambda J, Q: right(J, Q) * (1 + 1e-9))
+    right = formulas.quaternion_to_spatial
+    monkeypatch.setattr(formulas, "quaternion_to_spatial", lambda J, Q: right(J, Q) * (1 + 1e-9))
     model = replace(load_model("two_link"), muscles=load_model("two_link").muscles[:5])  # not yet compiled
     report = mapping_analysis(model, 100)
     rows = report.mappings.set_index("mapping")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dynamics import (
+from myoquat.dynamics import (
     articulated,
     bias_force,
     composite,
@@ -22,9 +22,9 @@ from dynamics import (
     power,
     wrench_at,
 )
-from joints import RevoluteJoint
-from joints.kinematics import frame_acceleration, frame_jacobian, frame_pose, momentum
-from joints.sampling import random_system
+from myoquat.joints import RevoluteJoint
+from myoquat.joints.kinematics import frame_acceleration, frame_jacobian, frame_pose, momentum
+from myoquat.joints.sampling import random_system
 
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
 STEP = 2e-3

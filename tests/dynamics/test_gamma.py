@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics import forward_dynamics, simulate
-from dynamics.constraints import CoordinateCoupler, PointLoop, PositionFormula
-from dynamics.gamma import Gamma, forward_dynamics_gamma
-from dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
-from joints import ArticulatedSystem, ModelError
-from joints.functions import Linear
-from joints.sampling import random_system
-from joints.system import Body
-from joints.types import RevoluteJoint, SphericalJoint
-from muscle import load_model
+from myoquat.data import load_model
+from myoquat.dynamics import forward_dynamics, simulate
+from myoquat.dynamics.constraints import CoordinateCoupler, PointLoop, PositionFormula
+from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
+from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
+from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.functions import Linear
+from myoquat.joints.sampling import random_system
+from myoquat.joints.system import Body
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
 
 
 def wheel(name, mass, center, inertia):

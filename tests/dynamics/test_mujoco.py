@@ -7,9 +7,9 @@ velocity is in world axes there, in the child frame here.
 import numpy as np
 import pytest
 
-from dynamics import bias_force, forward_dynamics, inverse_dynamics, mass_matrix
-from joints import ArticulatedSystem, Body, PrismaticJoint, RevoluteJoint, SphericalJoint
-from joints.kinematics import frame_jacobian, frame_pose
+from myoquat.dynamics import bias_force, forward_dynamics, inverse_dynamics, mass_matrix
+from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.kinematics import frame_jacobian, frame_pose
 
 mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.peers

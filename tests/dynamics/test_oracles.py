@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics import bias_force, forward_dynamics, mass_matrix
-from joints import ArticulatedSystem, Body, EulerJoint, SphericalJoint
+from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
+from myoquat.joints import ArticulatedSystem, Body, EulerJoint, SphericalJoint
 
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_equations.json").read_text())
 MASS, LENGTH, RADIUS = 5.0, 1.0, 0.1

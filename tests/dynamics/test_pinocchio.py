@@ -8,7 +8,7 @@ describes them by (x, y, cos, sin) and body-frame velocities.
 import numpy as np
 import pytest
 
-from dynamics import (
+from myoquat.dynamics import (
     bias_force,
     forward_dynamics,
     gravity_force,
@@ -17,7 +17,7 @@ from dynamics import (
     mass_matrix,
     potential_energy,
 )
-from joints.kinematics import (
+from myoquat.joints.kinematics import (
     center_of_mass,
     center_of_mass_jacobian,
     frame_acceleration,
@@ -26,8 +26,8 @@ from joints.kinematics import (
     frame_pose,
     momentum,
 )
-from joints.sampling import random_system
-from joints.vectors import full, steiner
+from myoquat.joints.sampling import random_system
+from myoquat.joints.vectors import full, steiner
 
 pin = pytest.importorskip("pinocchio")
 pytestmark = pytest.mark.peers

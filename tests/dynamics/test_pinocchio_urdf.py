@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from dynamics import bias_force, forward_dynamics, mass_matrix
-from joints import frame_pose, load_urdf, write_urdf
-from joints.sampling import random_system
+from myoquat.data import load_urdf, write_urdf
+from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
+from myoquat.joints import frame_pose
+from myoquat.joints.sampling import random_system
 
 pin = pytest.importorskip("pinocchio")
 pytestmark = pytest.mark.peers

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dynamics import inverse_dynamics, joint_reactions
-from joints import frame_acceleration, frame_pose, frame_velocity
-from joints.sampling import random_system
-from joints.vectors import full
+from myoquat.dynamics import inverse_dynamics, joint_reactions
+from myoquat.joints import frame_acceleration, frame_pose, frame_velocity
+from myoquat.joints.sampling import random_system
+from myoquat.joints.vectors import full
 
 
 @pytest.fixture(params=[0, 1, 2, 3])

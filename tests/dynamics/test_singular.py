@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dynamics import (
+from myoquat.dynamics import (
     bias_force,
     forward_dynamics,
     inverse_dynamics,
@@ -12,7 +12,7 @@ from dynamics import (
     mass_matrix,
     wrench_at,
 )
-from joints import (
+from myoquat.joints import (
     ArticulatedSystem,
     Body,
     EulerJoint,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sympy
 
-from dynamics import (
+from myoquat.dynamics import (
     PlanarSkeleton,
     bias_force,
     forward_dynamics,
@@ -16,8 +16,8 @@ from dynamics import (
     skeleton_mass,
     wrench_at,
 )
-from joints import ModelError
-from joints.kinematics import frame_jacobian
+from myoquat.joints import ModelError
+from myoquat.joints.kinematics import frame_jacobian
 
 
 @pytest.fixture(params=[1, 2, 3, 6])

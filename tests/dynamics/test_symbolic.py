@@ -6,9 +6,16 @@ import pytest
 import sympy
 from sympy.physics.mechanics import KanesMethod, Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
 
-from dynamics import bias_force, forward_dynamics, inverse_mass_matrix, kinetic_energy, mass_matrix, potential_energy
-from joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
-from joints.kinematics import frame_pose
+from myoquat.dynamics import (
+    bias_force,
+    forward_dynamics,
+    inverse_mass_matrix,
+    kinetic_energy,
+    mass_matrix,
+    potential_energy,
+)
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
+from myoquat.joints.kinematics import frame_pose
 
 MASS, LENGTH, CENTER, INERTIA = (2, 3), 1, sympy.Rational(1, 2), (sympy.Rational(1, 4), sympy.Rational(1, 2))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics.udwadia_kalaba import augmented, classical, kkt, priorities, working
+from myoquat.dynamics.udwadia_kalaba import augmented, classical, kkt, priorities, working
 
 FORMS = {"classical": classical, "working": working, "augmented": augmented, "kkt": kkt}
 

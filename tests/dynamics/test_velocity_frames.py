@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynamics import forward_dynamics, inverse_dynamics, kinetic_energy, mass_matrix
-from joints import convert_coordinates, convert_velocities, with_rotations
-from joints.kinematics import frame_acceleration, frame_velocity
-from joints.sampling import random_system
+from myoquat.dynamics import forward_dynamics, inverse_dynamics, kinetic_energy, mass_matrix
+from myoquat.joints import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints.kinematics import frame_acceleration, frame_velocity
+from myoquat.joints.sampling import random_system
 
 COUNT = 5
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import dynamics
-from joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities, obstacle, with_rotations
-from joints.errors import ModelError
-from joints.functions import Constant, Linear, Multiplier, SimmSpline
-from joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
-from joints.types.custom import Axis
+from myoquat import dynamics
+from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities, obstacle, with_rotations
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
+from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types.custom import Axis
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 TILTED = ((0.6, 0.8, 0.0), (0.8, -0.6, 0.0), (0.0, 0.0, 1.0))  # left-handed

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
-from joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
-from kernels import formula
+from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
+from myoquat.kernels import formula
 
 POINTS = (-1.0, -0.2, 0.1, 0.9, 2.0), (0.3, -0.1, 0.5, 0.2, 0.4)
 FUNCTIONS = {

@@ -4,7 +4,7 @@ import casadi
 import numpy as np
 import pytest
 
-from joints import (
+from myoquat.joints import (
     JOINT_FACTS,
     Axis,
     CustomJoint,
@@ -19,11 +19,11 @@ from joints import (
     UniversalJoint,
     joint_table,
 )
-from joints.functions import Constant, Linear, Polynomial
-from joints.sampling import KINDS, random_joint
-from joints.vectors import axis_turn, turn
-from kernels.arrays import symbols_casadi
-from kernels.derivatives import jacobian_at
+from myoquat.joints.functions import Constant, Linear, Polynomial
+from myoquat.joints.sampling import KINDS, random_joint
+from myoquat.joints.vectors import axis_turn, turn
+from myoquat.kernels.arrays import symbols_casadi
+from myoquat.kernels.derivatives import jacobian_at
 
 COUNT = 6
 STEP = 4e-3

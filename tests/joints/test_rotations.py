@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-import joints
-from joints import SEQUENCES, E, E_inverse, G, G_parent, T
+from myoquat import joints
+from myoquat.joints import SEQUENCES, E, E_inverse, G, G_parent, T
 
 N = 7
 CLOSE = {"rtol": 0, "atol": 4e-14}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from joints import (
+from myoquat.joints import (
     ArticulatedSystem,
     Body,
     BodyIndex,

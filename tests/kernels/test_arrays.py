@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kernels.arrays import (
+from myoquat.kernels.arrays import (
     _SCALAR,
     SymbolArray,
     as_array,

@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 
-import kernels
-from kernels.cache import Cache, digest
+from myoquat import kernels
+from myoquat.kernels.cache import Cache, digest
 
 
 def wave(q):

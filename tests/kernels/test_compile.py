@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-import kernels
+from myoquat import kernels
 
 LANES = (1, 2, 4, 8)
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-import kernels
+from myoquat import kernels
 
 
 def field(q, a):

@@ -7,9 +7,9 @@ import mpmath
 import numpy as np
 import pytest
 
-import kernels
 from benchmarks.elementary import FUNCTIONS, largest_error
-from kernels.elementary import ARITY, PACKABLE
+from myoquat import kernels
+from myoquat.kernels.elementary import ARITY, PACKABLE
 
 INF, NAN, PI = math.inf, math.nan, math.pi
 TINY, BIG = 5e-324, 1.7976931348623157e308

@@ -8,8 +8,8 @@ import casadi
 import numpy as np
 import pytest
 
-import kernels
-from kernels import ConversionWarning, SymbolArray
+from myoquat import kernels
+from myoquat.kernels import ConversionWarning, SymbolArray
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_long_formulas_are_split_and_agree():
 SCATTERED = """
 import ctypes, mmap
 import numpy as np
-import kernels
+from myoquat import kernels
 
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p

@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-import kernels
-from kernels import iterate
-from kernels.derivatives import jacobian_at
-from kernels.program import Program
+from myoquat import kernels
+from myoquat.kernels import iterate
+from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.program import Program
 
 
 def kepler(E, given):

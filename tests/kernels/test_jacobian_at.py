@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import joints
-from kernels.arrays import formula
-from kernels.derivatives import jacobian_at
+from myoquat import joints
+from myoquat.kernels.arrays import formula
+from myoquat.kernels.derivatives import jacobian_at
 
 N = 5
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import kernels
-from kernels import Program
+from myoquat import kernels
+from myoquat.kernels import Program
 
 BODIES, MUSCLES = 4, 11
 

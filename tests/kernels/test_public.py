@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-import kernels
+from myoquat import kernels
 
 
 def test_public_names_exist():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels
+from myoquat import kernels
 
 # Each keeps its argument within a few units and has a derivative of a few units at most, so that errors stay small.
 ONE = {

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kernels import METHODS, Held, Program, Stages, Steps, Tableau, Tabulated, step_loop
+from myoquat.kernels import METHODS, Held, Program, Stages, Steps, Tableau, Tabulated, step_loop
 
 
 def oscillator(t, x, u, w):

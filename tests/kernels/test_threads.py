@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from kernels.run import split_and_run
+from myoquat.kernels.run import split_and_run
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import joints
-from muscle import load_model, muscle_forces, muscle_torques, path_jacobian, path_lengths
-from muscle.derivation import JACOBIANS, LANGUAGES, derive, source, write_derivation
+from myoquat import joints
+from myoquat.analysis.derivation import write_derivation
+from myoquat.data import load_model
+from myoquat.muscle import muscle_forces, muscle_torques, path_jacobian, path_lengths
+from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, derive, source
 
 MODELS = ("two_link", "mapping_analysis")
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())

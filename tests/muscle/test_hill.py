@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
-from joints.errors import ModelError
-from kernels import formula
-from muscle.laws import DeGrooteFregly2016, Millard2012, Thelen2003
+from myoquat import kernels
+from myoquat.joints.errors import ModelError
+from myoquat.kernels import formula
+from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, Thelen2003
 
 COMMON = {
     "max_isometric_force": 800.0,

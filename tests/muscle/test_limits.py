@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynamics import simulate
-from joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint, convert_coordinates, convert_velocities
-from joints.types.custom import Axis
-from kernels.arrays import formula
-from muscle import CoordinateLimit, Model, ModelError, Muscle, PathPoint, limit_torques, load_model
-from muscle.laws import PathActuator
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
+from myoquat.joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint, convert_coordinates, convert_velocities
+from myoquat.joints.types.custom import Axis
+from myoquat.kernels.arrays import formula
+from myoquat.muscle import CoordinateLimit, Model, ModelError, Muscle, PathPoint, limit_torques
+from myoquat.muscle.laws import PathActuator
 
 LIMIT = CoordinateLimit("stop", "b", -0.4, 0.3, 20.0, 30.0, 0.1, 0.5)
 X, Y, Z = np.eye(3).tolist()

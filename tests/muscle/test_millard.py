@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly
 
-import kernels
-from joints.errors import ModelError
-from kernels import formula
-from muscle.laws import Millard2012
-from muscle.laws.corners import Corners, sharpness
+from myoquat import kernels
+from myoquat.joints.errors import ModelError
+from myoquat.kernels import formula
+from myoquat.muscle.laws import Millard2012
+from myoquat.muscle.laws.corners import Corners, sharpness
 
 LAW = Millard2012(1000.0, 0.1, 0.2, 0.1)
 CLASSIC = replace(LAW, damping=0.0, active_lowest=0.1, concentric_slope_at_vmax=0.125, eccentric_slope_at_vmax=0.075)

@@ -8,22 +8,20 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-import joints
-import kernels
-from joints import ArticulatedSystem, Body, SphericalJoint
-from muscle import (
+from myoquat import joints, kernels
+from myoquat.data import load_model, published_models
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.muscle import (
     LawA,
     LawB,
     Model,
     ModelError,
     Muscle,
     PathPoint,
-    load_model,
     muscle_forces,
     muscle_torques,
     path_jacobian,
     path_lengths,
-    published_models,
 )
 
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())

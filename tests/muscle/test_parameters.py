@@ -6,17 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import kernels
-from dynamics import energy, inverse
-from dynamics.articulated import forward
-from joints import ArticulatedSystem, Body
-from joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
-from joints.sampling import random_system
-from joints.types import Axis, CustomJoint
-from muscle import LawB, Model, Muscle, PathPoint, load_model
-from muscle.parameters import Parameters, parameter_names
-from muscle.path import lengths
-from muscle.states import torques
+from myoquat import kernels
+from myoquat.data import load_model
+from myoquat.dynamics import energy, inverse
+from myoquat.dynamics.articulated import forward
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
+from myoquat.joints.sampling import random_system
+from myoquat.joints.types import Axis, CustomJoint
+from myoquat.muscle import LawB, Model, Muscle, PathPoint
+from myoquat.muscle.parameters import Parameters, parameter_names
+from myoquat.muscle.path import lengths
+from myoquat.muscle.states import torques
 
 TWO_LINK = load_model("two_link")
 

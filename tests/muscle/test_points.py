@@ -5,21 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from joints import ArticulatedSystem, Body
-from joints.errors import ModelError
-from joints.functions import Constant, Linear, SimmSpline
-from joints.types import RevoluteJoint, SphericalJoint
-from joints.types.angles import Angles
-from muscle import (
-    ConditionalPoint,
-    Model,
-    MovingPoint,
-    Muscle,
-    PathPoint,
-    load_model,
-    path_jacobian,
-    path_lengths,
-)
+from myoquat.data import load_model
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Constant, Linear, SimmSpline
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.joints.types.angles import Angles
+from myoquat.muscle import ConditionalPoint, Model, MovingPoint, Muscle, PathPoint, path_jacobian, path_lengths
 
 ANGLES = Angles(("flexion", "adduction", "rotation"), ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynamics import simulate
-from muscle import (
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
+from myoquat.muscle import (
     equilibrium_states,
-    load_model,
     muscle_forces,
     muscle_state_rates,
     muscle_state_residuals,
@@ -17,7 +17,7 @@ from muscle import (
     path_lengths,
     state_names,
 )
-from muscle.laws import DeGrooteFregly2016, Thelen2003
+from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analysis.studies.summaries.base import Moment, Summary
-from dynamics.articulated import forward
-from dynamics.reactions import joint_wrenches
-from kernels.derivatives import jacobian_at
-from muscle import limits
-from muscle.path import lengths
-from muscle.states import forces, torques
+from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.dynamics.articulated import forward
+from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.kernels.derivatives import jacobian_at
+from myoquat.muscle import limits
+from myoquat.muscle.path import lengths
+from myoquat.muscle.states import forces, torques
 
 __all__ = ["JointReaction", "muscle_wrenches"]
 
@@ -36,7 +36,7 @@ class JointReaction(Summary):
 
 
 class _Apart:
-    """A system whose bodies move each on its own: what `muscle.path.lengths` asks of a system, for that motion."""
+    """A system whose bodies move each on its own: what path lengths ask of a system, for that motion."""
 
     def __init__(self, system: Any) -> None:
         self._system = system

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analysis.studies.summaries.base import Moment, Summary
-from muscle.states import forces
+from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.muscle.states import forces
 
 __all__ = ["PeakForce"]
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analysis.studies.summaries.base import Moment, Summary
+from myoquat.analysis.studies.summaries.base import Moment, Summary
 
 __all__ = ["PeakSpeed"]
 

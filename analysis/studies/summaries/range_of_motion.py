@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analysis.studies.summaries.base import Moment, Summary
-from joints import quaternion_conjugate, quaternion_log, quaternion_multiply
-from joints._layout import joined
+from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
+from myoquat.joints._layout import joined
 
 __all__ = ["RangeOfMotion"]
 

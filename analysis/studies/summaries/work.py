@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.integrate import trapezoid
 
-from analysis.studies.summaries.base import Moment, Summary
-from muscle import jacobians
-from muscle.states import forces
+from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.muscle import jacobians
+from myoquat.muscle.states import forces
 
 __all__ = ["Work"]
 

@@ -6,19 +6,20 @@ import pytest
 pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
 pytest.importorskip("anywidget", reason="needs the extra notebooks")
 
-from analysis.explore import Explorer, Player
-from dynamics import simulate
-from joints import (
+from myoquat.analysis.explore import Explorer, Player
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
+from myoquat.joints import (
     convert_coordinates,
     euler_from_quaternion,
     quaternion_exp,
     quaternion_from_euler,
     rotation_matrix,
 )
-from joints.euler import SEQUENCES
-from joints.sampling import random_system
-from muscle import Model, load_model, muscle_forces, path_jacobian, path_lengths
-from muscle.stick import stick_figure
+from myoquat.joints.euler import SEQUENCES
+from myoquat.joints.sampling import random_system
+from myoquat.muscle import Model, muscle_forces, path_jacobian, path_lengths
+from myoquat.muscle.stick import stick_figure
 
 TWO_LINK = load_model("two_link")
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from analysis import plot_curves
-from muscle import ActivationDynamics, ModelError, Muscle, load_model
-from muscle.laws import (
+from myoquat.analysis import plot_curves
+from myoquat.data import load_model
+from myoquat.muscle import ActivationDynamics, ModelError, Muscle
+from myoquat.muscle.laws import (
     DeGrooteFregly2016,
     LawA,
     Ligament,

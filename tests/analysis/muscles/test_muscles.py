@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.muscles import moment_arms, power_check
-from joints import convert_coordinates, euler_from_quaternion, quaternion_from_euler, rotation_matrix
-from joints.functions import Linear
-from joints.types import FloatingJoint, SphericalJoint
-from muscle import load_model, path_jacobian, path_lengths
-from muscle.coordinates import Coupler
-from muscle.osim.census import UnsupportedWarning
+from myoquat.analysis.muscles import moment_arms, power_check
+from myoquat.data import load_model
+from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.joints import convert_coordinates, euler_from_quaternion, quaternion_from_euler, rotation_matrix
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.coordinates import Coupler
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -121,7 +122,9 @@ def test_powers_balance(leg, rotations):
 
 
 def test_a_path_whose_arms_are_not_its_lengths_is_found(leg, monkeypatch):
-    monkeypatch.setattr("analysis.muscles.power.path_jacobian", lambda model, q: 1.0001 * path_jacobian(model, q))
+    monkeypatch.setattr(
+        "myoquat.analysis.muscles.power.path_jacobian", lambda model, q: 1.0001 * path_jacobian(model, q)
+    )
     check = power_check(leg, 50)
     assert not check.holds
     assert "do not balance; worst:" in check.to_text()

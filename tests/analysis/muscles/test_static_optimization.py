@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from analysis.muscles import static_optimization, torques_of_motion
-from dynamics import inverse_dynamics, simulate
-from joints.functions import Linear
-from muscle import Model, load_model, muscle_forces, muscle_torques, path_jacobian
-from muscle.coordinates import Coordinate, Coupler
+from myoquat.analysis.muscles import static_optimization, torques_of_motion
+from myoquat.data import load_model
+from myoquat.dynamics import inverse_dynamics, simulate
+from myoquat.joints.functions import Linear
+from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian
+from myoquat.muscle.coordinates import Coordinate, Coupler
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.command import main
-from analysis.muscles import compare_models, moment_arm_surface, moment_arms
-from analysis.muscles.figures import plot_surface
-from joints.functions import Linear
-from muscle import PathPoint, WrapSphere, load_model
-from muscle.coordinates import Coordinate, Coupler
-from muscle.laws import LawB
+from myoquat.analysis.command import main
+from myoquat.analysis.muscles import compare_models, moment_arm_surface, moment_arms
+from myoquat.analysis.muscles.figures import plot_surface
+from myoquat.data import load_model
+from myoquat.joints.functions import Linear
+from myoquat.muscle import PathPoint, WrapSphere
+from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle.laws import LawB
 
 VALUES = np.linspace(0.3, 1.2, 7)
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 import pytest
 import xarray as xr
 
-from analysis.studies import Study, open_results
-from analysis.studies.run import compute
+from myoquat.analysis.studies import Study, open_results
+from myoquat.analysis.studies.run import compute
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings on starting and stopping are not ours

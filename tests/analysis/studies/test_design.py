@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.stats import qmc
 
-from analysis.studies.distributions import DISTRIBUTIONS, quantiles
-from analysis.studies.study import Study
+from myoquat.analysis.studies.distributions import DISTRIBUTIONS, quantiles
+from myoquat.analysis.studies.study import Study
 
 FORCE = "muscles.*.max_isometric_force"
 SPREAD = {"uniform": [0.8, 1.2], "relative": True}

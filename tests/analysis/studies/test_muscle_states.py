@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis import Study
-from dynamics import simulate
-from joints import ArticulatedSystem, Body
-from joints.types import PrismaticJoint
-from muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint
-from muscle.laws import LawB, Millard2012, Thelen2003
+from myoquat.analysis import Study
+from myoquat.dynamics import simulate
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import PrismaticJoint
+from myoquat.muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint
+from myoquat.muscle.laws import LawB, Millard2012, Thelen2003
 
 NUMBERS = (400.0, 0.1, 0.2, 0.2)
 DYNAMICS = ActivationDynamics(0.012, 0.05, "piecewise", minimum_activation=0.01)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis.studies import Study, recompute, study_of, to_table, to_trajectories
-from analysis.studies.engine import BY_ACCELERATION, Engine
-from analysis.studies.summaries.joint_reaction import muscle_wrenches
-from dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
-from dynamics.integrators import FIXED_STEP
-from joints import ArticulatedSystem, Body, SphericalJoint
-from muscle import Model, load_model, muscle_forces, muscle_torques
-from muscle.laws.thelen import Thelen2003
+from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
+from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
+from myoquat.analysis.studies.summaries.joint_reaction import muscle_wrenches
+from myoquat.data import load_model
+from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.muscle import Model, muscle_forces, muscle_torques
+from myoquat.muscle.laws.thelen import Thelen2003
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},

@@ -5,8 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from analysis.studies import Study, correlation, main_effects, sobol_indices
-from analysis.studies.figures import plot_heat_map, plot_spaghetti, plot_tornado
+from myoquat.analysis.studies import Study, correlation, main_effects, sobol_indices
+from myoquat.analysis.studies.figures import plot_heat_map, plot_spaghetti, plot_tornado
 
 # At rest in space, with equal masses, nothing moves but by muscle m1; its peak force at the start is
 # Fmax (active + passive), linear in the strength, and no other strength matters.

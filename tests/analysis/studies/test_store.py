@@ -13,10 +13,10 @@ import pytest
 import xarray as xr
 import zarr
 
-from analysis.studies import StoreError, Study, open_results
-from analysis.studies.run import compute
-from analysis.studies.store import Store
-from muscle import ModelError
+from myoquat.analysis.studies import StoreError, Study, open_results
+from myoquat.analysis.studies.run import compute
+from myoquat.analysis.studies.store import Store
+from myoquat.muscle import ModelError
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
 STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
@@ -218,7 +218,7 @@ def run_study_to_the_end(path):
 def test_killed_at_any_time_it_ends_with_the_same_dataset(path, whole, rng):
     """kill -9 again and again, each time a little later, until a run gets through."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["analysis.studies.run"])
+    context.set_forkserver_preload(["myoquat.analysis.studies.run"])
     kills = 0
     for delay in np.cumsum(rng.uniform(0.005, 0.06, 40)):
         process = context.Process(target=run_study_to_the_end, args=(path,))

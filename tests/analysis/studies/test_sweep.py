@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import open_results
-from analysis.command import main
-from analysis.studies import Study
-from muscle import load_model
+from myoquat.analysis import open_results
+from myoquat.analysis.command import main
+from myoquat.analysis.studies import Study
+from myoquat.data import load_model
 
 TEXT = """
 format = "myoquat-study"

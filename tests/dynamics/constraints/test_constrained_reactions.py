@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dynamics import simulate
-from dynamics.constraints import Distance, PointLoop, Rolling, Weld
-from joints import ArticulatedSystem, Body
-from joints.types import FloatingJoint, RevoluteJoint
+from myoquat.dynamics import simulate
+from myoquat.dynamics.constraints import Distance, PointLoop, Rolling, Weld
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import FloatingJoint, RevoluteJoint
 
 CRANK, COUPLER, ROCKER, BASE = 0.3, 0.8, 0.6, (0.7, 0.1, 0.0)
 

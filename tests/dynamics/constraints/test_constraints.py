@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from dynamics import simulate
-from dynamics.constraints import (
+from myoquat.dynamics import simulate
+from myoquat.dynamics.constraints import (
     ConstraintArrays,
     Constraints,
     CoordinateCoupler,
@@ -18,10 +18,10 @@ from dynamics.constraints import (
     VelocityFormula,
     Weld,
 )
-from joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
-from joints.functions import Linear, Polynomial
-from joints.system import Body
-from joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
+from myoquat.joints.functions import Linear, Polynomial
+from myoquat.joints.system import Body
+from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 
 INERTIA = (0.2, 0.3, 0.1, 0.01, 0.0, 0.02)
 COM = (0.1, 0.0, -0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.mechanisms import governor, governor_reference
-from dynamics import simulate
+from myoquat.dynamics import simulate
 
 
 @pytest.mark.parametrize("stiff", [False, True])

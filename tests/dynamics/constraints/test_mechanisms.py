@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.mechanisms import ANDREWS_END, andrews, andrews_start, bricard, four_bars
-from dynamics import simulate
+from myoquat.dynamics import simulate
 
 
 def test_andrews_squeezer_meets_the_reference():

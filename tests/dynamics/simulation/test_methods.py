@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from scipy.special import ellipj
 
-from dynamics import Event, SimulationWarning, simulate
-from dynamics.constraints import Distance
-from dynamics.integrators import FIXED_STEP
-from dynamics.simulation.adaptive import ADAPTIVE
-from joints import ArticulatedSystem, normalize
-from joints.system import Body
-from joints.types import PrismaticJoint, SphericalJoint
-from muscle import load_model, path_lengths
+from myoquat.data import load_model
+from myoquat.dynamics import Event, SimulationWarning, simulate
+from myoquat.dynamics.constraints import Distance
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.simulation.adaptive import ADAPTIVE
+from myoquat.joints import ArticulatedSystem, normalize
+from myoquat.joints.system import Body
+from myoquat.joints.types import PrismaticJoint, SphericalJoint
+from myoquat.muscle import path_lengths
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy.integrate import cumulative_simpson, quad_vec, solve_ivp
 
-from dynamics import SimulationWarning, Trajectory, simulate
-from dynamics.constraints import Prescribed
-from joints import ArticulatedSystem, Body
-from joints.types import PrismaticJoint
-from muscle import (
+from myoquat.data import load_model
+from myoquat.dynamics import SimulationWarning, Trajectory, simulate
+from myoquat.dynamics.constraints import Prescribed
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import PrismaticJoint
+from myoquat.muscle import (
     ActivationDynamics,
     Model,
     ModelError,
     Muscle,
     PathPoint,
     equilibrium_states,
-    load_model,
     muscle_state_rates,
 )
-from muscle.laws import DeGrooteFregly2016, LawB, Millard2012, Thelen2003
+from myoquat.muscle.laws import DeGrooteFregly2016, LawB, Millard2012, Thelen2003
 
 MASS, GRAVITY = 20.0, 9.81
 NUMBERS = (800.0, 0.1, 0.2, 0.2)  # F0, optimal fiber, slack tendon, pennation

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import rigid_bodies
-from dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.integrators import FIXED_STEP
 
 
 @pytest.fixture(scope="module")

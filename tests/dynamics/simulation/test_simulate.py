@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics import SimulationWarning, Simulator, simulate
-from joints import ArticulatedSystem, ModelError
-from joints.system import Body
-from joints.types import RevoluteJoint
-from muscle import load_model
+from myoquat.data import load_model
+from myoquat.dynamics import SimulationWarning, Simulator, simulate
+from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.system import Body
+from myoquat.joints.types import RevoluteJoint
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
 
@@ -78,7 +78,7 @@ def test_inputs_in_every_form_agree(model, activation):
 
 def test_chunks_do_not_show(model, monkeypatch):
     whole = simulate(model, duration=0.1, output_step=0.005)
-    monkeypatch.setattr("dynamics.simulation.simulator.CHUNK", 7)
+    monkeypatch.setattr("myoquat.dynamics.simulation.simulator.CHUNK", 7)
     seen = []
     parts = Simulator(model)(model.start_q, model.start_u, 0.1, output_step=0.005, tick=seen.append)
     assert np.array_equal(parts.q, whole.q)

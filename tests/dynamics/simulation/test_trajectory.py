@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dynamics import Trajectory, simulate
-from dynamics.constraints import PointLoop
-from joints import ArticulatedSystem
-from joints.system import Body
-from joints.types import FloatingJoint
-from muscle import load_model
+from myoquat.data import load_model
+from myoquat.dynamics import Trajectory, simulate
+from myoquat.dynamics.constraints import PointLoop
+from myoquat.joints import ArticulatedSystem
+from myoquat.joints.system import Body
+from myoquat.joints.types import FloatingJoint
 
 
 @pytest.fixture(scope="module")

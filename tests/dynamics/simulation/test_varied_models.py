@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from dynamics import simulate
-from dynamics.constraints import Distance
-from dynamics.simulation import Simulator, Trajectory
-from muscle import Parameters, load_model
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
+from myoquat.dynamics.constraints import Distance
+from myoquat.dynamics.simulation import Simulator, Trajectory
+from myoquat.muscle import Parameters
 
 GIVEN = {
     "bodies.A.mass": np.array([4.0, 5.0, 6.5]),

@@ -4,10 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from joints import ArticulatedSystem, Body
-from joints.types import RevoluteJoint, SphericalJoint
-from muscle import ConditionalPoint, Model, Muscle, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
-from muscle.laws import LawB
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.muscle import (
+    ConditionalPoint,
+    Model,
+    Muscle,
+    PathPoint,
+    WrapCylinder,
+    WrapEllipsoid,
+    WrapSphere,
+    WrapTorus,
+)
+from myoquat.muscle.laws import LawB
 
 TURNED = tuple(np.array([0.8, 0.3, -0.4, 0.33]) / np.linalg.norm([0.8, 0.3, -0.4, 0.33]))
 ORIGIN, INSERTION = PathPoint("ground", (0.05, 0.0, 0.12)), PathPoint("upper", (0.03, 0.02, -0.12))

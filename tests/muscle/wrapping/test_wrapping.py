@@ -7,10 +7,18 @@ import pytest
 from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
 from shortest import Cylinder, Ellipsoid, Sphere, Torus, shortest
 
-from dynamics import simulate
-from joints import ArticulatedSystem, Body, constrained_to_spatial, quaternion_exp, quaternion_multiply, rotation_matrix
-from joints.types import PrismaticJoint
-from muscle import (
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    constrained_to_spatial,
+    quaternion_exp,
+    quaternion_multiply,
+    rotation_matrix,
+)
+from myoquat.joints.types import PrismaticJoint
+from myoquat.muscle import (
     Model,
     ModelError,
     Muscle,
@@ -21,15 +29,14 @@ from muscle import (
     WrapEllipsoid,
     WrapSphere,
     WrapTorus,
-    load_model,
     muscle_forces,
     muscle_torques,
     path_flags,
     path_jacobian,
     path_lengths,
 )
-from muscle.path import contacts
-from muscle.stick import stick_figure
+from myoquat.muscle.path import contacts
+from myoquat.muscle.stick import stick_figure
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")

@@ -1,0 +1,25 @@
+"""Function files of a derivation: Python, C99, MATLAB/Octave, LaTeX."""
+
+from pathlib import Path
+
+from myoquat.data.files import check_output, write_text
+from myoquat.muscle.derivation import LANGUAGES, Derivation, derive, source
+from myoquat.muscle.model import Model
+
+__all__ = ["write_derivation"]
+
+
+def write_derivation(
+    model: Model, jacobian: str, language: str, path: str | Path, eliminated: int = 0, overwrite: bool = False
+) -> Derivation:
+    """Derive and write a function file; the function is named after the file.
+
+    Raises ValueError for an unknown Jacobian or language, FileExistsError if the file exists and `overwrite` is
+    False. A failed write leaves nothing behind.
+    """
+    path = check_output(path, overwrite)
+    if language not in LANGUAGES:
+        raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {language!r}")
+    derivation = derive(model, jacobian, eliminated)
+    write_text(path, source(derivation, language, path.stem))
+    return derivation

@@ -1,0 +1,64 @@
+"""The table of model formats: from the suffix of a file to the module that reads and writes it, imported on use."""
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.model import Model
+
+__all__ = ["MODEL_FORMATS", "ModelFormat", "model_format"]
+
+
+class Reads(Protocol):
+    """The verb of a module that reads models."""
+
+    def read_model(self, path: str | Path, strict: bool = ...) -> Model: ...
+
+
+class Writes(Protocol):
+    """The verb of a module that writes models."""
+
+    def write_model(self, model: Model, path: str | Path, strict: bool = ...) -> None: ...
+
+
+@dataclass(frozen=True)
+class ModelFormat:
+    """A kind of model file: its name, the module with its verbs, and which of the two verbs there are."""
+
+    name: str
+    module: str
+    reads: bool = True
+    writes: bool = True
+
+    def reader(self, path: Path) -> Reads:
+        """The module, if it reads; ModelError otherwise."""
+        if not self.reads:
+            raise ModelError(f"{self.name} files are written, not read", file=path)
+        module: Reads = importlib.import_module(self.module)
+        return module
+
+    def writer(self, path: Path) -> Writes:
+        """The module, if it writes; ModelError otherwise."""
+        if not self.writes:
+            raise ModelError(f"{self.name} files are read, not written", file=path)
+        module: Writes = importlib.import_module(self.module)
+        return module
+
+
+MODEL_FORMATS = {
+    ".toml": ModelFormat("TOML", "myoquat.data.toml"),
+    ".osim": ModelFormat("OpenSim", "myoquat.data.osim"),
+    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf", reads=False),
+    ".urdf": ModelFormat("URDF", "myoquat.data.urdf"),
+}
+
+
+def model_format(path: Path) -> ModelFormat:
+    """The format of a model file, by its suffix in any case. ModelError for a suffix that is not in the table."""
+    suffix = path.suffix.lower()
+    if suffix not in MODEL_FORMATS:
+        known = ", ".join(f"{ending} ({kind.name})" for ending, kind in MODEL_FORMATS.items())
+        raise ModelError(f"the suffix {path.suffix!r} is not that of a model file; known: {known}", file=path)
+    return MODEL_FORMATS[suffix]

@@ -1,0 +1,58 @@
+"""What does not pass between a model and a file: counted by kind, told in one warning."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+from myoquat.joints.errors import ModelError
+
+__all__ = ["Leftovers", "Tally", "UnwrittenWarning"]
+
+SHOWN = 5  # of each kind that are told
+
+
+class UnwrittenWarning(UserWarning):
+    """Parts of a model that a file does not hold."""
+
+
+class Tally(ABC):
+    """Things by kind, and where or what each of them is."""
+
+    warning: ClassVar[type[UserWarning]]
+    opening: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Any]] = defaultdict(list)
+
+    @abstractmethod
+    def described(self, kind: str, count: int, shown: str) -> str:
+        """The words for `count` things of a kind, of which the first are `shown`."""
+
+    def report(self, path: Path, strict: bool) -> None:
+        """One warning with counts and places, or, where `strict`, a ModelError; nothing if nothing was left out."""
+        if not self._found:
+            return
+        parts = []
+        for kind, found in self._found.items():
+            shown = ", ".join(map(str, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
+            parts.append(self.described(kind, len(found), shown))
+        message = f"{self.opening}: " + "; ".join(parts)
+        if strict:
+            raise ModelError(message, file=path)
+        warnings.warn(f"{path}: {message}", self.warning, stacklevel=4)
+
+
+class Leftovers(Tally):
+    """Parts of a model that are not written, by their names."""
+
+    warning = UnwrittenWarning
+    opening = "the file cannot hold"
+
+    def count(self, what: str, name: str) -> None:
+        """Note a part."""
+        self._found[what].append(name)
+
+    def described(self, kind: str, count: int, shown: str) -> str:
+        return f"{count} {kind} ({shown})"

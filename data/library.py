@@ -1,0 +1,55 @@
+"""Models by name or by file."""
+
+from importlib import resources
+from pathlib import Path
+
+from myoquat.data.formats import model_format
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.model import Model
+
+__all__ = ["load_model", "published_models", "save_model"]
+
+
+def published_models() -> tuple[str, ...]:
+    """Names of the models that come with the package."""
+    return tuple(sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml")))
+
+
+def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file", strict: bool = False) -> Model:
+    """A model that comes with the package, by its name, or the model in a file, by its path.
+
+    The suffix of a file says its format: `.toml`, OpenSim's `.osim`, or `.urdf` (a system without muscles).
+
+    rotations: "file" leaves the joints as the file has them; anything else is what `Model.with_rotations` takes, such
+    as "quaternion". strict: refuse an .osim file with parts that are not supported, instead of warning.
+
+    Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
+    neither a model of the package nor a file.
+    """
+    if str(name_or_path) in published_models():
+        with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
+            return _described(_read(path, strict), rotations)
+    path = Path(name_or_path)
+    if not path.exists():
+        raise ModelError(
+            f"no such model file, and no model of this name; known: {', '.join(published_models())}", file=path
+        )
+    return _described(_read(path, strict), rotations)
+
+
+def save_model(model: Model, path: str | Path, strict: bool = False) -> None:
+    """Write a model in the format that the suffix of the path names; see `Model.save`."""
+    path = Path(path)
+    model_format(path).writer(path).write_model(model, path, strict)
+
+
+def _read(path: Path, strict: bool) -> Model:
+    return model_format(path).reader(path).read_model(path, strict)
+
+
+def _described(model: Model, rotations: str | dict[str, str]) -> Model:
+    return model if rotations == "file" else model.with_rotations(rotations)
+
+
+def _folder() -> resources.abc.Traversable:
+    return resources.files("myoquat.data") / "models"

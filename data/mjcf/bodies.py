@@ -1,0 +1,90 @@
+"""Our tree as MuJoCo's nested bodies, with the sites and surfaces on them."""
+
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.leftovers import Leftovers
+from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.joints import Joints
+from myoquat.data.mjcf.sites import Sites
+from myoquat.joints.body import Body, check_physical, principal_moments
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.shapes import Shape
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import full
+
+__all__ = ["Bodies"]
+
+LEAST = 1e-15  # of mass and principal inertia of a moving body: MuJoCo's mjMINVAL
+
+
+class Bodies:
+    """What every body of a file is made of; start: q (nq,) and u (nu,), in child frames."""
+
+    def __init__(self, system: ArticulatedSystem, start: Any, joints: Joints, sites: Sites, left: Leftovers) -> None:
+        self._system = system
+        self._start = start
+        self._joints = joints
+        self._sites = sites
+        self._left = left
+        self._places = {body.name: i for i, body in enumerate(system.bodies)}
+
+    def add(self, world: Any) -> None:
+        """All bodies below <worldbody>, depth first, which is also MuJoCo's order of coordinates."""
+        self._sites.add(world, self._system.ground)
+        self._add_children(world, self._system.ground)
+
+    def _add_children(self, parent: Any, name: str) -> None:
+        for body in self._system.bodies:
+            if body.parent == name:
+                self._add(parent, body)
+
+    def _add(self, parent: Any, body: Body) -> None:
+        place = np.array(body.position) + self._joints.offset(body)
+        element = add(parent, "body", name=body.name, pos=tuple(place), quat=body.orientation)
+        i = self._places[body.name]
+        (q, u), (iq, iu) = self._start, (self._system.q_slices[i], self._system.u_slices[i])
+        self._joints.add(element, body, q[iq], u[iu])
+        if body.joint.nu:
+            self._check_mass(body)
+        if body.mass:
+            _add_inertial(element, body)
+        for shape in body.shapes:
+            self._add_shape(element, body.name, shape)
+        self._sites.add(element, body.name)
+        self._add_children(element, body.name)
+
+    def _check_mass(self, body: Body) -> None:
+        """ModelError for a moving link that MuJoCo refuses; bodies fixed to this one lend it their mass."""
+        frames = self._system.tree.frames
+        link = [other for other in self._system.bodies if frames[other.name].link == frames[body.name].link]
+        if not any(other.mass > LEAST and principal_moments(other.inertia)[0] > LEAST for other in link):
+            raise ModelError("MuJoCo moves no body without mass and inertia", element=f"body {body.name!r}")
+
+    def _add_shape(self, parent: Any, body: str, shape: Shape) -> None:
+        x = shape.sizes
+        sizes = {
+            "box": lambda: tuple(v / 2 for v in x),
+            "sphere": lambda: x,
+            "cylinder": lambda: (x[0], x[1] / 2),
+            "capsule": lambda: (x[0], x[1] / 2),
+        }
+        if shape.kind not in sizes:
+            self._left.count("meshes", f"{body}: {shape.file}")
+            return
+        visual = {"contype": "0", "conaffinity": "0"} if shape.purpose == "visual" else {}
+        add(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes[shape.kind](), pos=shape.position,
+            quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
+
+
+def _add_inertial(parent: Any, body: Body) -> None:
+    """Mass and inertia; ModelError for one that no rigid body has. MuJoCo takes a vanishing moment only on axes."""
+    check_physical(body)
+    given: dict[str, Any] = {"fullinertia": body.inertia}
+    if principal_moments(body.inertia)[0] <= LEAST:
+        moments, axes = np.linalg.eigh(full(np.array(body.inertia)))
+        axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
+        given = {"diaginertia": tuple(np.maximum(moments, 0.0)), "quat": tuple(quaternion_from_matrix(axes))}
+    add(parent, "inertial", pos=body.center_of_mass, mass=body.mass, **given)

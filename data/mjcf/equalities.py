@@ -1,0 +1,62 @@
+"""Joints that follow others: MuJoCo holds them by polynomials of degree four, to which other functions are fitted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from myoquat.data.leftovers import Leftovers
+from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.joints import Joints
+from myoquat.joints.functions import AxisFunction, coefficients_of
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = ["add_equalities"]
+
+DEGREE = 4
+RANGE = (-np.pi / 2, np.pi / 2)  # of a coordinate without one
+POINTS = 401
+ROUND_OFF = 1e-13
+
+
+def add_equalities(root: Any, joints: Joints, coordinates: dict[str, Coordinate], left: Leftovers) -> None:
+    """An <equality> for every axis that a coordinate moves by a function, and for every coupler.
+
+    y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
+    """
+    followers = joints.driven()
+    holder = add(root, "equality") if followers else None
+    for follower in followers:
+        known = coordinates.get(follower.driver)
+        low, high = RANGE if known is None or known.range is None else known.range
+        polynomial, miss = _fitted(follower.functions, low, high)
+        if miss:
+            left.count("functions, fitted by quartics", f"{follower.name} to {miss:.1e}")
+        around = polynomial(Polynomial([joints.refs[follower.driver], 1.0])) - joints.refs[follower.name]
+        given = np.zeros(DEGREE + 1)
+        given[: len(around.coef)] = around.coef
+        add(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
+
+
+def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
+    """The polynomial, and by how much it misses within the range; zero for functions that make one."""
+    exact = _composed([coefficients_of(function) for function in functions])
+    if exact is not None and exact.degree() <= DEGREE:
+        return exact, 0.0
+    x = np.linspace(low, high, POINTS)
+    y = x
+    for function in functions:
+        y = np.asarray(function.value(y), dtype=float)
+    fitted = Polynomial.fit(x, y, DEGREE).convert()
+    miss = float(np.abs(fitted(x) - y).max())
+    return fitted, miss if miss > ROUND_OFF * max(1.0, np.abs(y).max()) else 0.0
+
+
+def _composed(steps: Sequence[tuple[float, ...] | None]) -> Any:
+    whole: Any = Polynomial([0.0, 1.0])
+    for step in steps:
+        if step is None:
+            return None
+        whole = Polynomial(step)(whole)
+    return whole if isinstance(whole, Polynomial) else Polynomial([whole])

@@ -1,0 +1,79 @@
+"""What paths and markers need on a body: sites, and the surfaces that tendons wrap around."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.leftovers import Leftovers
+from myoquat.data.mjcf.elements import add
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.points import PathPoint
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapSphere
+
+__all__ = ["Sites", "obstacle_of"]
+
+SITE = 0.005  # [m] radius in pictures
+ENDLESS = 1.0  # [m] half the length in pictures of a cylinder without ends
+ASIDE = 3.0  # radii from the axis at which the site lies that tells a tendon its side
+
+
+def obstacle_of(muscle: Muscle) -> str | None:
+    """Why MuJoCo has no tendon along this path; None if it has."""
+    if any(type(point) is not PathPoint for point in muscle.path):
+        return "on moving or conditional points"
+    if any(not isinstance(wrap, (WrapSphere, WrapCylinder)) for wrap in muscle.wraps):
+        return "around ellipsoids or tori"
+    pieces = range(1, len(muscle.path))
+    if any(sum(wrap.acts(end) for wrap in muscle.wraps) > 1 for end in pieces):
+        return "around several surfaces at once"
+    return None
+
+
+class Sites:
+    """Sites and surfaces by body, named after their muscles and markers."""
+
+    def __init__(self, muscles: Sequence[Muscle], markers: Sequence[Marker], left: Leftovers) -> None:
+        self._bodies: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        self._surfaces: dict[Wrap, str] = {}
+        self._sides: dict[Wrap, str] = {}
+        for muscle in muscles:
+            for k, point in enumerate(muscle.path):
+                self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE)
+            for k, wrap in enumerate(muscle.wraps, start=1):
+                self._add_surface(wrap.surface, f"{muscle.name}-W{k}", left)
+        for marker in markers:
+            self._put(marker.body, "site", name=marker.name, pos=marker.position, size=SITE)
+
+    def of(self, muscle: Muscle, k: int) -> str:
+        """The site of point k of a path."""
+        return f"{muscle.name}-P{k + 1}"
+
+    def surface(self, wrap: Wrap) -> tuple[str, str | None]:
+        """The geom of a surface, and the site that tells the side."""
+        return self._surfaces[wrap.surface], self._sides.get(wrap.surface)
+
+    def add(self, parent: Any, body: str) -> None:
+        """What a body has."""
+        for tag, attributes in self._bodies.get(body, ()):
+            add(parent, tag, **attributes)
+
+    def _put(self, body: str, tag: str, **attributes: Any) -> None:
+        self._bodies.setdefault(body, []).append((tag, attributes))
+
+    def _add_surface(self, wrap: Any, name: str, left: Leftovers) -> None:
+        if wrap in self._surfaces:
+            return
+        self._surfaces[wrap] = name
+        sizes: tuple[float, ...] = (wrap.radius,)
+        if isinstance(wrap, WrapCylinder):
+            sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS,)
+            if np.isfinite(wrap.length):
+                left.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
+        self._put(wrap.body, "geom", name=name, type=wrap.kind, size=sizes, pos=wrap.position, quat=wrap.orientation,
+                  contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip
+        if wrap.ahead is not None:
+            self._sides[wrap] = f"{name}-side"
+            place = np.array(wrap.in_body(ASIDE * wrap.radius * wrap.ahead), dtype=float)
+            self._put(wrap.body, "site", name=self._sides[wrap], pos=tuple(place), size=SITE)

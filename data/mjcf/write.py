@@ -1,0 +1,71 @@
+"""From the model to the file."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.data.files import write_text
+from myoquat.data.leftovers import Leftovers
+from myoquat.data.mjcf.bodies import Bodies
+from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.equalities import add_equalities
+from myoquat.data.mjcf.joints import Joints
+from myoquat.data.mjcf.sites import Sites, obstacle_of
+from myoquat.data.mjcf.tendons import add_tendons
+from myoquat.joints.convert import convert_velocities
+from myoquat.muscle.model import Model
+
+__all__ = ["write_model"]
+
+
+def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
+    """Write a model as a MuJoCo file, an existing one replaced at once or, if writing fails, left as it was.
+
+    Ball joints stay quaternions; a floating body on the ground itself becomes a free joint, whose linear velocity is
+    that of the world. Other joints are rows of slides and hinges named after the coordinates, in the order in which
+    they move the body, which may differ from the model's: the joints' names tell. Paths are spatial tendons; the start
+    is the keyframe "start". An axis that a coordinate moves by a function has a joint of its own, held by an equality
+    constraint: exact where the function is a polynomial of degree four at most, else fitted to it over the coordinate's
+    range.
+
+    What MuJoCo has no equal for is told in one UnwrittenWarning, or refused if `strict`: the laws of muscles other than
+    actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a
+    sphere or a cylinder at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of
+    angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
+    ModelError for joints and inertias that MuJoCo refuses.
+    """
+    left = Leftovers()
+    root = etree.Element("mujoco", model=model.name)
+    _add_model(root, model, left)
+    left.report(Path(path), strict)
+    text = etree.tostring(root, pretty_print=True, encoding="unicode")
+    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+
+
+def _add_model(root: Any, model: Model, left: Leftovers) -> None:
+    system, coordinates = model.system, {c.name: c for c in model.coordinates}
+    add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
+    add(root, "option", gravity=system.gravity)
+    muscles = [muscle for muscle in model.muscles if _has_tendon(muscle, left)]
+    u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
+    u = convert_velocities(system, replace(system, velocity_frame="child"), model.start, u)
+    coupled = {coupler.dependent: coupler for coupler in model.couplers}
+    joints, sites = Joints(left, system.ground, coordinates, coupled), Sites(muscles, model.markers, left)
+    Bodies(system, (model.start, u), joints, sites, left).add(add(root, "worldbody"))
+    controls = add_tendons(root, muscles, sites, left)
+    add_equalities(root, joints, coordinates, left)
+    for limit in model.limits:
+        left.count("limits of coordinates", limit.name)
+    if joints.qpos:
+        ctrl = tuple(controls) or None
+        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl)
+
+
+def _has_tendon(muscle: Any, left: Leftovers) -> bool:
+    reason = obstacle_of(muscle)
+    if reason is not None:
+        left.count(f"muscles {reason}, left out", muscle.name)
+    return reason is None

@@ -1,0 +1,162 @@
+"""States of a system from a recorded motion, and back: by name, with degrees where the file has them."""
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from myoquat.data.motions.muscles import muscle_columns
+from myoquat.joints.door import system_of
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle.model import Model
+
+__all__ = ["motion_from_states", "states_from_motion"]
+
+DEGREE = np.pi / 180
+
+
+def states_from_motion(
+    model: Any,
+    motion: pd.DataFrame,
+    *,
+    in_degrees: bool | None = None,
+    start: Any = None,
+    ignore: Collection[str] = (),
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """q (t, nq) and u (t, nu) of a motion; u is None if the motion holds no speeds.
+
+    A column belongs to a coordinate by its bare name or as OpenSim's states are called,
+    '/jointset/<joint>/<coordinate>/value' (or '<joint>/<coordinate>/value', '<coordinate>'), and to a speed by
+    '.../speed', '<coordinate>_u' or the model's own name of the velocity. Angles are converted where the motion is in
+    degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths and quaternions never are.
+    Columns of muscles ('/forceset/...') and those in `ignore` are passed over. Coordinates that the motion lacks are
+    taken from `start` (nq,), if it is given, and speeds are then zero.
+
+    Raises ValueError for a column that the model does not know, a coordinate that is given twice or missing, and where
+    nobody, or not everybody, says whether angles are in degrees.
+    """
+    system = system_of(model)
+    degrees = _degrees(motion, in_degrees)
+    known = _known(system)
+    columns: dict[tuple[str, int], str] = {}
+    for label in map(str, motion.columns):
+        if label in ignore or label.startswith("/forceset/"):
+            continue
+        key = known.get(_bare(label))
+        if key is None:
+            near = difflib.get_close_matches(_bare(label), known, n=3)
+            raise ValueError(
+                f"the motion's column {label!r} is no coordinate of the model; nearest: {', '.join(near) or 'none'}; "
+                "ignore=(...) passes over columns"
+            )
+        if key in columns:
+            raise ValueError(f"the motion holds {_bare(label)!r} twice: {columns[key]!r} and {label!r}")
+        columns[key] = label
+    q = _gather(system, motion, columns, "q", degrees, None if start is None else system.check_q(start))
+    if not any(kind == "u" for kind, _ in columns):
+        return system.check_q(q), None
+    u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
+    return system.check_q(q), u
+
+
+def motion_from_states(
+    model: Any,
+    time: Any,
+    q: Any,
+    u: Any = None,
+    *,
+    in_degrees: bool = False,
+    activation: Any = None,
+    muscle_states: Any = None,
+) -> pd.DataFrame:
+    """A motion table of q (t, nq), and speeds u (t, nu) if given, over `time` (t,) [s], labelled by coordinate.
+
+    Speeds are labelled '<coordinate>_u' where u is the coordinate's rate, else by the velocity's own name; activation
+    (t, m) and muscle_states (t, ns), if given, as '/forceset/<muscle>/...', which `muscle_states_from_motion` reads.
+    """
+    system = system_of(model)
+    arrays = {"q": system.check_q(q)} | ({} if u is None else {"u": system.check_u(u)})
+    time = np.asarray(time, dtype=float)
+    for kind, array in arrays.items():
+        if time.ndim != 1 or array.shape[:-1] != time.shape:
+            raise ValueError(f"time has shape {time.shape} and {kind} {array.shape}; (t,) and (t, n) are needed")
+    names = _names(system)
+    columns: dict[str, np.ndarray] = {}
+    for kind, array in arrays.items():
+        turning = np.array(_turning(system, kind))
+        values = np.where(turning, array / DEGREE, array) if in_degrees else array
+        columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
+    if isinstance(model, Model):
+        columns |= muscle_columns(model, activation, muscle_states)
+    frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))
+    frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
+    return frame
+
+
+def _degrees(motion: pd.DataFrame, given: bool | None) -> bool:
+    own = motion.attrs.get("in_degrees")
+    if own is not None and given is not None and own != given:
+        raise ValueError(f"the motion says in_degrees={own}, the call in_degrees={given}")
+    if own is None and given is None:
+        raise ValueError("the motion does not say whether its angles are in degrees; give in_degrees=True or False")
+    return bool(own if given is None else given)
+
+
+def _bare(label: str) -> str:
+    """'/jointset/hip/flexion/value' -> 'flexion', '.../speed' -> 'flexion_u'."""
+    parts = label.strip("/").split("/")
+    if len(parts) > 1 and parts[-1] in ("value", "speed"):
+        return parts[-2] + ("_u" if parts[-1] == "speed" else "")
+    return parts[-1]
+
+
+def _names(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
+    """Labels under which q and u are written."""
+    speeds: list[str] = []
+    for body in system.bodies:
+        rates = body.joint.nq == body.joint.nu
+        speeds += [f"{n}_u" for n in body.names_of_coordinates] if rates else body.names_of_velocities
+    return {"q": system.coordinate_names, "u": tuple(speeds)}
+
+
+def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
+    """Every label that is understood: the kind of number and its index."""
+    known = {name: ("u", i) for i, name in enumerate(system.velocity_names)}
+    for kind, names in _names(system).items():
+        known |= {name: (kind, i) for i, name in enumerate(names)}
+    return known
+
+
+def _turning(system: ArticulatedSystem, kind: str) -> list[bool]:
+    """Which entries of q or u are angles or their rates."""
+    units = (
+        unit
+        for body in system.bodies
+        for unit in (body.joint.facts.coordinate_units if kind == "q" else body.joint.facts.velocity_units)
+    )
+    return [unit.startswith("rad") for unit in units]
+
+
+def _gather(
+    system: ArticulatedSystem,
+    motion: pd.DataFrame,
+    columns: Mapping[tuple[str, int], str],
+    kind: str,
+    degrees: bool,
+    start: np.ndarray | None,
+) -> np.ndarray:
+    """(t, n) the columns of one kind in the system's order."""
+    turning, names = _turning(system, kind), _names(system)[kind]
+    result = np.empty((len(motion), len(names)))
+    missing = [name for i, name in enumerate(names) if (kind, i) not in columns]
+    if missing and start is None:
+        raise ValueError(f"the motion lacks {', '.join(missing)}; start=q (nq,) gives what is missing")
+    for i in range(len(names)):
+        if (kind, i) not in columns:
+            result[:, i] = start[i]  # type: ignore[index]
+            continue
+        values = motion[columns[kind, i]].to_numpy(dtype=float)
+        result[:, i] = values * DEGREE if degrees and turning[i] else values
+    return result

@@ -1,0 +1,58 @@
+"""Activations and states of muscles in a recorded motion, as OpenSim's states files name them."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = ["muscle_columns", "muscle_states_from_motion"]
+
+SET = "/forceset/"
+
+
+def muscle_columns(model: Model, activation: Any = None, muscle_states: Any = None) -> dict[str, np.ndarray]:
+    """Columns '/forceset/<muscle>/activation' of activation (t, m) and '/forceset/<muscle>/fiber_length', and so on, of
+    muscle_states (t, ns), as far as they are given."""
+    columns: dict[str, np.ndarray] = {}
+    if activation is not None:
+        values = model.check_activation(activation)
+        columns |= {f"{SET}{name}/activation": values[:, i] for i, name in enumerate(model.muscle_names)}
+    if muscle_states is not None:
+        values = np.asarray(muscle_states, dtype=float)
+        columns |= {label: values[:, i] for i, label in enumerate(_labels(model))}
+    return columns
+
+
+def muscle_states_from_motion(model: Model, motion: pd.DataFrame) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """(activation (t, m), muscle_states (t, ns)) of a motion: rows with which `simulate` can start.
+
+    Columns are '/forceset/<muscle>/activation' and '/forceset/<muscle>/<state>', '<muscle>/...' or '<muscle>....'.
+    None for a kind of which the motion holds nothing; other columns are passed over. Raises ValueError where it holds
+    some but not all of a kind, and for activations outside [0, 1].
+    """
+    found = {_bare(str(label)): label for label in motion.columns}
+    activation = _gathered(motion, found, tuple(f"{name}.activation" for name in model.muscle_names))
+    states = _gathered(motion, found, state_names(model))
+    return None if activation is None else model.check_activation(activation), states
+
+
+def _labels(model: Model) -> list[str]:
+    """The columns of the states."""
+    return [SET + "/".join(name.rpartition(".")[::2]) for name in state_names(model)]
+
+
+def _bare(label: str) -> str:
+    """'/forceset/soleus/fiber_length' -> 'soleus.fiber_length'."""
+    return label.removeprefix(SET).replace("/", ".")
+
+
+def _gathered(motion: pd.DataFrame, found: dict[str, Any], names: tuple[str, ...]) -> np.ndarray | None:
+    missing = [name for name in names if name not in found]
+    if len(missing) == len(names):
+        return None
+    if missing:
+        raise ValueError(f"the motion holds some muscles' states, but lacks {', '.join(missing)}")
+    return motion[[found[name] for name in names]].to_numpy(dtype=float)

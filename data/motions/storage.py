@@ -1,0 +1,116 @@
+"""OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
+
+The header's first line may be a name; then `key=value` (or the older `key value`) lines up to `endheader`. Read here:
+`nRows`, `nColumns` (`datarows`, `datacolumns`), which must agree with the table, and `inDegrees`. The rest is kept.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from myoquat.data.files import read_text, write_text
+from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_motion", "write_motion"]
+
+MAX_BYTES = 2**30  # a motion capture of an hour stays below
+OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
+
+
+def read_motion(path: str | Path) -> pd.DataFrame:
+    """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
+
+    `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
+    dictionary of all its entries. Raises ModelError with file and line for a header without end, counts that the table
+    contradicts, labels missing or twice, a row of another length, an entry that is no finite number, times that do not
+    increase.
+    """
+    path = Path(path)
+    lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
+    end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
+    if end is None:
+        raise ModelError("no line 'endheader': this is no .mot or .sto file", file=path)
+    header, name = _header(path, lines[:end])
+    labels_at = next((i for i in range(end + 1, len(lines)) if lines[i][1].strip()), None)
+    if labels_at is None:
+        raise ModelError("no line of labels after 'endheader'", file=path)
+    number, text = lines[labels_at]
+    labels = text.split("\t") if "\t" in text else text.split()
+    labels = [label.strip() for label in labels]
+    check_labels(path, number, labels)
+    if labels[0].lower() != "time":
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
+    body = lines[labels_at + 1 :]
+    table = parse_rows(path, body, labels, gaps=False)
+    _check_counts(path, header, table)
+    check_times(path, body, table[:, 0])
+    frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
+    entries = {key: value for key, (value, _) in header.items()}
+    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header), "header": entries}
+    return frame
+
+
+def write_motion(
+    frame: pd.DataFrame, path: str | Path, *, in_degrees: bool | None = None, name: str | None = None
+) -> None:
+    """Write a table with the index `time` [s] as a .mot or .sto file that reads back equal and opens in OpenSim.
+
+    in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, where nobody says,
+    writes no such line. Numbers are written as they are. An existing file is replaced at once. Raises ValueError for
+    numbers that are not finite, labels that are empty, twice or hold a tab, and times that do not increase.
+    """
+    path = Path(path)
+    table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])
+    labels = ["time", *map(str, frame.columns)]
+    check_labels(path, 0, labels)
+    for label in labels:
+        if set(label) & set("\t\r\n"):
+            raise ValueError(f"the label {label!r} holds a tab or a line end")
+    if not np.isfinite(table).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
+        raise ValueError(f"{labels[column]!r} is {table[row, column]} in row {row}; finite numbers are needed")
+    check_times(path, [(i, "row") for i in range(len(table))], table[:, 0])
+    degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
+    lines = [name or frame.attrs.get("name") or path.stem, "version=1"]
+    lines += [f"nRows={len(table)}", f"nColumns={len(labels)}"]
+    lines += [] if degrees is None else [f"inDegrees={'yes' if degrees else 'no'}"]
+    write_text(path, "\n".join([*lines, "endheader", "\t".join(labels)]) + "\n" + format_rows(table))
+
+
+def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], str]:
+    """Entries with their lines, and the name; free text between them is passed over, as OpenSim does."""
+    entries: dict[str, tuple[str, int]] = {}
+    name = ""
+    for number, text in lines:
+        key, equals, value = text.partition("=")
+        if not equals:
+            key, _, value = text.strip().partition(" ")
+            if key.lower() not in OLD_NAMES:
+                name = name or text.strip()
+                continue
+        key, value = OLD_NAMES.get(key.strip().lower(), key.strip()), value.strip()
+        if key in entries and entries[key][0] != value:
+            raise ModelError(f"{key} is given twice: {entries[key][0]} and {value}", file=path, line=number)
+        entries[key] = (value, number)
+    if "name" in entries:
+        name = entries["name"][0]
+    return entries, name.removeprefix("name ")
+
+
+def _in_degrees(path: Path, header: dict[str, tuple[str, int]]) -> bool | None:
+    if "inDegrees" not in header:
+        return None
+    value, number = header["inDegrees"]
+    if value.lower() not in ("yes", "no"):
+        raise ModelError(f"inDegrees is 'yes' or 'no', not {value!r}", file=path, line=number)
+    return value.lower() == "yes"
+
+
+def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray) -> None:
+    for key, found, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
+        given: tuple[Any, int] | None = header.get(key)
+        if given is not None and given[0] != str(found):
+            raise ModelError(f"{key} is {given[0]}, but the table has {found} {what}", file=path, line=given[1])

@@ -1,0 +1,75 @@
+"""The tree: a body of ours for every joint of the file, and one more where a joint is not at its body's origin."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from myoquat.data.osim.document import number, numbers
+from myoquat.data.osim.frames import GROUND, Frame, Frames
+from myoquat.data.osim.joints import OsimJoint, read_joint
+from myoquat.data.osim.scapula import TAG, scapular_bodies
+from myoquat.data.xml import complain
+from myoquat.joints.body import Body
+from myoquat.joints.types import FixedJoint
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = ["Skeleton", "read_skeleton"]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Bodies in the order of the file's joints, the coordinates in the same order, and where they start."""
+
+    bodies: tuple[Body, ...]
+    coordinates: tuple[Coordinate, ...]
+    start_q: tuple[float, ...]
+    start_u: tuple[float, ...]
+
+
+def read_skeleton(model: Any, frames: Frames) -> Skeleton:
+    """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing."""
+    elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
+    carried: dict[str, Any] = {}
+    bodies: list[Body] = []
+    joints: list[OsimJoint] = []
+    for element in model.find("JointSet/objects") if model.find("JointSet/objects") is not None else ():
+        if not isinstance(element.tag, str):
+            continue
+        parent, child = frames.of(element, "socket_parent_frame"), frames.of(element, "socket_child_frame")
+        if child.body == GROUND:
+            complain(element, "a joint that carries the ground is not supported: turn it around")
+        if child.body in carried:
+            complain(element, f"body {child.body!r} already hangs on joint {carried[child.body]!r}: no tree")
+        carried[child.body] = element.get("name")
+        joints.append(read_joint(element))
+        bodies += _bodies(element, joints[-1], parent, child, elements[child.body])
+    for name, element in elements.items():
+        if name not in carried:
+            complain(element, f"no joint carries body {name!r}")
+    return Skeleton(
+        tuple(bodies),
+        tuple(c for joint in joints for c in joint.coordinates),
+        tuple(x for joint in joints for x in joint.defaults),
+        tuple(x for joint in joints for x in joint.speeds),
+    )
+
+
+def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, element: Any) -> list[Body]:
+    """The body on its joint; where the joint's child frame is not the body's own, the joint carries that frame, and
+    the body is fixed to it. A joint of several parts has a body for each."""
+    mass: dict[str, Any] = {
+        "mass": number(element, "mass", 0.0),
+        "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
+        "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
+    }
+    place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
+    if joint_element.tag == TAG:
+        return scapular_bodies(joint_element, joint, parent, child, mass)
+    name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
+    if child.is_body:
+        return [Body(child.body, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place, **mass)]
+    frame = f"{name}_frame"
+    back = child.inverse
+    return [
+        Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
+        Body(child.body, frame, FixedJoint(), back.position, back.orientation, **mass),
+    ]

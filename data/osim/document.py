@@ -1,0 +1,85 @@
+"""The document: parsed, its version checked, and the values of its elements."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.xml import complain, parse
+from myoquat.joints.errors import ModelError
+
+__all__ = ["boolean", "last_name", "number", "numbers", "objects", "read_document", "text"]
+
+OLDEST, NEWEST = 40000, 49999
+_COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
+
+
+def read_document(path: Path) -> Any:
+    """The element <Model> of a file; ModelError with the line for anything else, or another document version."""
+    root = parse(path, lambda content: _COLONS.sub(r"\1..", content))
+    if root.tag != "OpenSimDocument":
+        raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    version = root.get("Version", "")
+    if not version.isdigit() or not OLDEST <= int(version) <= NEWEST:
+        raise ModelError(
+            f"document version {version or 'missing'} is not read; open the model in OpenSim 4 and save it again "
+            "(opensim.Model(file).printToXML(file)), which writes version 40000 or later",
+            file=path,
+            line=root.sourceline,
+        )
+    model = root.find("Model")
+    if model is None:
+        raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
+    return model
+
+
+def objects(parent: Any, tag: str) -> list[Any]:
+    """The elements in <tag><objects> of a parent, in order; none where the set is missing."""
+    found = parent.find(f"{tag}/objects") if parent is not None else None
+    return [] if found is None else [element for element in found if isinstance(element.tag, str)]
+
+
+def text(parent: Any, tag: str, default: str | None = None) -> str:
+    """The text of a child; ModelError where it is missing or empty and there is no default."""
+    child = parent.find(tag)
+    value = "" if child is None or child.text is None else child.text.strip()
+    if not value:
+        if default is None:
+            complain(parent, f"<{parent.tag}> needs <{tag}>")
+        return default
+    return value
+
+
+def numbers(parent: Any, tag: str, count: int | None = None, default: tuple[float, ...] | None = None) -> Any:
+    """Finite numbers of a child, `count` of them if given; the default where the child is missing."""
+    child = parent.find(tag)
+    if child is None:
+        if default is None:
+            complain(parent, f"<{parent.tag}> needs <{tag}>")
+        return default
+    try:
+        found = tuple(float(word) for word in (child.text or "").split())
+    except ValueError:
+        found = (math.nan,)
+    if not all(map(math.isfinite, found)) or (count is not None and len(found) != count):
+        wanted = "finite numbers" if count is None else f"{count} finite number{'s' * (count > 1)}"
+        complain(child, f"<{tag}> must be {wanted}, not {(child.text or '').strip()!r}")
+    return found
+
+
+def number(parent: Any, tag: str, default: float | None = None) -> float:
+    """One finite number of a child."""
+    return numbers(parent, tag, 1, None if default is None else (default,))[0]
+
+
+def boolean(parent: Any, tag: str, default: bool = False) -> bool:
+    """true or false of a child."""
+    value = text(parent, tag, "true" if default else "false").lower()
+    if value not in ("true", "false", "1", "0"):
+        complain(parent.find(tag), f"<{tag}> must be true or false, not {value!r}")
+    return value in ("true", "1")
+
+
+def last_name(path: str) -> str:
+    """'/jointset/hip_r/hip_flexion_r' -> 'hip_flexion_r'."""
+    return path.rstrip("/").rpartition("/")[2]

@@ -1,0 +1,95 @@
+"""Frames: which body a socket names, and where the frame sits on it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.osim.document import last_name, numbers, text
+from myoquat.data.xml import complain
+from myoquat.joints.euler import rotation_matrix_from_euler
+from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+
+__all__ = ["Frame", "Frames"]
+
+GROUND = "ground"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame fixed to a body: R (3, 3) and p (3,) [m] place it in the body's frame."""
+
+    body: str
+    R: np.ndarray
+    p: np.ndarray
+
+    @classmethod
+    def of(cls, body: str, position: Any, orientation: Any) -> "Frame":
+        """From numbers: position [m] and unit quaternion."""
+        return cls(body, rotation_matrix(np.array(orientation)), np.array(position))
+
+    @property
+    def is_body(self) -> bool:
+        """True if it is the body's own frame."""
+        return bool(np.array_equal(self.R, np.eye(3)) and not self.p.any())
+
+    @property
+    def orientation(self) -> tuple[float, ...]:
+        """Unit quaternion of R."""
+        return tuple(float(x) for x in quaternion_from_matrix(self.R))
+
+    @property
+    def position(self) -> tuple[float, ...]:
+        """p as numbers."""
+        return tuple(float(x) for x in self.p)
+
+    @property
+    def inverse(self) -> "Frame":
+        """The body's frame seen from this one."""
+        return Frame(self.body, self.R.T, -self.R.T @ self.p)
+
+    def point(self, x: Any) -> tuple[float, ...]:
+        """A point of this frame in the body's frame."""
+        return tuple(float(v) for v in (self.p + self.R @ np.array(x)))
+
+
+class Frames:
+    """The frames of a model by their paths: the ground, bodies, and offset frames, which belong to joints or bodies."""
+
+    def __init__(self, model: Any) -> None:
+        self._bodies = {GROUND, *(body.get("name") for body in model.findall("BodySet/objects/Body"))}
+        self._offsets: dict[str, Any] = {}
+        for element in model.iter("PhysicalOffsetFrame"):
+            owner = element.getparent().getparent()
+            if owner is not None and owner.get("name"):
+                self._offsets.setdefault(f"{owner.get('name')}/{element.get('name')}", element)
+            self._offsets.setdefault(str(element.get("name")), element)
+
+    def of(self, owner: Any, socket: str) -> Frame:
+        """The frame that a socket of an element names; ModelError if there is none."""
+        path = text(owner, socket)
+        frame = self._found(path, str(owner.get("name")), 0)
+        if frame is None:
+            complain(owner, f"<{socket}> names {path!r}, which is no body and no frame of the model")
+        return frame
+
+    def _found(self, path: str, owner: str, depth: int) -> Frame | None:
+        parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+        if not parts or depth > len(self._offsets):
+            return None
+        name = parts[-1]
+        local = f"{parts[-2] if len(parts) > 1 else owner}/{name}"
+        element = self._offsets.get(local)
+        if element is None:
+            if name in self._bodies:
+                return Frame(name, np.eye(3), np.zeros(3))
+            element = self._offsets.get(name)
+        if element is None:
+            return None
+        holder = element.getparent().getparent()
+        base = self._found(text(element, "socket_parent"), str(holder.get("name")), depth + 1)
+        if base is None:
+            complain(element, f"<socket_parent> names {last_name(text(element, 'socket_parent'))!r}, which is no frame")
+        R = rotation_matrix_from_euler(np.array(numbers(element, "orientation", 3, (0.0,) * 3)), "XYZ")
+        p = np.array(numbers(element, "translation", 3, (0.0,) * 3))
+        return Frame(base.body, base.R @ R, base.p + base.R @ p)

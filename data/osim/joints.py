@@ -1,0 +1,138 @@
+"""OpenSim's joints as ours, with their coordinates.
+
+Sockets, offset frames and coordinates are alike in all of them; the motion of the child frame in the parent frame is
+what tells them apart.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from myoquat.data.osim.document import boolean, last_name, number, numbers, text
+from myoquat.data.osim.functions import FUNCTIONS, read_function
+from myoquat.data.xml import complain
+from myoquat.joints.functions import Constant, Linear
+from myoquat.joints.types import (
+    CustomJoint,
+    EllipsoidJoint,
+    EulerJoint,
+    FixedJoint,
+    Joint,
+    PrismaticJoint,
+    RevoluteJoint,
+    UniversalJoint,
+)
+from myoquat.joints.types.custom import Axis
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = ["JOINTS", "UNBOUND", "OsimJoint", "read_joint"]
+
+UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class OsimJoint:
+    """A joint type, the coordinates of the file in its order, and where they start."""
+
+    joint: Joint
+    coordinates: tuple[Coordinate, ...]
+    defaults: tuple[float, ...]
+    speeds: tuple[float, ...]
+
+
+def _moves(names: tuple[str, ...], turns: Any, slides: Any, units: tuple[str, ...]) -> CustomJoint:
+    """Turns and slides along axes, each by a coordinate of its own."""
+    return CustomJoint(names, tuple(Axis(*turn) for turn in turns), tuple(Axis(*slide) for slide in slides), units)
+
+
+def _free(_: Any, names: tuple[str, ...]) -> Joint:
+    units = ("rad", "rad", "rad", "m", "m", "m")
+    return _moves(names, ((X, 0), (Y, 1), (Z, 2)), ((X, 3), (Y, 4), (Z, 5)), units)
+
+
+def _planar(_: Any, names: tuple[str, ...]) -> Joint:
+    return _moves(names, ((Z, 0),), ((X, 1), (Y, 2)), ("rad", "m", "m"))
+
+
+JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = {  # tag -> coordinates, joint
+    "WeldJoint": (0, lambda element, names: FixedJoint()),
+    "PinJoint": (1, lambda element, names: RevoluteJoint(Z)),
+    "SliderJoint": (1, lambda element, names: PrismaticJoint(X)),
+    "UniversalJoint": (2, lambda element, names: UniversalJoint(X, Y)),
+    "GimbalJoint": (3, lambda element, names: EulerJoint("XYZ")),
+    "BallJoint": (3, lambda element, names: EulerJoint("XYZ")),
+    "PlanarJoint": (3, _planar),
+    "FreeJoint": (6, _free),
+    "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(numbers(element, "radii_x_y_z", 3))),
+    "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
+    "CustomJoint": (None, lambda element, names: _custom(element, names)),
+}
+
+
+def _ribs(element: Any) -> Joint:
+    """The first part of a shoulder blade's joint, in a frame turned about z (`myoquat.data.osim.scapula`)."""
+    x, y, z = numbers(element, "thoracic_ellipsoid_radii_x_y_z", 3)
+    return EllipsoidJoint((y, x, z))
+
+
+def read_joint(element: Any) -> OsimJoint:
+    """A joint; ModelError with element and line for a type that is not known or a wrong number of coordinates."""
+    if element.tag not in JOINTS:
+        complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
+    count, build = JOINTS[element.tag]
+    found = element.findall("coordinates/Coordinate")
+    if count is not None and len(found) != count:
+        complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
+    coordinates = tuple(_coordinate(c) for c in found)
+    try:
+        joint = build(element, tuple(c.name for c in coordinates))
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        complain(element, str(error))
+    defaults = tuple(number(c, "default_value", 0.0) for c in found)
+    return OsimJoint(joint, coordinates, defaults, tuple(number(c, "default_speed_value", 0.0) for c in found))
+
+
+def _coordinate(element: Any) -> Coordinate:
+    name = element.get("name")
+    if not name:
+        complain(element, "a <Coordinate> needs a name")
+    low_high = numbers(element, "range", 2) if element.find("range") is not None else None
+    return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"))
+
+
+def _custom(element: Any, names: tuple[str, ...]) -> Joint:
+    axes = element.findall("SpatialTransform/TransformAxis")
+    parts: dict[str, list[Axis]] = {"rotation": [], "translation": []}
+    for kind, found in parts.items():
+        for i in (1, 2, 3):
+            axis = next((a for a in axes if a.get("name") == f"{kind}{i}"), None)
+            if axis is not None:
+                found.append(_axis(axis, names))
+    turning = {axis.coordinate for axis in parts["rotation"]}
+    units = tuple("rad" if i in turning else "m" for i in range(len(names)))
+    rotations, translations = (tuple(filter(_moving, found)) for found in parts.values())
+    return CustomJoint(names, rotations, translations, units)
+
+
+def _moving(axis: Axis) -> bool:
+    """False for an axis along which nothing ever happens."""
+    return axis.coordinate is not None or axis.function != Constant(0.0)
+
+
+def _axis(element: Any, names: tuple[str, ...]) -> Axis:
+    direction = numbers(element, "axis", 3)
+    used = [last_name(word) for word in text(element, "coordinates", "").split()]
+    if len(used) > 1:
+        complain(element, f"an axis that depends on more than one coordinate is not supported: {', '.join(used)}")
+    if used and used[0] not in names:
+        complain(element, f"the axis depends on {used[0]!r}, which is no coordinate of the joint ({', '.join(names)})")
+    holder = element.find("function") if element.find("function") is not None else element
+    found = [child for child in holder if isinstance(child.tag, str) and child.tag not in ("coordinates", "axis")]
+    unknown = [child for child in found if child.tag not in FUNCTIONS]
+    if unknown:
+        complain(unknown[0], f"the function <{unknown[0].tag}> is not supported; known: {', '.join(FUNCTIONS)}")
+    default = Linear() if used else Constant(0.0)
+    return Axis(direction, names.index(used[0]) if used else None, read_function(found[0]) if found else default)

@@ -1,0 +1,135 @@
+"""The force laws of OpenSim's muscles, with OpenSim 4.6's own values where a file leaves a number out."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from myoquat.data.osim.census import Census
+from myoquat.data.osim.document import boolean, number
+from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.millard import read_millard
+from myoquat.data.xml import complain, described
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.laws import (
+    DeGrooteFregly2016,
+    ForceLaw,
+    HillLaw,
+    Ligament,
+    PathActuator,
+    PathSpring,
+    RigidTendonMuscle,
+    Thelen2003,
+)
+
+__all__ = ["LAWS", "read_activation_dynamics", "read_law"]
+
+COMMON = {  # ours: (the file's, the value where it is left out)
+    "max_isometric_force": ("max_isometric_force", 1000.0),
+    "optimal_fiber_length": ("optimal_fiber_length", 0.1),
+    "tendon_slack_length": ("tendon_slack_length", 0.2),
+    "pennation": ("pennation_angle_at_optimal", 0.0),
+    "max_contraction_velocity": ("max_contraction_velocity", 10.0),
+}
+THELEN = {
+    "tendon_strain": ("FmaxTendonStrain", 0.04),
+    "passive_strain": ("FmaxMuscleStrain", 0.6),
+    "active_shape": ("KshapeActive", 0.45),
+    "passive_shape": ("KshapePassive", 5.0),
+    "concentric_shape": ("Af", 0.25),
+    "eccentric_force": ("Flen", 1.4),
+    "straight_from": ("fv_linear_extrap_threshold", 0.95),
+    "maximum_pennation": ("maximum_pennation_angle", math.acos(0.1)),
+    "minimum_activation": ("minimum_activation", 0.01),
+}
+DEGROOTE = {
+    "tendon_strain": ("tendon_strain_at_one_norm_force", 0.049),
+    "passive_strain": ("passive_fiber_strain_at_one_norm_force", 0.6),
+    "width_scale": ("active_force_width_scale", 1.0),
+    "damping": ("fiber_damping", 0.0),
+}
+RIGID_CURVES = {
+    "active_curve": "active_force_length_curve",
+    "passive_curve": "passive_force_length_curve",
+    "velocity_curve": "force_velocity_curve",
+}
+LIGAMENT_CURVES = {"curve": "force_length_curve"}
+TIMES = {  # of activation and deactivation [s], and the form
+    "Thelen2003Muscle": (0.015, 0.050, "piecewise"),
+    "Millard2012EquilibriumMuscle": (0.010, 0.040, "piecewise"),
+    "DeGrooteFregly2016Muscle": (0.015, 0.060, "smooth"),
+}
+
+
+def read_activation_dynamics(element: Any) -> ActivationDynamics | None:
+    """The activation dynamics of a muscle; None for one without, or where the file says to ignore them."""
+    if element.tag not in TIMES or boolean(element, "ignore_activation_dynamics"):
+        return None
+    up, down, form = TIMES[element.tag]
+    piecewise = form == "piecewise"
+    dynamics = ActivationDynamics(
+        number(element, "activation_time_constant", up),
+        number(element, "deactivation_time_constant", down),
+        form,
+        number(element, "activation_dynamics_smoothing", 0.1),
+        number(element, "minimum_activation", 0.01) if piecewise else 0.0,
+    )
+    try:
+        dynamics.check(described(element))
+    except ModelError as error:
+        complain(element, error.message)
+    return dynamics
+
+
+def _degroote(element: Any) -> ForceLaw:
+    """OpenSim lets the activation go to 0, where the speed of an undamped fiber has no limit: there ours is 0.01."""
+    law = _hill(DeGrooteFregly2016, DEGROOTE)(element)
+    if boolean(element, "ignore_passive_fiber_force"):
+        law = replace(law, passive_scale=0.0)  # type: ignore[call-arg]
+    return replace(law, minimum_activation=0.0) if law.tendon == "rigid" or law.is_damped else law
+
+
+def _common(element: Any) -> dict[str, Any]:
+    return {ours: number(element, theirs, default) for ours, (theirs, default) in COMMON.items()}
+
+
+def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
+    """The curves that a file gives, by our names."""
+    given = {ours: element.find(theirs) for ours, theirs in names.items()}
+    return {ours: function_in(holder, element) for ours, holder in given.items() if holder is not None}
+
+
+def _hill(law: Callable[..., HillLaw], own: dict[str, tuple[str, float]]) -> Callable[[Any], HillLaw]:
+    def read(element: Any) -> HillLaw:
+        values = {ours: number(element, theirs, default) for ours, (theirs, default) in (COMMON | own).items()}
+        rigid = boolean(element, "ignore_tendon_compliance")
+        return law(**values, tendon="rigid" if rigid else "elastic")
+
+    return read
+
+
+LAWS: dict[str, Callable[[Any], ForceLaw]] = {
+    "Thelen2003Muscle": _hill(Thelen2003, THELEN),
+    "DeGrooteFregly2016Muscle": _degroote,
+    "Millard2012EquilibriumMuscle": lambda element: read_millard(element, COMMON),
+    "PathSpring": lambda e: PathSpring(
+        number(e, "stiffness"), number(e, "resting_length"), number(e, "dissipation", 0.0)
+    ),
+    "RigidTendonMuscle": lambda e: RigidTendonMuscle(**_common(e), **_curves(e, RIGID_CURVES)),
+    "Ligament": lambda e: Ligament(number(e, "resting_length"), number(e, "pcsa_force"), **_curves(e, LIGAMENT_CURVES)),
+    "PathActuator": lambda e: PathActuator(number(e, "optimal_force", 1.0)),
+}
+
+
+def read_law(element: Any, census: Census) -> ForceLaw | None:
+    """The law of a muscle, None (noted) for one that is not known; ModelError with its line for impossible numbers."""
+    if element.tag not in LAWS:
+        census.count(element, "force law; its path is read")
+        return None
+    law = LAWS[element.tag](element)
+    try:
+        law.check(described(element))
+    except ModelError as error:
+        complain(element, error.message)
+    return law

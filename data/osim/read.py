@@ -1,0 +1,117 @@
+"""From the file to the model."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.osim.bodies import read_skeleton
+from myoquat.data.osim.census import Census
+from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, read_document, text
+from myoquat.data.osim.frames import Frames
+from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.muscles import read_muscle
+from myoquat.data.osim.passive import read_limit, with_springs
+from myoquat.data.osim.wraps import Surfaces, settled
+from myoquat.data.xml import complain
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle.coordinates import Coupler, Marker
+from myoquat.muscle.model import Model
+
+__all__ = ["read_model"]
+
+SILENT = {"ControllerSet", "ProbeSet", "ContactGeometrySet", "ComponentSet"}  # counted, if they hold anything
+
+
+def read_model(path: str | Path, strict: bool = False) -> Model:
+    """The model in an OpenSim file of document version 40000 or later.
+
+    Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
+    too. What is not supported is told in one UnsupportedWarning with counts and lines; `strict` makes that an error.
+    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
+    function that is not supported, since the model would move otherwise.
+    """
+    path = Path(path)
+    census = Census()
+    try:
+        model = _model(read_document(path), path, census)
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+    except ValueError as error:
+        raise ModelError(str(error), file=path) from None
+    census.report(path, strict)
+    return model
+
+
+def _model(element: Any, path: Path, census: Census) -> Model:
+    frames = Frames(element)
+    skeleton = read_skeleton(element, frames)
+    name = str(element.get("name") or path.stem)
+    forces = _Forces.of(element, census)
+    bodies = with_springs(skeleton.bodies, forces.springs, census)
+    system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
+    surfaces = Surfaces.of(element)
+    for tag in SILENT:
+        for child in objects(element, tag):
+            census.count(child, tag)
+    model = Model(
+        system,
+        tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths),
+        name=name,
+        description=text(element, "credits", ""),
+        start_q=skeleton.start_q,
+        start_u=skeleton.start_u if any(skeleton.start_u) else None,
+        file=path,
+        coordinates=skeleton.coordinates,
+        couplers=tuple(c for e in objects(element, "ConstraintSet") if (c := _coupler(e, census)) is not None),
+        markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
+        limits=tuple(read_limit(force, bodies) for force in forces.limits),
+    )
+    return settled(model)
+
+
+@dataclass(frozen=True)
+class _Forces:
+    """The forces of a model that are read: along paths, and on single coordinates."""
+
+    paths: list[Any]
+    springs: list[Any]
+    limits: list[Any]
+
+    @classmethod
+    def of(cls, model: Any, census: Census) -> "_Forces":
+        """Those that apply; others are noted."""
+        found = cls([], [], [])
+        kinds = {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
+        for force in objects(model, "ForceSet"):
+            along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
+            if not along and force.tag not in kinds:
+                census.count(force, "force")
+            elif not boolean(force, "appliesForce", True):
+                census.count(force, "appliesForce is false")
+            else:
+                (found.paths if along else kinds[force.tag]).append(force)
+        return found
+
+
+def _coupler(element: Any, census: Census) -> Coupler | None:
+    """A CoordinateCouplerConstraint; other constraints and those that are not enforced are noted."""
+    if element.tag != "CoordinateCouplerConstraint" or not boolean(element, "isEnforced", True):
+        census.count(element, "constraint")
+        return None
+    independent = [last_name(word) for word in text(element, "independent_coordinate_names").split()]
+    if len(independent) != 1:
+        complain(element, f"a coupler of more than one coordinate is not supported: {', '.join(independent)}")
+    holder = element.find("coupled_coordinates_function")
+    return Coupler(
+        str(element.get("name")),
+        last_name(text(element, "dependent_coordinate_name")),
+        independent[0],
+        function_in(holder, element),
+        number(element, "scale_factor", 1.0),
+    )
+
+
+def _marker(element: Any, frames: Frames) -> Marker:
+    frame = frames.of(element, "socket_parent_frame")
+    return Marker(str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)))

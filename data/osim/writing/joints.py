@@ -1,0 +1,134 @@
+"""Our joints as OpenSim's: a type of its own where OpenSim has one with the same axes, a CustomJoint otherwise."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.osim.frames import GROUND
+from myoquat.data.osim.writing.elements import add, body_fixed, checked_name
+from myoquat.data.osim.writing.functions import add_function
+from myoquat.joints.axes import as_axes, completed
+from myoquat.joints.body import Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Constant
+from myoquat.joints.types import (
+    EllipsoidJoint,
+    EulerJoint,
+    FixedJoint,
+    Joint,
+    PrismaticJoint,
+    RevoluteJoint,
+    UniversalJoint,
+)
+from myoquat.joints.types.custom import Axis
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = ["Placed", "add_joint", "joint_name", "path_of"]
+
+OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
+    (FixedJoint(), "WeldJoint"),
+    (RevoluteJoint((0.0, 0.0, 1.0)), "PinJoint"),
+    (PrismaticJoint((1.0, 0.0, 0.0)), "SliderJoint"),
+    (UniversalJoint((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), "UniversalJoint"),
+    (EulerJoint("XYZ"), "GimbalJoint"),
+)
+
+COLLINEAR = 1e-6  # sine between two axes
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A joint between two bodies: the moving body, whose joint it is, and the one that it carries in its place with the
+    frame (position, orientation) of the joint on it; the same body, and None, where the joint is at its origin."""
+
+    moving: Body
+    carried: str
+    frame: tuple[Any, Any] | None = None
+
+
+def joint_name(body: Body) -> str:
+    """The name of a body's joint."""
+    return body.joint_name or body.name
+
+
+def _add_offset(parent: Any, name: str, body: str, position: Any, orientation: Any) -> None:
+    """A <PhysicalOffsetFrame> on a body."""
+    frame = add(parent, "PhysicalOffsetFrame", name=name)
+    add(frame, "socket_parent", path_of(body))
+    add(frame, "translation", tuple(position))
+    add(frame, "orientation", body_fixed(orientation))
+
+
+def path_of(body: str) -> str:
+    """The path of a body's frame in the model."""
+    return "/ground" if body == GROUND else f"/bodyset/{body}"
+
+
+def add_joint(parent: Any, placed: Placed, start: Any, coordinates: dict[str, Coordinate]) -> None:
+    """A joint with its frames and coordinates; start: their values and speeds."""
+    body = placed.moving
+    element, name = f"body {body.name!r}", joint_name(body)
+    tag = _tag(body.joint)
+    joint = add(parent, tag, name=checked_name(name, element))
+    ends = {"socket_parent_frame": f"{body.parent}_offset", "socket_child_frame": f"{placed.carried}_offset"}
+    for socket, end in ends.items():
+        add(joint, socket, end)
+    if body.joint.nq:
+        holder = add(joint, "coordinates")
+        for coordinate, value, speed in zip(body.names_of_coordinates, *start, strict=True):
+            _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
+    frames = add(joint, "frames")
+    _add_offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
+    position, orientation = placed.frame or ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+    _add_offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
+    if tag == "EllipsoidJoint":
+        add(joint, "radii_x_y_z", body.joint.radii)  # type: ignore[attr-defined]
+    elif tag == "CustomJoint":
+        _add_axes(joint, body, element)
+
+
+def _tag(joint: Joint) -> str:
+    """The name of OpenSim's type."""
+    if isinstance(joint, EllipsoidJoint) and joint.sequence == "XYZ":
+        return "EllipsoidJoint"
+    return next((tag for other, tag in OWN if other == joint), "CustomJoint")
+
+
+def _add_coordinate(parent: Any, name: str, value: float, speed: float, known: Coordinate | None) -> None:
+    element = add(parent, "Coordinate", name=name)
+    add(element, "default_value", value)
+    add(element, "default_speed_value", speed)
+    if known is not None:
+        if known.range is not None:
+            add(element, "range", known.range)
+        add(element, "clamped", known.clamped)
+        add(element, "locked", known.locked)
+
+
+def _add_axes(parent: Any, body: Body, element: str) -> None:
+    """The <SpatialTransform>: three turns and three slides, those that are missing along axes of their own, at rest."""
+    try:
+        joint = as_axes(body)
+    except ValueError as error:
+        raise ModelError(str(error), element=element) from None
+    used = {axis.coordinate for axis in (*joint.rotations, *joint.translations)}
+    for i, name in enumerate(joint.coordinates):
+        if i not in used:
+            raise ModelError(f"coordinate {name!r} moves nothing, which OpenSim does not allow", element=element)
+    transform = add(parent, "SpatialTransform")
+    for kind, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
+        given = [axis.direction for axis in axes]
+        if any(np.linalg.norm(np.cross(a, b)) < COLLINEAR for a, b in combinations(given, 2)):
+            raise ModelError(
+                f"OpenSim refuses {kind} axes along one line, {given}; `with_rotations` gives a ball joint another "
+                "sequence",
+                element=element,
+            )
+        still = (Axis(direction, None, Constant(0.0)) for direction in completed(given)[len(given) :])
+        for k, axis in enumerate((*axes, *still), start=1):
+            holder = add(transform, "TransformAxis", name=f"{kind}{k}")
+            add(holder, "coordinates", "" if axis.coordinate is None else joint.coordinates[axis.coordinate])
+            add(holder, "axis", axis.direction)
+            add_function(holder, axis.function, element, name="function")

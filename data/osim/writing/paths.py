@@ -1,0 +1,139 @@
+"""Paths: their points, and the surfaces that they wrap around."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.osim.joints import UNBOUND
+from myoquat.data.osim.writing.elements import add, add_set, body_fixed, checked_name
+from myoquat.data.osim.writing.functions import add_function
+from myoquat.data.osim.writing.joints import path_of
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+
+__all__ = ["Paths", "WrapObjects"]
+
+SHAPES: dict[type[Wrap], Callable[[Any], dict[str, Any]]] = {
+    WrapSphere: lambda w: {"radius": w.radius},
+    WrapCylinder: lambda w: {"radius": w.radius, "length": w.length},
+    WrapEllipsoid: lambda w: {"dimensions": w.radii},
+    WrapTorus: lambda w: {"inner_radius": w.tube_radius, "outer_radius": w.ring_radius},
+}
+
+
+class WrapObjects:
+    """The surfaces of all muscles as wrap objects: one for equal ones, each with a name of its own."""
+
+    def __init__(self, muscles: Sequence[Muscle]) -> None:
+        self._names: dict[Wrap, str] = {}
+        for muscle in muscles:
+            for wrap in muscle.wraps:
+                self._name(wrap.surface, muscle.name)
+
+    def _name(self, wrap: Wrap, muscle: str) -> None:
+        if wrap in self._names:
+            return
+        element = f"muscle {muscle!r}"
+        if type(wrap) not in SHAPES:
+            raise ModelError(f"OpenSim has no surface like a {wrap.kind}", element=element)
+        if isinstance(wrap, WrapCylinder) and not np.isfinite(wrap.length):
+            raise ModelError(f"OpenSim's cylinders have a length; {wrap.name or 'one'} has none", element=element)
+        base = checked_name(wrap.name or f"{muscle}_{wrap.kind}", element)
+        taken = set(self._names.values())
+        others = (f"{base}_{k}" for k in range(2, len(taken) + 3))
+        self._names[wrap] = base if base not in taken else next(name for name in others if name not in taken)
+
+    def of(self, wrap: Wrap) -> str:
+        """The name of a surface's wrap object."""
+        return self._names[wrap.surface]
+
+    def add(self, parent: Any, body: str) -> None:
+        """The <WrapObjectSet> of a body, if it has any."""
+        found = [(wrap, name) for wrap, name in self._names.items() if wrap.body == body]
+        if not found:
+            return
+        holder = add_set(parent, "WrapObjectSet")
+        for wrap, name in found:
+            element = add(holder, type(wrap).__name__, name=name)
+            add(element, "active", True)
+            add(element, "xyz_body_rotation", body_fixed(wrap.orientation))
+            add(element, "translation", wrap.position)
+            add(element, "quadrant", wrap.quadrant if wrap.quadrant[0] != "+" else wrap.quadrant[1:])
+            for tag, value in SHAPES[type(wrap)](wrap).items():
+                add(element, tag, value)
+
+
+class Paths:
+    """What a path needs to be written: the paths of coordinates in the model, their ranges, and the wrap objects."""
+
+    def __init__(self, places: dict[str, str], coordinates: dict[str, Coordinate], wraps: WrapObjects) -> None:
+        self._places = places
+        self._coordinates = coordinates
+        self._wraps = wraps
+
+    def add(self, parent: Any, muscle: Muscle) -> None:
+        """The <GeometryPath> of a muscle; ModelError for a point that OpenSim cannot have."""
+        path, element = add(parent, "GeometryPath", name="path"), f"muscle {muscle.name!r}"
+        points = add_set(path, "PathPointSet")
+        for k, point in enumerate(muscle.path, start=1):
+            self._add_point(points, point, f"{muscle.name}-P{k}", element)
+        if muscle.wraps:
+            holder = add_set(path, "PathWrapSet")
+            for k, wrap in enumerate(muscle.wraps, start=1):
+                entry = add(holder, "PathWrap", name=f"{muscle.name}_wrap{k}")
+                add(entry, "wrap_object", self._wraps.of(wrap))
+                span = (-1, -1) if wrap.points is None else (wrap.points[0] + 1, wrap.points[1] + 1)
+                add(entry, "range", " ".join(map(str, span)))
+
+    def _add_point(self, parent: Any, point: PathPoint, name: str, element: str) -> None:
+        if type(point) not in KINDS:
+            raise ModelError(f"OpenSim has no point like a {type(point).__name__}", element=element)
+        entry = add(parent, KINDS[type(point)], name=name)
+        add(entry, "socket_parent_frame", path_of(point.body))
+        if isinstance(point, MovingPoint):
+            self._add_motion(entry, point, element)
+            return
+        add(entry, "location", point.position)
+        if isinstance(point, ConditionalPoint):
+            add(entry, "socket_coordinate", self._place(point.coordinate, element))
+            add(entry, "range", point.range)
+
+    def _add_motion(self, entry: Any, point: MovingPoint, element: str) -> None:
+        if any(point.position):
+            raise ModelError(
+                f"OpenSim's moving points have no position beside their functions, this one has {point.position}",
+                element=element,
+            )
+        fallback = next(filter(None, point.coordinates), next(iter(self._places), ""))
+        for k, axis in enumerate("xyz"):
+            name = point.coordinates[k]
+            if name:
+                self._check_range(name, point.ranges[k] if point.ranges else None, element)
+            add(entry, f"socket_{axis}_coordinate", self._place(name or fallback, element))
+            add_function(add(entry, f"{axis}_location"), point.functions[k], element)
+
+    def _check_range(self, name: str, given: tuple[float, float] | None, element: str) -> None:
+        known = self._coordinates.get(name)
+        wanted = UNBOUND if known is None or known.range is None else known.range
+        if given is None or tuple(given) != tuple(wanted):
+            raise ModelError(
+                f"a moving point stops at the ends of its coordinate's range in OpenSim: that of {name!r} is "
+                f"{tuple(wanted)}, not {given}",
+                element=element,
+            )
+
+    def _place(self, coordinate: str, element: str) -> str:
+        if coordinate not in self._places:
+            raise ModelError(f"coordinate {coordinate!r} has no place in an .osim file", element=element)
+        return self._places[coordinate]
+
+
+KINDS: dict[type[PathPoint], str] = {
+    PathPoint: "PathPoint",
+    ConditionalPoint: "ConditionalPathPoint",
+    MovingPoint: "MovingPathPoint",
+}

@@ -1,0 +1,129 @@
+"""From the model to the file."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.data.files import write_text
+from myoquat.data.leftovers import Leftovers
+from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
+from myoquat.data.osim.writing.elements import add, add_set, checked_name
+from myoquat.data.osim.writing.functions import add_function
+from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
+from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
+from myoquat.data.osim.writing.passive import add_limits, add_passive
+from myoquat.data.osim.writing.paths import Paths, WrapObjects
+from myoquat.joints.axes import as_turns
+from myoquat.joints.convert import convert_coordinates, convert_velocities
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.muscle.model import Model
+
+__all__ = ["write_model"]
+
+VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
+
+
+def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
+    """Write a model as an OpenSim file, an existing one replaced at once or, if writing fails, left as it was.
+
+    Quaternion joints get angles, as OpenSim has no other coordinates: those of the file that they come from, else
+    a ball's turns about x, y and z; `load_model(path, rotations="quaternion")` brings the quaternions back. A massless
+    body that only carries another one becomes the frame of its joint. A path without a law, or with one that OpenSim
+    does not know, is written as a PathActuator; that, and the other things that the file cannot hold, are told in one
+    UnwrittenWarning, or refused if `strict`. Raises ModelError for what would change the motion or the lengths: names
+    that OpenSim does not allow, points and surfaces that it does not have, numbers that a force cannot have.
+    """
+    left = Leftovers()
+    root = etree.Element("OpenSimDocument", Version=VERSION)
+    _add_model(root, model, left)
+    left.report(Path(path), strict)
+    text = etree.tostring(root, pretty_print=True, encoding="unicode")
+    write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
+
+
+def _add_model(root: Any, model: Model, left: Leftovers) -> None:
+    original, model = model, _prepared(model)
+    system = model.system
+    element = add(root, "Model", name=checked_name(model.name, "the model"))
+    if model.description:
+        add(element, "credits", model.description)
+    add(element, "gravity", system.gravity)
+    coordinates, wraps = {c.name: c for c in model.coordinates}, WrapObjects(model.muscles)
+    placed = placed_joints(system, _named(model))
+    add_bodies(element, system, placed, wraps.add, left)
+    add_joints(element, system, placed, _start(original, system), coordinates)
+    _add_couplers(element, model)
+    paths = Paths(_places(placed), coordinates, wraps)
+    forces = add_set(element, "ForceSet")
+    for muscle in model.muscles:
+        name = f"muscle {muscle.name!r}"
+        checked_name(muscle.name, name)
+        if not is_known(muscle.law):
+            kind = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
+            left.count(f"muscles {kind}, written as {FALLBACK}", muscle.name)
+        if muscle.activation is not None:
+            left.count("activations of muscles", muscle.name)
+        paths.add(force_element(forces, muscle), muscle)
+    add_passive(forces, original.system, left)
+    add_limits(forces, system, model.limits)
+    _add_markers(element, model)
+
+
+def _prepared(model: Model) -> Model:
+    """The model on OpenSim's ground, with angles where it has quaternions, as far as paths can see."""
+    system = named_as_ground(model.system)
+    was, new = model.system.ground, system.ground
+    system = replace(system, bodies=tuple(as_turns(body) for body in system.bodies))
+
+    def on(things: Any) -> Any:
+        return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)
+
+    muscles = tuple(replace(muscle, path=on(muscle.path), wraps=on(muscle.wraps)) for muscle in model.muscles)
+    markers: Any = on(model.markers)
+    return replace(model, system=system, muscles=muscles, markers=markers, start_q=None, start_u=None)
+
+
+def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
+    """q and u at the start, by the coordinates that are written."""
+    source, q = model.system, model.start
+    u = np.zeros(system.nu)
+    if model.start_u is not None and any(model.start_u):
+        u = convert_velocities(source, system, q, np.array(model.start_u))
+    return convert_coordinates(source, system, q), u
+
+
+def _named(model: Model) -> set[str]:
+    """Bodies to which paths, surfaces and markers belong."""
+    things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
+    return {thing.body for thing in (*things, *model.markers)}
+
+
+def _places(placed: list[Placed]) -> dict[str, str]:
+    """The path of every coordinate in the model."""
+    return {
+        name: f"/jointset/{joint_name(joint.moving)}/{name}"
+        for joint in placed
+        for name in joint.moving.names_of_coordinates
+    }
+
+
+def _add_couplers(parent: Any, model: Model) -> None:
+    holder = add_set(parent, "ConstraintSet")
+    for coupler in model.couplers:
+        element = f"coupler {coupler.name!r}"
+        entry = add(holder, "CoordinateCouplerConstraint", name=checked_name(coupler.name, element))
+        add_function(add(entry, "coupled_coordinates_function"), coupler.function, element)
+        add(entry, "independent_coordinate_names", coupler.independent)
+        add(entry, "dependent_coordinate_name", coupler.dependent)
+        add(entry, "scale_factor", coupler.scale)
+
+
+def _add_markers(parent: Any, model: Model) -> None:
+    holder = add_set(parent, "MarkerSet")
+    for marker in model.markers:
+        entry = add(holder, "Marker", name=checked_name(marker.name, f"marker {marker.name!r}"))
+        add(entry, "socket_parent_frame", path_of(marker.body))
+        add(entry, "location", marker.position)

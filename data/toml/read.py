@@ -1,0 +1,179 @@
+"""Reading model files: TOML, checked against the schema below, every error with file, element and line.
+
+A model file (all numbers in SI units, quaternions scalar first):
+
+    format = "myoquat-model"
+    version = 1
+    name = "two_link"
+    description = "..."                 # optional
+    ground = "ground"                   # name of the ground, optional
+    gravity = [0.0, 0.0, -9.81]         # [m/s^2], optional
+    velocity_frame = "child"            # or "parent": the frame of u of spherical and floating joints, optional
+
+    [start]                             # optional: where a simulation starts
+    q = [...]                           # nq coordinates
+    u = [...]                           # nu velocities
+
+    [[bodies]]
+    name = "A"
+    parent = "ground"                   # the ground or another body, in any order
+    mass = 5.0                          # [kg], optional
+    center_of_mass = [0.0, 0.0, -0.5]   # [m] in the body's frame, whose origin is the joint
+    inertia = [xx, yy, zz, xy, xz, yz]  # [kg m^2] about the center of mass; three numbers for a diagonal one
+    shapes = [{ kind = "sphere", sizes = [0.1] }]    # optional: `myoquat.joints.shapes.Shape`
+    [bodies.joint]
+    type = "spherical"                  # or "fixed", "floating", "revolute", "prismatic", "euler", "planar",
+                                        # "universal", "custom", "ellipsoid"
+    sequence = "YZY"                    # of an Euler joint; of a spherical one, the sequence it is shown in
+    axis = [0.0, 0.0, 1.0]              # and other fields of the joint's type, see `myoquat.joints.types`
+    position = [0.0, 0.0, 0.0]          # [m] joint frame in the parent's frame
+    orientation = [1.0, 0.0, 0.0, 0.0]
+    damping = 1e-8                      # [N m s/rad]
+    stiffness = 0.0                     # [N m/rad]
+    spring_mount = [1.0, 0.0, 0.0, 0.0] # nq numbers
+    rotor_inertia = 0.0                 # [kg m^2]
+    joint_name = "shoulder"
+    coordinate_names = ["Q0", "Q1", "Q2", "Q3"]
+
+    [[muscles]]
+    name = "m1"
+    path = [{ body = "ground", point = [0.0, 0.0, 0.0] }, { body = "A", point = [0.1, 0.0, -0.5] }]
+    law = { type = "B", optimal_length = 2.0, max_isometric_force = 12.0 }    # optional
+    activation = 0.1                    # optional
+    wraps = [{ type = "cylinder", body = "A", position = [0.0, 0.0, -0.3], radius = 0.02, quadrant = "+x" }]  # optional
+    activation_dynamics = { activation_time = 0.015, deactivation_time = 0.06 }    # optional: the activation is a state
+
+    [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]]
+    name = "stop"
+    coordinate = "A.angle"              # by name
+    lower = -1.0                        # [rad or m], and other fields of `myoquat.muscle.limits.CoordinateLimit`
+
+The keys of joints, laws, functions, shapes, points and muscles are the fields of their classes, see
+`myoquat.data.toml.records`.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.files import read_text
+from myoquat.data.toml.records import read_fields, read_record
+from myoquat.data.toml.values import check_keys, numbers, string
+from myoquat.data.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.types import Joint
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+
+__all__ = ["parse_model", "read_model"]
+
+_TOP = {"format", "version", "name", "description", "ground", "gravity", "velocity_frame", "start", "bodies", "muscles"}
+_TOP |= set(EXTRAS)
+_START = {"q", "u"}
+
+
+def read_model(path: str | Path, strict: bool = False) -> Model:
+    """The model in a TOML file. Raises ModelError with file, element and line, or OSError if it cannot be read."""
+    path = Path(path)
+    return parse_model(read_text(path), path)
+
+
+def parse_model(text: str, path: Path) -> Model:
+    """The model in the text of a model file that came from `path`."""
+    try:
+        return _model(_parsed(text), path)
+    except ModelError as error:
+        raise error.located(path, error.line or _line(text, error.element)) from None
+    except ValueError as error:
+        raise ModelError(str(error), file=path) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+)", str(error))
+        raise ModelError(f"this is not valid TOML: {error}", line=int(found[1]) if found else None) from None
+    except RecursionError:
+        raise ModelError("this is not valid TOML: nested too deeply") from None
+
+
+def _line(text: str, element: str | None) -> int | None:
+    """The line of the text where an element such as "body 'A'" or "muscle number 3" begins."""
+    found = re.fullmatch(r"(body|muscle) (?:number (\d+)|'(.*)')", element or "")
+    if not found:
+        return None
+    table = {"body": "bodies", "muscle": "muscles"}[found[1]]
+    lines = text.splitlines()
+    heads = [i for i, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{table}\s*\]\]", line)]
+    if found[2]:
+        number = int(found[2]) - 1
+        return heads[number] + 1 if number < len(heads) else None
+    named = re.compile(rf"""\s*name\s*=\s*["']{re.escape(found[3])}["']""")
+    spans = zip(heads, [*heads[1:], len(lines)], strict=True)
+    matches = [i + 1 for head, end in spans for i in range(head, end) if named.match(lines[i])]
+    return matches[-1] if matches else None  # of two elements with one name, the second is the mistake
+
+
+# ---- from tables to objects --------------------------------------------------------------------------------
+
+
+def _model(data: dict[str, Any], path: Path) -> Model:
+    check_keys(data, _TOP, {"format", "version", "bodies"}, "the file")
+    if data["format"] != FORMAT or data["version"] != VERSION:
+        raise ModelError(
+            f"format {data['format']!r} version {data['version']!r}: this reads {FORMAT!r} version {VERSION}"
+        )
+    given: dict[str, Any] = {
+        key: string(data[key], "the file", key) for key in ("ground", "name", "velocity_frame") if key in data
+    }
+    if "gravity" in data:
+        given["gravity"] = numbers(data["gravity"], [3], "the file", "gravity")
+    bodies = tuple(_body(*item) for item in _tables(data, "bodies", "body"))
+    system = ArticulatedSystem(bodies, **({"name": path.stem} | given))
+    start = data.get("start", {})
+    check_keys(start, _START, set(), "start")
+    return Model(
+        system,
+        tuple(read_record(Muscle, table, element, "") for table, element in _tables(data, "muscles", "muscle")),
+        name=system.name,
+        description=string(data.get("description", ""), "the file", "description"),
+        start_q=numbers(start["q"], [system.nq], "start", "q") if "q" in start else None,
+        start_u=numbers(start["u"], [system.nu], "start", "u") if "u" in start else None,
+        file=path,
+        **{
+            key: tuple(read_record(cls, table, element, "") for table, element in _tables(data, key, key[:-1]))
+            for key, cls in EXTRAS.items()
+        },
+    )
+
+
+def _tables(data: dict[str, Any], key: str, kind: str) -> list[tuple[dict[str, Any], str]]:
+    """Every table of an array of tables, with the words that name it in an error."""
+    tables = data.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        raise ModelError(f"{key} must be an array of tables, [[{key}]]")
+    return [
+        (t, f"{kind} {t['name']!r}" if isinstance(t.get("name"), str) else f"{kind} number {i + 1}")
+        for i, t in enumerate(tables)
+    ]
+
+
+def _body(table: dict[str, Any], element: str) -> Body:
+    check_keys(table, {*BODY_FIELDS, "joint"}, {"name", "parent", "joint"}, element)
+    joint = table["joint"]
+    if not isinstance(joint, Mapping):
+        raise ModelError("joint must be a table", element=element)
+    body = {key: value for key, value in table.items() if key != "joint"}
+    if isinstance(body.get("inertia"), list) and len(body["inertia"]) == 3:
+        body["inertia"] = [*body["inertia"], 0.0, 0.0, 0.0]
+    mounting = {key: value for key, value in joint.items() if key in JOINT_FIELDS}
+    own = {key: value for key, value in joint.items() if key not in JOINT_FIELDS}
+    return Body(
+        **read_fields(Body, body, element, "", BODY_FIELDS),
+        **read_fields(Body, mounting, element, "joint.", JOINT_FIELDS),
+        joint=read_record(Joint, own, element, "joint."),
+    )

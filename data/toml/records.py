@@ -1,0 +1,151 @@
+"""Frozen dataclasses as TOML tables and back: their fields are the keys, so a new joint, law or function needs no code.
+
+A class that others extend (`ROOTS`) is told apart by the key `type`: its class attribute `kind`, or its name in lower
+case with underscores. Fields that are None or at their default are left out; `NAMES` holds those that are called
+otherwise in files.
+"""
+
+import re
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import tomlkit
+
+from myoquat.data.toml.values import array, boolean, check_keys, integer, number, string
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction
+from myoquat.joints.types import Joint
+from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.points import PathPoint
+from myoquat.muscle.wrapping import Wrap
+
+__all__ = ["read_fields", "read_record", "write_fields", "write_record"]
+
+ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
+NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
+HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
+
+
+def read_record(root: type, table: Any, element: str, prefix: str) -> Any:
+    """An object of `root` or of a class below it from a table; ModelError with `element` and the key otherwise."""
+    if not isinstance(table, Mapping):
+        raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
+    cls, table = root, dict(table)
+    kinds = _kinds(root)
+    if "type" in table or root not in kinds.values():
+        kind = table.pop("type", None)
+        if kind not in kinds:
+            raise ModelError(f"{prefix}type {kind!r} is unknown; known: {', '.join(kinds)}", element=element)
+        cls = kinds[kind]
+    values = read_fields(cls, table, element, prefix)
+    try:
+        return cls(**values)
+    except ModelError:
+        raise
+    except ValueError as error:
+        raise ModelError(f"{prefix.rstrip('.')}: {error}", element=element) from None
+
+
+def read_fields(cls: type, table: Mapping[str, Any], element: str, prefix: str, only: Any = None) -> dict[str, Any]:
+    """Arguments of `cls` from a table; all its fields, or those in `only`."""
+    hints = get_type_hints(cls)
+    keys = {_key(cls, f.name): f for f in _fields(cls) if only is None or f.name in only}
+    required = {key for key, f in keys.items() if f.default is MISSING and f.default_factory is MISSING}
+    open_ones = {key for key in required if _may_be_none(hints[keys[key].name])}
+    check_keys(table, set(keys), required - open_ones, element, prefix)
+    given = {f.name: _read(hints[f.name], table[k], element, prefix + k) for k, f in keys.items() if k in table}
+    return {keys[key].name: None for key in open_ones} | given
+
+
+def write_record(record: Any, inline: bool = True) -> Any:
+    """A dataclass as a table, with its `type` where classes share a root."""
+    table = tomlkit.inline_table() if inline else tomlkit.table()
+    root = next((root for root in ROOTS if isinstance(record, root)), None)
+    if root is not None and type(record) is not root:
+        table["type"] = _kind(type(record))
+    for key, value in write_fields(record).items():
+        table[key] = value
+    return table
+
+
+def write_fields(record: Any, only: Any = None) -> dict[str, Any]:
+    """The fields that are not at their default, by their keys; of all fields, or of those in `only`."""
+    chosen = [f for f in _fields(type(record)) if only is None or f.name in only]
+    return {
+        _key(type(record), f.name): _write(getattr(record, f.name))
+        for f in chosen
+        if getattr(record, f.name) is not None
+        if f.default is MISSING or getattr(record, f.name) != f.default
+        if f.default_factory is MISSING or getattr(record, f.name) != f.default_factory()
+    }
+
+
+def _fields(cls: type) -> list[Any]:
+    return [f for f in fields(cls) if not any(issubclass(cls, c) and f.name == n for c, n in HIDDEN)]
+
+
+def _key(cls: type, name: str) -> str:
+    return next((key for (c, n), key in NAMES.items() if issubclass(cls, c) and n == name), name)
+
+
+def _kind(cls: type) -> str:
+    return getattr(cls, "kind", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+def _kinds(root: type) -> dict[str, type]:
+    """Every concrete class at or below `root`, by its kind."""
+    below, found = [root], {}
+    while below:
+        cls = below.pop(0)
+        if is_dataclass(cls) and not getattr(cls, "__abstractmethods__", None):
+            found[_kind(cls)] = cls
+        below += cls.__subclasses__()
+    return found
+
+
+def _read(hint: Any, value: Any, element: str, key: str) -> Any:
+    """A value of a TOML table as what the type hint of a field asks for."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return _read(_some(hint), value, element, key)
+    if get_origin(hint) is tuple:
+        return _read_tuple(get_args(hint), value, element, key)
+    if hint is float:
+        return number(value, element, key)
+    if hint is str:
+        return string(value, element, key)
+    if hint is bool:
+        return boolean(value, element, key)
+    if hint is int:
+        return integer(value, element, key)
+    return read_record(hint, value, element, key + ".")
+
+
+def _may_be_none(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType) and types.NoneType in get_args(hint)
+
+
+def _some(hint: Any) -> Any:
+    """X of X | None."""
+    return next(t for t in get_args(hint) if t is not types.NoneType)
+
+
+def _read_tuple(hints: tuple[Any, ...], value: Any, element: str, key: str) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise ModelError(f"{key} must be an array, not {value!r}", element=element)
+    if hints[-1] is Ellipsis:
+        return tuple(_read(hints[0], item, element, key) for item in value)
+    if len(value) != len(hints):
+        raise ModelError(f"{key} must have {len(hints)} entries, not {len(value)}", element=element)
+    return tuple(_read(hint, item, element, key) for hint, item in zip(hints, value, strict=True))
+
+
+def _write(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return array([_write(item) for item in value])
+    if is_dataclass(value):
+        return write_record(value)
+    if isinstance(value, (bool, str, int)):
+        return value
+    return float(value)

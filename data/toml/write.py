@@ -1,0 +1,84 @@
+"""Writing model files."""
+
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.items import Table
+
+from myoquat.data.files import write_text
+from myoquat.data.toml.records import write_fields, write_record
+from myoquat.data.toml.values import array
+from myoquat.joints.system import Body
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+
+__all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_text", "write_model"]
+
+FORMAT = "myoquat-model"
+VERSION = 1
+EXTRAS = {"coordinates": Coordinate, "couplers": Coupler, "markers": Marker, "limits": CoordinateLimit}
+BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "shapes")
+JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
+    *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),
+    "coordinate_names",
+)
+
+
+def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
+    """Write `model` as TOML; `myoquat.data.load_model` reads it back equal."""
+    write_text(path, model_text(model))
+
+
+def model_text(model: Model) -> str:
+    """The text of a model file."""
+    return tomlkit.dumps(_document(model))
+
+
+def _document(model: Model) -> Any:
+    document = tomlkit.document()
+    document["format"] = FORMAT
+    document["version"] = VERSION
+    document["name"] = model.name
+    if model.description:
+        document["description"] = model.description
+    document["ground"] = model.system.ground
+    document["gravity"] = array(model.system.gravity)
+    if model.system.velocity_frame != "child":
+        document["velocity_frame"] = model.system.velocity_frame
+    if model.start_q is not None or model.start_u is not None:
+        start = tomlkit.table()
+        if model.start_q is not None:
+            start["q"] = array(model.start_q)
+        if model.start_u is not None:
+            start["u"] = array(model.start_u)
+        document["start"] = start
+    document["bodies"] = _tables(_body(body) for body in model.system.bodies)
+    document["muscles"] = _tables(_muscle(muscle) for muscle in model.muscles)
+    for key in EXTRAS:
+        if getattr(model, key):
+            document[key] = _tables(write_record(extra, inline=False) for extra in getattr(model, key))
+    return document
+
+
+def _tables(tables: Any) -> Any:
+    array = tomlkit.aot()
+    for table in tables:
+        array.append(table)
+    return array
+
+
+def _body(body: Body) -> Table:
+    table = tomlkit.table()
+    table.update(write_fields(body, BODY_FIELDS))
+    table["joint"] = write_record(body.joint, inline=False)
+    table["joint"].update(write_fields(body, JOINT_FIELDS))
+    return table
+
+
+def _muscle(muscle: Muscle) -> Table:
+    table = write_record(muscle, inline=False)
+    table["path"].multiline(True)
+    return table

@@ -1,0 +1,220 @@
+"""Reading URDF.
+
+Extensions: <capsule radius= height=> (height between the centres of its spheres), the joint type 'spherical', and on
+<dynamics>: rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>), stiffness and spring_mount (nq
+numbers, a quaternion, scalar first, for a spherical joint). Limits, transmissions and other tools' elements are passed
+over; a joint that mimics another is read as a free one, with a warning.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.urdf import xml
+from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
+from myoquat.joints.body import Body, Vector, check_body, check_mount, check_physical
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.tree import find_cycle
+from myoquat.joints.types import (
+    FixedJoint,
+    FloatingJoint,
+    Joint,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+)
+
+__all__ = ["BASES", "load_urdf"]
+
+BASES = ("fixed", "floating")
+GROUND = "world"  # name of the ground, with underscores added until no link has it
+_WITH_AXIS: dict[str, Callable[..., Joint]] = {
+    "revolute": RevoluteJoint,
+    "continuous": RevoluteJoint,
+    "prismatic": PrismaticJoint,
+    "planar": PlanarJoint,
+}
+_PLAIN = {"fixed": FixedJoint, "spherical": SphericalJoint, "floating": FloatingJoint}
+
+
+def load_urdf(
+    path: str | Path,
+    base: str = "fixed",
+    *,
+    joint_order: Sequence[str] | None = None,
+    velocity_frame: str = "child",
+    gravity: Vector = (0.0, 0.0, -9.81),
+) -> ArticulatedSystem:
+    """The articulated system in a URDF file: bodies named as links, the root first, then in the order of the joints.
+
+    base: "fixed" welds the root to the world, "floating" puts it on a floating joint. A root without mass is legal.
+    joint_order, velocity_frame and gravity as for `ArticulatedSystem`. Raises ModelError with file, element and line
+    for a file that is no URDF or describes no tree of rigid bodies, ValueError for an unknown base, OSError if the
+    file cannot be read.
+    """
+    if base not in BASES:
+        raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
+    path = Path(path)
+    robot = xml.parse(path)
+    try:
+        if robot.tag != "robot":
+            xml.complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
+        bodies, ground = _bodies(robot, base)
+        return ArticulatedSystem(
+            tuple(bodies),
+            ground=ground,
+            gravity=gravity,
+            velocity_frame=velocity_frame,
+            name=robot.get("name", path.stem),
+            joint_order=joint_order,
+        )
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+
+
+def _bodies(robot: Any, base: str) -> tuple[list[Body], str]:
+    """Bodies of all links, and the name of the ground."""
+    links = _by_name(xml.children(robot, "link"), "link")
+    joints = _by_name(xml.children(robot, "joint"), "joint")
+    if not links:
+        xml.complain(robot, "there is no <link>")
+    carrying = _carrying(joints, links)
+    root = _root(links, joints, carrying)
+    ground = GROUND
+    while ground in links:
+        ground += "_"
+    colors = materials(robot)
+    base_joint: Joint = FixedJoint() if base == "fixed" else FloatingJoint()
+    bodies = [_body(links[root], colors, ground, base_joint)]
+    for joint in joints.values():
+        parent, link = _ends(joint)
+        bodies.append(_carried(links[link], colors, parent, joint))
+    return bodies, ground
+
+
+def _by_name(elements: list[Any], tag: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for element in elements:
+        name = xml.name_of(element)
+        if name in found:
+            xml.complain(element, f"the name {name!r} is taken by the {tag} in line {found[name].sourceline}")
+        found[name] = element
+    return found
+
+
+def _ends(joint: Any) -> tuple[str, str]:
+    """Names of the links that a joint joins: parent and child."""
+    names = []
+    for tag in ("parent", "child"):
+        end = xml.child(joint, tag)
+        if end is None:
+            xml.complain(joint, f"<joint> needs <{tag} link=...>")
+        names.append(xml.text_of(end, "link"))
+    return names[0], names[1]
+
+
+def _carrying(joints: dict[str, Any], links: dict[str, Any]) -> dict[str, Any]:
+    """The joint that carries each link that is a child."""
+    found: dict[str, Any] = {}
+    for joint in joints.values():
+        for link in _ends(joint):
+            if link not in links:
+                xml.complain(joint, f"there is no link {link!r}; known: {', '.join(links)}")
+        _, child = _ends(joint)
+        if child in found:
+            other = found[child].get("name")
+            xml.complain(joint, f"link {child!r} has two parents: joint {other!r} carries it already")
+        found[child] = joint
+    return found
+
+
+def _root(links: dict[str, Any], joints: dict[str, Any], carrying: dict[str, Any]) -> str:
+    """The one link that no joint carries and from which all others are reached."""
+    roots = [name for name in links if name not in carrying]
+    if len(roots) > 1:
+        xml.complain(links[roots[1]], f"a second root: neither it nor {roots[0]!r} is the child of a joint")
+    cycle = find_cycle({link: _ends(joint)[0] for link, joint in carrying.items()})
+    if cycle:
+        xml.complain(carrying[cycle[0]], f"a cycle of joints through the links {', '.join(cycle)}")
+    return roots[0]
+
+
+def _body(link: Any, colors: dict[str, Any], parent: str, joint: Joint, **fields: Any) -> Body:
+    inertial = read_inertial(link)
+    body = Body(
+        xml.name_of(link),
+        parent,
+        joint,
+        mass=inertial.mass,
+        center_of_mass=inertial.center,
+        inertia=inertial.inertia,
+        shapes=read_shapes(link, colors),
+        **fields,
+    )
+    element = xml.child(link, "inertial")
+    try:
+        check_body(body)  # the joint's own numbers have been checked at the joint
+        check_physical(body)
+    except ModelError as error:
+        xml.complain(link if element is None else element, error.message)
+    return body
+
+
+def _carried(link: Any, colors: dict[str, Any], parent: str, joint: Any) -> Body:
+    position, orientation = pose(joint)
+    kind = _joint(joint)
+    dynamics = xml.child(joint, "dynamics")
+    facts = {
+        "position": position,
+        "orientation": orientation,
+        "damping": _not_negative(dynamics, "damping"),
+        "stiffness": _not_negative(dynamics, "stiffness"),
+        "rotor_inertia": _rotor(joint, dynamics),
+        "spring_mount": _mount(dynamics, kind),
+        "joint_name": xml.name_of(joint),
+    }
+    if xml.child(joint, "mimic") is not None:
+        message = f"joint {xml.name_of(joint)!r} mimics another; the coupling is not read and the joint is free"
+        warnings.warn(message, stacklevel=6)
+    return _body(link, colors, parent, kind, **facts)
+
+
+def _joint(element: Any) -> Joint:
+    kind = xml.text_of(element, "type")
+    if kind in _PLAIN:
+        return _PLAIN[kind]()
+    if kind not in _WITH_AXIS:
+        xml.complain(element, f"unknown joint type {kind!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
+    axis = xml.child(element, "axis")
+    try:
+        return _WITH_AXIS[kind](xml.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+    except ModelError:
+        raise
+    except ValueError as error:
+        xml.complain(axis, str(error))
+
+
+def _not_negative(dynamics: Any, key: str) -> float:
+    value = 0.0 if dynamics is None else xml.number(dynamics, key, 0.0)
+    if value < 0:
+        xml.complain(dynamics, f"{key} must not be negative, not {value:g}")
+    return value
+
+
+def _rotor(joint: Any, dynamics: Any) -> float:
+    element = xml.child(joint, "rotor")
+    return _not_negative(dynamics, "rotor_inertia") if element is None else _not_negative(element, "inertia")
+
+
+def _mount(dynamics: Any, joint: Joint) -> tuple[float, ...] | None:
+    if dynamics is None or dynamics.get("spring_mount") is None:
+        return None
+    mount = xml.numbers(dynamics, "spring_mount", joint.nq)
+    try:
+        check_mount(mount, joint)
+    except ModelError as error:
+        xml.complain(dynamics, error.message)
+    return mount

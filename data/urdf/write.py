@@ -1,0 +1,118 @@
+"""Writing URDF, with the extensions that `load_urdf` reads."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.data.files import write_text
+from myoquat.joints.body import Body, Vector
+from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import euler_from_quaternion
+from myoquat.joints.shapes import Shape
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
+
+__all__ = ["write_urdf"]
+
+KINDS = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
+_NO_LIMITS = {"lower": "-1e9", "upper": "1e9", "effort": "1e9", "velocity": "1e9"}
+_DYNAMICS = ("damping", "stiffness", "rotor_inertia")
+_PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+
+
+def write_urdf(system: ArticulatedSystem, path: str | Path) -> None:
+    """Write a system as a URDF file that `load_urdf` reads back, an existing file replaced at once.
+
+    A single body that stands on the ground without offset, welded or floating, becomes the root link: read the file
+    with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have
+    no place in URDF. Limits are not kept; a slider, for which URDF demands them, gets limits of 1e9. Raises ModelError
+    for joint types that URDF does not know (euler, universal, custom).
+    """
+    robot = etree.Element("robot", name=system.name or "system")
+    base = _base(system)
+    if base is None:
+        etree.SubElement(robot, "link", name=system.ground)
+    for body in system.bodies:
+        _add_link(robot, body)
+    for body in system.bodies:
+        if body is not base:
+            _add_joint(robot, body)
+    text = etree.tostring(robot, pretty_print=True, encoding="unicode")
+    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+
+
+def _base(system: ArticulatedSystem) -> Body | None:
+    """The body that can be the root link by itself."""
+    standing = [body for body in system.bodies if body.parent == system.ground]
+    if len(standing) != 1 or standing[0].joint.kind not in ("fixed", "floating") or standing[0].joint_name:
+        return None
+    body = standing[0]
+    passive = any(getattr(body, key) for key in _DYNAMICS)
+    return body if (body.position, body.orientation) == _PLACED and not passive else None
+
+
+def _add_link(robot: Any, body: Body) -> None:
+    link = etree.SubElement(robot, "link", name=body.name)
+    if body.mass or any(body.inertia):
+        inertial = etree.SubElement(link, "inertial")
+        _add_origin(inertial, body.center_of_mass)
+        etree.SubElement(inertial, "mass", value=repr(float(body.mass)))
+        keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        moments = {key: repr(float(x)) for key, x in zip(keys, body.inertia, strict=True)}
+        etree.SubElement(inertial, "inertia", **moments)
+    for shape in body.shapes:
+        _add_shape(link, shape)
+
+
+def _add_shape(link: Any, shape: Shape) -> None:
+    element = etree.SubElement(link, shape.purpose, **({"name": shape.name} if shape.name else {}))
+    _add_origin(element, shape.position, shape.orientation)
+    geometry = etree.SubElement(element, "geometry")
+    if shape.kind == "box":
+        etree.SubElement(geometry, "box", size=_text(shape.sizes))
+    elif shape.kind == "mesh":
+        etree.SubElement(geometry, "mesh", filename=shape.file, scale=_text(shape.sizes))
+    else:
+        keys = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "height")}[shape.kind]
+        sizes = {key: repr(float(x)) for key, x in zip(keys, shape.sizes, strict=True)}
+        etree.SubElement(geometry, shape.kind, **sizes)
+    if shape.material or shape.color:
+        material = etree.SubElement(element, "material", name=shape.material)
+        if shape.color:
+            etree.SubElement(material, "color", rgba=_text(shape.color))
+
+
+def _add_joint(robot: Any, body: Body) -> None:
+    if body.joint.kind not in KINDS:
+        raise ModelError(
+            f"URDF knows no {body.joint.kind} joint; it knows {', '.join(sorted(KINDS))}", element=f"body {body.name!r}"
+        )
+    joint = etree.SubElement(robot, "joint", name=body.joint_name or f"{body.name}_joint", type=_type(body))
+    _add_origin(joint, body.position, body.orientation)
+    etree.SubElement(joint, "parent", link=body.parent)
+    etree.SubElement(joint, "child", link=body.name)
+    if isinstance(body.joint, (RevoluteJoint, PrismaticJoint, PlanarJoint)):
+        etree.SubElement(joint, "axis", xyz=_text(body.joint.axis))
+    if body.joint.kind == "prismatic":  # other readers refuse a slider without limits
+        etree.SubElement(joint, "limit", **_NO_LIMITS)
+    facts = {key: repr(float(getattr(body, key))) for key in _DYNAMICS if getattr(body, key)}
+    if body.spring_mount is not None:
+        facts["spring_mount"] = _text(body.spring_mount)
+    if facts:
+        etree.SubElement(joint, "dynamics", **facts)
+
+
+def _type(body: Body) -> str:
+    """A hinge without limits is 'continuous' in URDF."""
+    return "continuous" if body.joint.kind == "revolute" else body.joint.kind
+
+
+def _add_origin(element: Any, position: Vector, orientation: Vector = _PLACED[1]) -> None:
+    yaw, pitch, roll = euler_from_quaternion(np.array(orientation), "ZYX")
+    etree.SubElement(element, "origin", xyz=_text(position), rpy=_text((roll, pitch, yaw)))
+
+
+def _text(values: Vector) -> str:
+    return " ".join(repr(float(x)) for x in values)

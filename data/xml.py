@@ -1,0 +1,44 @@
+"""XML from strangers: parsed without document types and entities, every complaint with element and line."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lxml import etree
+
+from myoquat.data.files import read_text
+from myoquat.joints.errors import ModelError
+
+__all__ = ["complain", "described", "parse"]
+
+
+def parse(path: Path, prepare: Callable[[str], str] = str) -> Any:
+    """The root element of an XML file; ModelError for one that is malformed or declares a document type.
+
+    prepare: what makes the text of a known dialect XML; it must keep the lines.
+    """
+    text = read_text(path)
+    declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
+    if declared:
+        line = text.count("\n", 0, declared.start()) + 1
+        raise ModelError("document types and entities are refused", file=path, line=line)
+    parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        return etree.fromstring(prepare(text).encode(), parser)
+    except etree.XMLSyntaxError as error:
+        raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
+
+
+def described(element: Any) -> str:
+    """The nearest named element at or above this one, in words: "link 'arm'"."""
+    while element is not None:
+        if element.get("name"):
+            return f"{element.tag} {element.get('name')!r}"
+        element = element.getparent()
+    return "the file"
+
+
+def complain(element: Any, message: str) -> NoReturn:
+    """Raise a ModelError at an element."""
+    raise ModelError(message, element=described(element), line=element.sourceline)

@@ -1,1 +1,0 @@
-"""MuJoCo's model files, MJCF: written from models."""

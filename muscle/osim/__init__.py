@@ -1,1 +1,0 @@
-"""OpenSim's model files, .osim, as OpenSim 4 saves them: read into models, and written from them."""

@@ -1,0 +1,12 @@
+"""Musculoskeletal models with ball-and-socket joints described by unit quaternions.
+
+The names that a user meets first, and the rooms of the package, are imported when they are first used:
+`import myoquat as mq; mq.load_model("two_link")`.
+"""
+
+import lazy_loader
+
+__version__ = "0.2.0"
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ += ["__version__"]

@@ -1,0 +1,357 @@
+"""OpenSim files: what they say, what OpenSim makes of them, and what is wrong with broken ones."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.joints import convert_coordinates, convert_velocities
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.muscle import (
+    ActivationDynamics,
+    ModelError,
+    activation_rates,
+    muscle_forces,
+    muscle_state_rates,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.laws import Millard2012, Thelen2003
+
+FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+names = [c.getName() for c in coordinates]
+muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
+bodies = [model.getBodySet().get(i) for i in range(model.getBodySet().getSize())]
+answer = {"names": names, "lengths": [], "arms": [], "poses": []}
+arms_of = json.loads(arguments[2])
+for q in json.loads(arguments[1]):
+    for c in coordinates:
+        c.setLocked(state, False)
+    for c, x in zip(coordinates, q):
+        c.setValue(state, x, False)
+    model.realizePosition(state)
+    answer["lengths"].append([m.getLength(state) for m in muscles])
+    answer["arms"].append([[m.computeMomentArm(state, coordinates[names.index(n)]) for n in arms_of] for m in muscles])
+    answer["poses"].append([[b.getTransformInGround(state).R().asMat33().get(i, j) for i in range(3) for j in range(3)]
+                            + [b.getTransformInGround(state).p().get(i) for i in range(3)] for b in bodies])
+answer["bodies"] = [b.getName() for b in bodies]
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        return load_model(FILE)
+
+
+def poses(model, n, rng):
+    """Within the range of every coordinate, second angles of balls clear of their lock."""
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = rng.uniform(low, high, (n, model.system.nq))
+    second = [model.system.coordinate_names.index(name) for name in ("root_ry", "adduction", "back_2", "neck_2")]
+    q[:, second] /= 2
+    return q
+
+
+def test_the_file_is_read_whole(model):
+    assert model.name == "small_leg"
+    assert model.system.coordinate_names[6:10] == ("flexion", "adduction", "rotation", "knee")
+    assert [c.name for c in model.coordinates] == list(model.system.coordinate_names)
+    assert [c.name for c in model.coordinates if c.locked] == ["swing"]
+    assert model.start_q[model.system.coordinate_names.index("root_ty")] == 0.9
+    assert [(c.dependent, c.independent) for c in model.couplers] == [("neck_1", "back_1")]
+    assert model.markers[0].body == "foot"
+    assert sum(body.mass for body in model.system.bodies) == pytest.approx(10 + 7 + 3 + 1 + 0.2 + 30 + 2 + 1 + 4)
+
+
+@pytest.mark.peers
+def test_opensim_agrees(model, rng, in_opensim):
+    q = poses(model, 8, rng)
+    q[-2:, model.system.coordinate_names.index("knee")] = -2.3, 2.3  # out of its range, where a moving point rests
+    arms = ["root_tx", "flexion", "adduction", "rotation", "knee", "plantar", "inversion", "swing", "slide"]
+    theirs = in_opensim(OPENSIM, str(FILE), json.dumps(q.tolist()), json.dumps(arms))
+    assert theirs["names"] == list(model.system.coordinate_names)
+    np.testing.assert_allclose(path_lengths(model, q), theirs["lengths"], atol=1e-12)
+    columns = [theirs["names"].index(name) for name in arms]
+    found, wanted = -path_jacobian(model, q)[..., columns], np.array(theirs["arms"])
+    found[-2:, 1, 4] = wanted[-2:, 1, 4]  # OpenSim's arms of a point at rest are not the slopes of its own lengths
+    np.testing.assert_allclose(found, wanted, atol=1e-10)
+    mine = model.system.poses(q)
+    for i, name in enumerate(theirs["bodies"]):
+        pose = np.array(theirs["poses"])[:, i]
+        np.testing.assert_allclose(mine[name][0].reshape(-1, 9), pose[:, :9], atol=1e-12)
+        np.testing.assert_allclose(mine[name][1], pose[:, 9:], atol=1e-12)
+
+
+def test_ball_joints_become_quaternions_with_the_same_lengths_and_powers(model, rng):
+    ball = model.with_rotations("quaternion")
+    kinds = {body.name: type(body.joint) for body in ball.system.bodies}
+    assert kinds["root_frame"] is FloatingJoint
+    assert {kinds[name] for name in ("thigh", "torso", "neck_frame")} == {SphericalJoint}
+    q, u = poses(model, 20, rng), rng.normal(size=(20, model.system.nu))
+    there = convert_coordinates(model.system, ball.system, q)
+    np.testing.assert_allclose(path_lengths(ball, there), path_lengths(model, q), atol=1e-13)
+    v = convert_velocities(model.system, ball.system, q, u)
+    rate = np.einsum("...mi,...i->...m", path_jacobian(model, q), u)
+    np.testing.assert_allclose(np.einsum("...mi,...i->...m", path_jacobian(ball, there), v), rate, atol=1e-12)
+
+
+def test_a_model_from_opensim_goes_through_toml(model, tmp_path):
+    for name, other in (("file", model), ("ball", model.with_rotations("quaternion"))):
+        other.save(tmp_path / f"{name}.toml")
+        assert load_model(tmp_path / f"{name}.toml") == other
+
+
+def test_force_laws_are_read(model):
+    laws = {muscle.name: muscle.law for muscle in model.muscles}
+    assert laws["straight"] == Thelen2003(500.0, 0.1, 0.15, 0.1, tendon_strain=0.04, active_shape=0.45,
+                                          passive_shape=5.0, concentric_shape=0.25, eccentric_force=1.4)  # fmt: skip
+    assert laws["moving"] == Millard2012(800.0, 0.12, 0.5, 0.2)
+    assert model.muscles[0].activation_dynamics == ActivationDynamics(0.015, 0.05, "piecewise", 0.1, 0.01)
+
+
+MUSCLE_FORCES = """
+model = opensim.Model(arguments[0])
+model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
+answer = []
+for q, u, activations, fibers, excitations in json.loads(arguments[1]):
+    state = model.initializeState()  # a fresh one: a changed state variable leaves some caches stale
+    for c in coordinates:
+        c.setLocked(state, False)
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    for m, a, f in zip(muscles, activations, fibers):
+        path = m.getAbsolutePathString()
+        model.setStateVariableValue(state, path + "/activation", a)
+        model.setStateVariableValue(state, path + "/fiber_length", f)
+    model.realizeVelocity(state)
+    model.setControls(state, opensim.Vector(excitations))
+    model.realizeAcceleration(state)
+    answer.append([[m.getTendonForce(state), m.getFiberVelocity(state), model.getStateVariableDerivativeValue(
+        state, m.getAbsolutePathString() + "/activation")] for m in muscles])
+"""
+
+
+@pytest.mark.peers
+def test_opensim_agrees_on_forces_and_rates(model, rng, in_opensim):
+    """Of Thelen's and Millard's muscles, at given activations and fiber lengths."""
+    q, u = poses(model, 8, rng), rng.normal(size=(8, model.system.nu))
+    a, e = rng.uniform(0.01, 1, (2, 8, 4))  # OpenSim lets an excitation below the least activation pull on
+    l = path_lengths(model, q)
+    laws = [muscle.law for muscle in model.muscles]
+    stretch = rng.uniform(0.99, 1.05, (8, 4)) * [law.tendon_slack_length for law in laws]
+    fibers = np.maximum(np.hypot(np.maximum(l - stretch, 0), [law.width for law in laws]), [x.shortest for x in laws])
+    rows = [[x.tolist() for x in row] for row in zip(q, u, a, fibers, e, strict=True)]
+    theirs = np.array(in_opensim(MUSCLE_FORCES, str(FILE), json.dumps(rows)))
+    np.testing.assert_allclose(muscle_forces(model, q, u, a, fibers), theirs[..., 0], rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(muscle_state_rates(model, q, u, a, fibers), theirs[..., 1], rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(activation_rates(model, e, a), theirs[..., 2], rtol=1e-12)
+
+
+def test_the_numbers_of_millards_curves_are_read(tmp_path):
+    """As OpenSim takes them: a damping below 0.001 is none, and then no slope and no value is left at zero."""
+    text = FILE.read_text()
+    end = "<pennation_angle_at_optimal>0.2</pennation_angle_at_optimal>"
+    passive = "<strain_at_one_norm_force>0.6</strain_at_one_norm_force>"
+    stiff = "<stiffness_at_low_force>0.3</stiffness_at_low_force><curviness>0.5</curviness>"
+    stiff += "<stiffness_at_one_norm_force>4</stiffness_at_one_norm_force>"
+    more = (
+        "<fiber_damping>0.0005</fiber_damping><minimum_activation>0.02</minimum_activation>"
+        f"<ForceVelocityCurve><isometric_slope>6</isometric_slope></ForceVelocityCurve>"
+        f"<FiberForceLengthCurve>{passive}{stiff}</FiberForceLengthCurve>"
+    )
+    law = load(tmp_path, text.replace(end, end + more)).muscles[1].law
+    assert law == Millard2012(
+        800.0, 0.12, 0.5, 0.2, minimum_activation=0.02, damping=0.0, isometric_slope=6.0, active_lowest=0.1,
+        concentric_slope_at_vmax=0.125, eccentric_slope_at_vmax=0.075, passive_strain=0.6, passive_low_stiffness=0.3,
+        passive_stiffness_ratio=4 * 0.6, passive_curviness=0.5,
+    )  # fmt: skip
+    more = "<maximum_pennation_angle>1.2</maximum_pennation_angle>"
+    assert load(tmp_path, text.replace(end, end + more)).muscles[1].law.maximum_pennation == 1.2
+    part = f"<TendonForceLengthCurve>{stiff[stiff.index('<curv') :]}</TendonForceLengthCurve>"
+    with pytest.raises(ModelError, match=r"needs all of .*norm_force_at_toe_end.* or none"):
+        load(tmp_path, text.replace(end, end + part))
+
+
+def test_springs_and_actuators_along_a_path(tmp_path):
+    start, points = FILE.read_text().split("<ForceSet><objects>")
+    path = points[points.index("<GeometryPath") : points.index("</GeometryPath>")] + "</GeometryPath>"
+    numbers = "<stiffness>100</stiffness><resting_length>0.1</resting_length><dissipation>0.5</dissipation>"
+    spring = f'<PathSpring name="s">{path}{numbers}</PathSpring>'
+    motor = f'<PathActuator name="a">{path}<optimal_force>20</optimal_force></PathActuator>'
+    model = load(tmp_path, f"{start}<ForceSet><objects>{spring}{motor}{points}")
+    q, u = np.array(model.start_q), np.zeros(model.system.nu)
+    l = path_lengths(model, q)[0]
+    law, motor = model.muscles[0].law, model.muscles[1].law
+    assert law.force(l, 0.2, 0.0) == pytest.approx(100 * (l - 0.1) * 1.1)
+    assert law.force(0.05, 0.0, 0.0) == 0.0
+    assert motor.force(l, u[0], 0.3) == pytest.approx(6.0)
+
+
+def test_other_numbers_of_thelens_and_de_grootes_muscles(tmp_path):
+    text = FILE.read_text()
+    end = "<pennation_angle_at_optimal>0.1</pennation_angle_at_optimal>"
+    more = "<fv_linear_extrap_threshold>0.9</fv_linear_extrap_threshold>"
+    assert load(tmp_path, text.replace(end, end + more)).muscles[0].law.straight_from == 0.9
+    with pytest.raises(ModelError, match="straight_from must lie between"):
+        load(tmp_path, text.replace(end, end + more.replace("0.9", "0.6")))
+    other = text.replace("Thelen2003Muscle", "DeGrooteFregly2016Muscle")
+    more = "<ignore_passive_fiber_force>true</ignore_passive_fiber_force><fiber_damping>0.02</fiber_damping>"
+    law = load(tmp_path, other.replace(end, end + more)).muscles[0].law
+    assert (law.passive_force(1.4), law.minimum_activation, law.damping) == (0.0, 0.0, 0.02)
+    assert load(tmp_path, other).muscles[0].law.minimum_activation == 0.01
+    smooth = load(tmp_path, other).muscles[0].activation_dynamics
+    assert smooth == ActivationDynamics(0.015, 0.06, "smooth", 0.1)
+    more = "<ignore_activation_dynamics>true</ignore_activation_dynamics>"
+    assert load(tmp_path, text.replace(end, end + more)).muscles[0].activation_dynamics is None
+
+
+@pytest.mark.peers
+def test_ligaments_and_muscles_of_rigid_tendon_agree_with_opensim(tmp_path, rng, in_opensim):
+    """With OpenSim's own curves and with a curve of the file's."""
+    start, points = FILE.read_text().split("<ForceSet><objects>")
+    path = points[points.index("<GeometryPath") : points.index("</GeometryPath>")] + "</GeometryPath>"
+    spline = "<SimmSpline><x>0 1 1.2 2</x><y>0 0 0.3 2</y></SimmSpline>"
+    numbers = "<optimal_fiber_length>0.1</optimal_fiber_length><tendon_slack_length>0.16</tendon_slack_length>"
+    forces = "".join(
+        f'<RigidTendonMuscle name="r{k}">{path}{numbers}<pennation_angle_at_optimal>{pennation}'
+        f"</pennation_angle_at_optimal>{curve}</RigidTendonMuscle>"
+        for k, (pennation, curve) in enumerate(
+            [(0, ""), (0.3, f"<active_force_length_curve>{spline}</active_force_length_curve>")]
+        )
+    )
+    bands = "".join(
+        f'<Ligament name="l{k}">{path.replace("<GeometryPath", "<path><GeometryPath")}</path>'
+        f"<resting_length>0.2</resting_length><pcsa_force>300</pcsa_force>{curve}</Ligament>"
+        for k, curve in enumerate(["", f"<force_length_curve>{spline}</force_length_curve>"])
+    )
+    model = load(tmp_path, f"{start}<ForceSet><objects>{forces}{bands}{points}")
+    q, u = poses(model, 10, rng), rng.normal(size=(10, model.system.nu))
+    a = rng.uniform(0.1, 1, (10, 2))
+    rows = json.dumps([[x.tolist() for x in row] for row in zip(q, u, a, strict=True)])
+    theirs = np.array(in_opensim(OTHER_FORCES, str(tmp_path / "x.osim"), rows))
+    l = path_lengths(model, q)[:, 0]
+    speed = (path_jacobian(model, q)[:, 0] * u).sum(axis=-1)
+    laws = [muscle.law for muscle in model.muscles[:4]]
+    mine = np.stack([law.force(l, speed, a[:, min(k, 1)]) for k, law in enumerate(laws)], axis=-1)
+    assert (mine > 0).any(axis=0).all()
+    np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-8)
+    model.save(tmp_path / "x.toml")
+    assert load_model(tmp_path / "x.toml") == model
+
+
+OTHER_FORCES = """
+model = opensim.Model(arguments[0])
+model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+muscles = [model.getMuscles().get(f"r{k}") for k in (0, 1)]
+ligaments = [opensim.Ligament.safeDownCast(model.getForceSet().get(f"l{k}")) for k in (0, 1)]
+answer = []
+for q, u, activations in json.loads(arguments[1]):
+    state = model.initializeState()
+    for c in coordinates:
+        c.setLocked(state, False)
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    model.realizeVelocity(state)
+    model.setControls(state, opensim.Vector(activations + [0.5] * (model.getNumControls() - 2)))
+    model.realizeDynamics(state)
+    answer.append([m.getTendonForce(state) for m in muscles] + [x.getTension(state) for x in ligaments])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<optimal_fiber_length>0.1<", "<optimal_fiber_length>0<", "optimal_fiber_length must be positive"),
+        ("<max_isometric_force>500<", "<max_isometric_force>-5<", "must be positive"),
+    ],
+)
+def test_impossible_muscles_are_named_with_their_line(tmp_path, old, new, message):
+    text = FILE.read_text()
+    with pytest.raises(ModelError, match=message) as caught:
+        load(tmp_path, text.replace(old, new))
+    assert caught.value.line == 1 + text[: text.index('<Thelen2003Muscle name="straight"')].count("\n")
+    assert "'straight'" in str(caught.value)
+
+
+def load(tmp_path, text):
+    path = tmp_path / "x.osim"
+    path.write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        return load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('Version="40600"', 'Version="30000"', "document version 30000 is not read; open the model in OpenSim 4"),
+        (
+            "<OpenSimDocument",
+            "<!DOCTYPE x [<!ENTITY a 'b'>]><OpenSimDocument",
+            "document types and entities are",
+        ),
+        ("</Model>", "", "not valid XML"),
+        ("/bodyset/thigh</socket_parent>", "/bodyset/hand</socket_parent>", "names 'hand', which is no frame"),
+        ("/bodyset/pelvis</socket_parent_frame>", "/bodyset/hand</socket_parent_frame>", "no body and no frame"),
+        ("<coordinates>adduction</coordinates>", "<coordinates>x</coordinates>", "depends on 'x', which is no coord"),
+        ("/jointset/knee_j/knee</socket_coordinate>", "/k</socket_coordinate>", "coordinate 'k' does not exist"),
+        ("<BallJoint", "<ConstantVelocityJoint", "not valid XML"),
+        ("<mass>7</mass>", "<mass>-7</mass>", "mass must be finite and not negative"),
+        ("<mass>7</mass>", "<mass>x</mass>", "<mass> must be 1 finite number, not 'x'"),
+        ("<location>0 0.05 0.1</location>", "<location>0 nan 0.1</location>", "must be 3 finite numbers"),
+        ("<location>0 0.05 0.1</location>", "", "<PathPoint> needs <location>"),
+        ("<range>-3 -0.4</range>", "<range>-0.4 -3</range>", "is empty"),
+        (">back_1</independent", ">spine</independent", "coordinate 'spine' does not exist"),
+        ('<SimmSpline name="function"><x>-2 -1 0 1 2</x>', "<SimmSpline><x>-2 -1 -1 1 2</x>", "must increase"),
+        ("<Constant", "<Constant2", "not valid XML"),
+    ],
+)
+def test_broken_files_are_named(tmp_path, old, new, message):
+    text = FILE.read_text()
+    assert old in text
+    with pytest.raises(ModelError) as caught:
+        load(tmp_path, text.replace(old, new, 1))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / "x.osim"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("UniversalJoint", "ConstantVelocityJoint", "<ConstantVelocityJoint> is not supported; known: WeldJoint"),
+        ("PolynomialFunction", "SineFunction", "the function <SineFunction> is not supported"),
+        ("ConditionalPathPoint", "StrangePathPoint", "the point <StrangePathPoint> is not supported"),
+    ],
+)
+def test_what_would_change_the_motion_is_refused_with_its_line(tmp_path, old, new, message):
+    text = FILE.read_text()
+    with pytest.raises(ModelError, match=message) as caught:
+        load(tmp_path, text.replace(old, new))
+    assert caught.value.line == 1 + text[: text.index(f"<{old}")].count("\n")
+
+
+def test_what_is_left_out_is_told_once_with_lines_and_refused_if_strict(tmp_path):
+    force = '<PrescribedForce name="push"/>\n<Contact::Set name="a"/>'
+    path = tmp_path / "x.osim"
+    path.write_text(FILE.read_text().replace("</objects></ForceSet>", force + "</objects></ForceSet>"))
+    with pytest.warns(UnsupportedWarning, match=r"1 PrescribedForce \(force\), line \d+") as caught:
+        load_model(path)
+    assert len(caught) == 1
+    with pytest.raises(ModelError, match="1 PrescribedForce"):
+        load_model(path, strict=True)

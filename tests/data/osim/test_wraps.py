@@ -1,0 +1,170 @@
+"""Wrap objects of OpenSim files: what is read of them, on which pieces they act, and what OpenSim makes of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.muscle import ModelError, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
+
+BODY = """<Body name="{name}"><mass>1</mass><mass_center>0 -0.1 0</mass_center><inertia>0.01 0.01 0.01 0 0 0</inertia>
+<WrapObjectSet><objects>{surfaces}</objects></WrapObjectSet></Body>"""
+JOINT = """<PinJoint name="{name}"><socket_parent_frame>{parent}</socket_parent_frame>
+<socket_child_frame>/bodyset/{child}</socket_child_frame><coordinates><Coordinate name="{name}"><default_value>0.2
+</default_value><range>-0.5 2.2</range></Coordinate></coordinates><frames>
+<PhysicalOffsetFrame name="at"><socket_parent>/{base}</socket_parent><translation>0 {y} 0</translation>
+<orientation>0 0 0</orientation></PhysicalOffsetFrame></frames></PinJoint>"""
+MUSCLE = """<PathActuator name="{name}"><GeometryPath name="path"><PathPointSet><objects>{points}</objects>
+</PathPointSet><PathWrapSet><objects>{wraps}</objects></PathWrapSet></GeometryPath></PathActuator>"""
+POINT = (
+    """<PathPoint name="{n}"><socket_parent_frame>/{body}</socket_parent_frame><location>{at}</location></PathPoint>"""
+)
+WRAP = """<PathWrap name="w{n}"><wrap_object>{surface}</wrap_object><range>{range}</range></PathWrap>"""
+
+SURFACES = """
+<WrapCylinder name="elbow"><xyz_body_rotation>0.1 -0.05 0</xyz_body_rotation><translation>0.005 -0.3 0</translation>
+<quadrant>{quadrant}</quadrant><radius>0.025</radius><length>0.3</length></WrapCylinder>
+<WrapSphere name="ball"><xyz_body_rotation>0 0 0</xyz_body_rotation><translation>0.01 -0.29 0.005</translation>
+<quadrant>all</quadrant><radius>0.03</radius></WrapSphere>
+<WrapEllipsoid name="knob"><xyz_body_rotation>0.3 0.2 -0.1</xyz_body_rotation><translation>0 -0.29 0</translation>
+<quadrant>all</quadrant><dimensions>0.03 0.02 0.025</dimensions></WrapEllipsoid>
+<WrapTorus name="ring"><xyz_body_rotation>1.5707963 0 0</xyz_body_rotation><translation>0.03 -0.2 0</translation>
+<inner_radius>0.01</inner_radius><outer_radius>0.03</outer_radius></WrapTorus>
+<WrapCylinder name="unused"><active>false</active><radius>0.1</radius><length>1</length></WrapCylinder>"""
+
+STRAIGHT = ("bodyset/upper", "0.035 -0.1 0.01"), ("bodyset/lower", "0.03 -0.1 -0.005")
+BACK = ("bodyset/upper", "-0.04 -0.1 0.01"), ("bodyset/lower", "-0.03 -0.1 -0.005")
+
+
+def points(*given):
+    return "".join(POINT.format(n=f"p{i}", body=body, at=at) for i, (body, at) in enumerate(given))
+
+
+def wraps(*given):
+    return "".join(WRAP.format(n=i, surface=name, range=span) for i, (name, span) in enumerate(given))
+
+
+MUSCLES = {
+    "front_cylinder": (STRAIGHT, [("elbow", "-1 -1")]),
+    "back_cylinder": (BACK, [("elbow", "-1 -1")]),
+    "sphere": (BACK, [("ball", "1 2")]),
+    "ellipsoid": (BACK, [("knob", "-1 -1")]),
+    "off": (BACK, [("unused", "-1 -1")]),
+    "long": (
+        (("ground", "-0.04 0.05 0"), *BACK, ("bodyset/lower", "-0.03 -0.2 0")),
+        [("elbow", "-1 -1")],
+    ),
+}
+
+
+def document(muscles=MUSCLES, quadrant="all", surfaces=SURFACES):
+    bodies = BODY.format(name="upper", surfaces=surfaces.format(quadrant=quadrant)) + BODY.format(
+        name="lower", surfaces=""
+    )
+    joints = JOINT.format(name="shoulder", parent="at", child="upper", base="ground", y=0.0)
+    joints += JOINT.format(name="elbow_flexion", parent="at", child="lower", base="bodyset/upper", y=-0.3)
+    forces = "".join(MUSCLE.format(name=n, points=points(*p), wraps=wraps(*w)) for n, (p, w) in muscles.items())
+    return f"""<?xml version="1.0" encoding="UTF-8"?><OpenSimDocument Version="40600"><Model name="arm">
+<gravity>0 -9.81 0</gravity><BodySet><objects>{bodies}</objects></BodySet>
+<JointSet><objects>{joints}</objects></JointSet><ForceSet><objects>{forces}</objects></ForceSet></Model></OpenSimDocument>"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def load(*arguments, **named):
+        path = tmp_path / "arm.osim"
+        path.write_text(document(*arguments, **named))
+        return load_model(path), path
+
+    return load
+
+
+def test_surfaces_are_read(read):
+    model, _ = read({**MUSCLES, "ring": (STRAIGHT, [("ring", "-1 -1")])}, quadrant="-x")
+    found = {m.name: m.wraps for m in model.muscles}
+    assert found["off"] == ()
+    (cylinder,) = found["front_cylinder"]
+    assert isinstance(cylinder, WrapCylinder)
+    assert (cylinder.name, cylinder.body, cylinder.radius, cylinder.length) == ("elbow", "upper", 0.025, 0.3)
+    assert cylinder.position == (0.005, -0.3, 0.0)
+    assert cylinder.quadrant == "-x"
+    np.testing.assert_allclose(np.linalg.norm(cylinder.orientation), 1)
+    assert isinstance(found["sphere"][0], WrapSphere)
+    assert isinstance(found["ellipsoid"][0], WrapEllipsoid)
+    assert found["ellipsoid"][0].radii == (0.03, 0.02, 0.025)
+    assert isinstance(found["ring"][0], WrapTorus)
+    assert (found["ring"][0].ring_radius, found["ring"][0].tube_radius) == (0.03, 0.01)
+
+
+def test_a_surface_acts_where_it_is_met(read):
+    """Of the three pieces of the long path only the one across the elbow comes near the elbow's cylinder."""
+    assert read()[0].muscles[-1].wraps[0].points == (1, 2)
+    assert read(quadrant="-x")[0].muscles[-1].wraps[0].points == (1, 2)
+
+
+def test_surfaces_of_one_piece_lie_in_its_order(read):
+    muscles = {"two": (BACK, [("knob", "-1 -1"), ("elbow", "-1 -1")])}
+    lower = SURFACES.replace(
+        '<WrapEllipsoid name="knob"><xyz_body_rotation>0.3 0.2 -0.1</xyz_body_rotation><translation>0 -0.29',
+        '<WrapEllipsoid name="knob"><xyz_body_rotation>0.3 0.2 -0.1</xyz_body_rotation><translation>0 -0.34',
+    )
+    assert [w.name for w in read(muscles)[0].muscles[0].wraps] == ["knob", "elbow"]
+    assert [w.name for w in read(muscles, surfaces=lower)[0].muscles[0].wraps] == ["elbow", "knob"]
+
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+forces = [model.getForceSet().get(i) for i in range(model.getForceSet().getSize())]
+actuators = [opensim.PathActuator.safeDownCast(f) for f in forces]
+answer = []
+for q in json.loads(arguments[1]):
+    state = model.initializeState()
+    for c, x in zip(coordinates, q):
+        c.setValue(state, x, False)
+    model.realizePosition(state)
+    answer.append([a.getGeometryPath().getLength(state) for a in actuators])
+"""
+
+
+@pytest.mark.peers
+def test_lengths_are_near_opensims(read, in_opensim, rng):
+    """OpenSim lets the tangent points of a cylinder be, and does not quite follow an ellipsoid's geodesic."""
+    model, path = read()
+    q = rng.uniform(-0.5, 2.2, (60, 2))
+    theirs = np.array(in_opensim(OPENSIM, str(path), json.dumps(q.tolist())))
+    mine, flags = path_lengths(model, q), path_flags(model, q)
+    assert (flags[:, :4] & 1).any(axis=0).all()
+    error = np.where(flags & ~1, 0.0, np.abs(mine - theirs)).max(axis=0)
+    by_name = dict(zip(model.muscle_names, error, strict=True))
+    assert by_name["sphere"] < 1e-9
+    assert by_name["off"] < 1e-12
+    assert max(by_name.values()) < 5e-4
+    assert (mine - theirs)[flags == 1].max() < 1e-5  # ours are shortest
+
+
+@pytest.mark.parametrize(
+    ("muscle", "words"),
+    [
+        ((BACK, [("nothing", "-1 -1")]), "names 'nothing', which is no wrap object"),
+        ((BACK, [("elbow", "2 2")]), "leaves no piece of a path of 2 points"),
+        ((BACK, [("elbow", "one 2")]), "<range> must be 2 finite numbers"),
+    ],
+)
+def test_paths_that_name_what_is_not_there(read, muscle, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        read({"m": muscle})
+    assert caught.value.line is not None
+
+
+def test_impossible_sizes_name_the_muscle(read):
+    with pytest.raises(ModelError, match="radius must be positive"):
+        read(surfaces=SURFACES.replace("<radius>0.025</radius>", "<radius>0</radius>"))
+
+
+def test_a_quadrant_that_means_nothing_is_told(read):
+    with pytest.warns(UnsupportedWarning, match="quadrant 'z'; read as all"):
+        read(quadrant="z")

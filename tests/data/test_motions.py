@@ -1,0 +1,252 @@
+"""Recorded motions: files read back equal, open in OpenSim, and say where they are wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from myoquat.data import load_model
+from myoquat.data.motions import (
+    motion_from_states,
+    muscle_states_from_motion,
+    read_markers,
+    read_motion,
+    states_from_motion,
+    write_markers,
+    write_motion,
+)
+from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
+from myoquat.joints.errors import ModelError
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint
+from myoquat.muscle.laws import Millard2012, Thelen2003
+
+HEADER = "walk\nversion=1\nnRows=2\nnColumns=3\ninDegrees=yes\nendheader\n"
+GOOD = HEADER + "time\tflexion\tslide\n0\t90\t0.5\n0.5\t-45\t.25\n"
+
+
+@pytest.fixture
+def system():
+    hinge = Body("thigh", "ground", RevoluteJoint(), mass=1.0, coordinate_names=("flexion",))
+    return ArticulatedSystem((hinge, Body("sled", "thigh", PrismaticJoint(), mass=1.0, coordinate_names=("slide",))))
+
+
+def write(tmp_path, text, name="x.mot"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_degrees_turn_angles_and_leave_lengths(tmp_path, system):
+    q, u = states_from_motion(system, read_motion(write(tmp_path, GOOD)))
+    np.testing.assert_allclose(q, [[np.pi / 2, 0.5], [-np.pi / 4, 0.25]], rtol=1e-15)
+    assert u is None
+
+
+@pytest.mark.parametrize("in_degrees", [False, True])
+def test_states_go_through_a_file_and_back(tmp_path, system, rng, in_degrees):
+    q, u, time = system.random(7, rng), rng.normal(size=(7, 2)), np.sort(rng.uniform(size=7))
+    motion = motion_from_states(system, time, q, u, in_degrees=in_degrees)
+    write_motion(motion, tmp_path / "x.sto")
+    again = read_motion(tmp_path / "x.sto")
+    pd.testing.assert_frame_equal(again, motion, check_exact=True)
+    assert again.attrs["in_degrees"] is in_degrees
+    for mine, theirs in zip((q, u), states_from_motion(system, again), strict=True):
+        np.testing.assert_allclose(theirs, mine, rtol=4e-16)
+
+
+def test_states_of_muscles_go_along(tmp_path, rng):
+    """Under the names that OpenSim gives them; what is no muscle's is passed over, what is half there is refused."""
+    base = load_model("two_link")
+    laws = [Thelen2003(30.0, 1.0, 1.0), Millard2012(40.0, 1.0, 1.0)]
+    muscles = [replace(muscle, law=law) for muscle, law in zip(base.muscles, laws, strict=False)]
+    model = replace(base, muscles=(*muscles, *base.muscles[2:]))
+    q, time = model.system.random(4, rng), np.arange(4.0)
+    activation, states = rng.uniform(size=(4, 6)), rng.uniform(size=(4, 2))
+    motion = motion_from_states(model, time, q, activation=activation, muscle_states=states)
+    assert motion.columns[-1] == "/forceset/m2/fiber_length"
+    write_motion(motion, tmp_path / "x.sto")
+    again = read_motion(tmp_path / "x.sto")
+    for found, wanted in zip(muscle_states_from_motion(model, again), (activation, states), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(states_from_motion(model, again)[0], q)
+    assert muscle_states_from_motion(model, motion_from_states(model, time, q)) == (None, None)
+    with pytest.raises(ValueError, match=r"lacks m2\.fiber_length"):
+        muscle_states_from_motion(model, again.drop(columns="/forceset/m2/fiber_length"))
+    with pytest.raises(ValueError, match="must lie in"):
+        muscle_states_from_motion(model, again * 3)
+
+
+def test_a_ball_joint_takes_a_motion_in_euler_angles(rng):
+    """The angles of a file drive the quaternion joint through the same model in those angles."""
+    model = load_model("two_link")
+    euler = model.with_rotations("sequence").system
+    q = model.system.random(5, rng)
+    motion = motion_from_states(euler, np.arange(5.0), convert_coordinates(model.system, euler, q), in_degrees=True)
+    angles, _ = states_from_motion(euler, motion)
+    again = convert_coordinates(euler, model.system, angles)
+    sign = np.sign(np.sum((again * q).reshape(5, 2, 4), axis=-1, keepdims=True))
+    np.testing.assert_allclose((again.reshape(5, 2, 4) * sign).reshape(5, 8), q, atol=1e-14)
+
+
+def test_names_of_states_files_are_understood(system):
+    columns = {"/jointset/hip/flexion/value": [30.0], "/jointset/hip/flexion/speed": [60.0], "hip/slide/value": [1.0]}
+    motion = pd.DataFrame(columns | {"/forceset/m/activation": [0.5]}, index=[0.0])
+    q, u = states_from_motion(system, motion, in_degrees=True, start=system.neutral())
+    np.testing.assert_allclose(q, [[np.pi / 6, 1.0]])
+    np.testing.assert_allclose(u, [[np.pi / 3, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        ({"flexion": [0.0]}, {"in_degrees": True}, "lacks slide"),
+        (
+            {"flexion": [0.0], "slide": [0.0], "flexio": [0.0]},
+            {"in_degrees": True},
+            "'flexio' is no .* nearest: flexion",
+        ),
+        ({"flexion": [0.0], "hip/flexion/value": [0.0]}, {"in_degrees": True}, "holds 'flexion' twice"),
+        ({"flexion": [0.0], "slide": [0.0]}, {}, "does not say whether"),
+    ],
+)
+def test_a_motion_that_does_not_fit(system, columns, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        states_from_motion(system, pd.DataFrame(columns, index=[0.0]), **arguments)
+
+
+def test_degrees_that_contradict(tmp_path, system):
+    with pytest.raises(ValueError, match="in_degrees=True, the call in_degrees=False"):
+        states_from_motion(system, read_motion(write(tmp_path, GOOD)), in_degrees=False)
+
+
+def test_columns_may_be_passed_over(system):
+    motion = pd.DataFrame({"flexion": [0.0], "slide": [0.0], "force": [1.0]}, index=[0.0])
+    q, _ = states_from_motion(system, motion, in_degrees=False, ignore=("force",))
+    assert q.shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (GOOD.replace("endheader\n", ""), None, "no line 'endheader'"),
+        (HEADER, None, "no line of labels"),
+        (GOOD.replace("nRows=2", "nRows=3"), 3, "nRows is 3, but the table has 2"),
+        (GOOD.replace("nColumns=3", "nColumns=4"), 4, "nColumns is 4"),
+        (GOOD.replace("-45\t.25", "-45"), 9, "2 columns; the header names 3"),
+        (GOOD.replace("-45", "nan"), 9, "column 'flexion': nan is not finite"),
+        (GOOD.replace("-45", "x"), 9, "'x' is not a number"),
+        (GOOD.replace("0.5\t-45", "0\t-45"), 9, "time must increase"),
+        (GOOD.replace("slide", "flexion"), 7, "comes twice"),
+        (GOOD.replace("time", "t"), 7, "must be 'time'"),
+        (GOOD.replace("=yes", "=maybe"), 5, "'yes' or 'no'"),
+        (GOOD.replace("=yes", "=yes\ninDegrees=no"), 6, "given twice: yes and no"),
+    ],
+)
+def test_a_broken_motion_file_names_its_line(tmp_path, text, line, message):
+    path = write(tmp_path, text)
+    with pytest.raises(ModelError, match=message) as caught:
+        read_motion(path)
+    assert caught.value.line == line
+    assert caught.value.file == path
+
+
+def test_the_older_header(tmp_path):
+    text = "name gait.mot\ndatacolumns 2\ndatarows 1\notherdata 1\nrange 0 1\nendheader\n\n time   knee\n 0.0   1.5\n"
+    frame = read_motion(write(tmp_path, text))
+    assert frame.attrs["name"] == "gait.mot"
+    assert frame.attrs["in_degrees"] is None
+    assert frame["knee"].tolist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame({"a": [1.0, np.nan]}, index=[0.0, 1.0]), "finite numbers are needed"),
+        (pd.DataFrame({"a\tb": [1.0]}, index=[0.0]), "holds a tab"),
+        (pd.DataFrame({"a": [1.0, 2.0]}, index=[0.0, 0.0]), "time must increase"),
+    ],
+)
+def test_a_motion_that_cannot_be_written(tmp_path, frame, message):
+    with pytest.raises(ValueError, match=message):
+        write_motion(frame, tmp_path / "x.mot")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def markers(rng):
+    columns = pd.MultiIndex.from_product([["heel", "toe"], ["x", "y", "z"]], names=["marker", "axis"])
+    frame = pd.DataFrame(rng.normal(size=(4, 6)), pd.Index([0.0, 0.25, 0.5, 0.75], name="time"), columns)
+    frame.loc[0.25, "toe"] = np.nan
+    return frame
+
+
+@pytest.mark.parametrize("units", ["m", "mm"])
+def test_markers_go_through_a_file_and_back(tmp_path, markers, units):
+    write_markers(markers, tmp_path / "x.trc", units=units)
+    again = read_markers(tmp_path / "x.trc")
+    pd.testing.assert_frame_equal(again, markers, rtol=4e-16)
+    assert again.attrs["header"]["Units"] == units
+    assert float(again.attrs["header"]["DataRate"]) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("PathFileType", "Path", None, "no line 'PathFileType'"),
+        ("\tm\t", "\tinch\t", 3, "Units is one of"),
+        ("\t4\t2\tm", "\t5\t2\tm", 3, "NumFrames is 5, but the table has 4"),
+        ("\ttoe\t", "\theel\t", 4, "'heel' comes twice"),
+        ("Frame#\tTime", "Time\tFrame#", 4, "must begin with"),
+        ("0.25", "zero", 8, "'zero' is not a number"),
+        ("3\t0.5", "3\t0.1", 9, "time must increase"),
+        ("3\t0.5\t", "3\t0.5\t1\t1\t1\t1\t1\t1\t1\t", 9, "columns; the header names 8"),
+    ],
+)
+def test_a_broken_marker_file_names_its_line(tmp_path, markers, old, new, line, message):
+    write_markers(markers, tmp_path / "x.trc")
+    text = (tmp_path / "x.trc").read_text()
+    assert old in text
+    path = write(tmp_path, text.replace(old, new, 1), "y.trc")
+    with pytest.raises(ModelError, match=message) as caught:
+        read_markers(path)
+    assert caught.value.line == line
+
+
+@pytest.mark.peers
+def test_opensim_opens_what_is_written(tmp_path, system, markers, rng, in_opensim):
+    motion = motion_from_states(system, np.arange(3.0), system.random(3, rng), in_degrees=True)
+    write_motion(motion, tmp_path / "x.mot")
+    write_motion(motion, tmp_path / "x.sto")
+    write_markers(markers, tmp_path / "x.trc")
+    script = """
+answer = []
+for file in arguments[:2]:
+    t = opensim.TimeSeriesTable(file)
+    answer.append([t.getColumnLabels(), t.getTableMetaDataString("inDegrees"), t.getMatrix().to_numpy().tolist()])
+t = opensim.TimeSeriesTableVec3(arguments[2])
+rows = [[t.getRowAtIndex(i)[j].to_numpy().tolist() for j in range(2)] for i in range(4)]
+answer.append([t.getColumnLabels(), "", rows])
+"""
+    *tables, marked = in_opensim(script, *(str(tmp_path / name) for name in ("x.mot", "x.sto", "x.trc")))
+    for table in tables:
+        assert table == [list(motion.columns), "yes", motion.to_numpy().tolist()]
+    assert marked[0] == ["heel", "toe"]
+    np.testing.assert_allclose(np.reshape(marked[2], (4, 6)), markers.to_numpy(), rtol=1e-15)
+
+
+@pytest.mark.peers
+def test_what_opensim_writes_opens_here(tmp_path, in_opensim):
+    script = """
+t = opensim.TimeSeriesTable()
+t.setColumnLabels(["flexion", "slide"])
+t.appendRow(0.0, opensim.RowVector([90.0, 0.1]))
+t.appendRow(0.1, opensim.RowVector([45.0, 0.2]))
+t.addTableMetaDataString("inDegrees", "yes")
+opensim.STOFileAdapter.write(t, arguments[0])
+answer = None
+"""
+    in_opensim(script, str(tmp_path / "x.sto"))
+    frame = read_motion(tmp_path / "x.sto")
+    assert frame.attrs["in_degrees"] is True
+    np.testing.assert_array_equal(frame.to_numpy(), [[90.0, 0.1], [45.0, 0.2]])

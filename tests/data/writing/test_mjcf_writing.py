@@ -1,0 +1,295 @@
+"""MuJoCo files: what MuJoCo makes of them, and what they cannot hold."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parts import SLANTED, body, point
+
+from myoquat import dynamics
+from myoquat.data import load_model
+from myoquat.data.leftovers import UnwrittenWarning
+from myoquat.joints import (
+    ArticulatedSystem,
+    Axis,
+    CustomJoint,
+    EulerJoint,
+    FixedJoint,
+    FloatingJoint,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    Shape,
+    SphericalJoint,
+    UniversalJoint,
+    rotation_matrix,
+)
+from myoquat.joints.functions import Constant, Linear, Multiplier, Polynomial, SimmSpline
+from myoquat.muscle import (
+    ActivationDynamics,
+    ConditionalPoint,
+    CoordinateLimit,
+    Model,
+    ModelError,
+    Muscle,
+    WrapCylinder,
+    WrapEllipsoid,
+    WrapSphere,
+    path_lengths,
+)
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.laws import LawB, PathActuator, PathSpring
+
+mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+
+LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
+
+
+CUSTOM = CustomJoint(
+    ("bend", "draw"),
+    (Axis(SLANTED, 0, Linear(-1.0, 0.3)),),
+    (Axis((0.0, 1.0, 0.0), 1, Multiplier(Polynomial((0.1, 2.0)), 0.5)), Axis((1.0, 0.0, 0.0), None, Constant(0.07))),
+    ("rad", "m"),
+)
+SPLINE = SimmSpline((-1.0, -0.3, 0.0, 0.4, 1.0, 2.0), (0.5, 0.3, 0.22, 0.14, 0.05, -0.1))
+PASSIVE = {"damping": 0.3, "stiffness": 2.0}
+BODIES = (
+    body("trunk", "ground", FloatingJoint(), position=(0, 0, 0), orientation=(1, 0, 0, 0), damping=0.2),
+    body("head", "trunk", SphericalJoint(), joint_name="neck", rotor_inertia=0.05, **PASSIVE),
+    body("arm", "trunk", EulerJoint("YZY"), rotor_inertia=0.02),
+    body("fore", "arm", RevoluteJoint(SLANTED), coordinate_names=("flex",), spring_mount=(0.4,), **PASSIVE),
+    body("hand", "fore", UniversalJoint((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), **PASSIVE),
+    body("nail", "hand", FixedJoint(), inertia=(0.0, 0.01, 0.01, 0.0, 0.0, 0.0)),
+    body("sled", "trunk", PlanarJoint((0.0, 1.0, 0.0)), spring_mount=(0.1, 0.2, 0.3), **PASSIVE),
+    body("rod", "sled", PrismaticJoint((0.0, 0.6, 0.8)), coordinate_names=("out",)),
+    body("tip", "rod", CUSTOM, **PASSIVE),
+    body("drone", "rod", FloatingJoint(), damping=0.4),
+)
+SYSTEM = ArticulatedSystem(BODIES, gravity=(0.0, -9.81, 0.1), name="medley")
+
+
+BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y", name="ball")
+ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
+MUSCLES = (
+    Muscle("plain", (point("ground", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
+           PathActuator(20.0), activation=0.25),
+    Muscle("side", (point("arm", 0.06, 0.22, 0), point("fore", 0.15, -0.12, 0.02)), PathSpring(900.0, 0.2),
+           wraps=(BALL,)),
+    Muscle("shorter", (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0), point("hand", 0.2, 0.1, 0.1)),
+           PathActuator(30.0), wraps=(replace(BALL, quadrant="all", points=(1, 2)), replace(ROLL, points=(0, 1)))),
+    Muscle("over", (point("trunk", 0.1, 0.3, 0.1), point("fore", 0.1, -0.1, 0)), PathActuator(30.0),
+           wraps=(replace(ROLL, quadrant="+x"),)),
+)  # fmt: skip
+MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0.0, 0.2, 0.1)),),
+              coordinates=(Coordinate("flex", (-1.0, 2.0)),))  # fmt: skip
+
+
+def opened(model, path):
+    model.save(path)
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    return engine, mujoco.MjData(engine)
+
+
+def from_mujoco(system, q):
+    """(nu, nu) T with u = T qvel: linear velocities of floating bodies are there those of the parent's frame."""
+    T = np.eye(system.nu)
+    for link, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if isinstance(link.joint, FloatingJoint):
+            T[iu.start : iu.start + 3, iu.start : iu.start + 3] = rotation_matrix(q[iq][3:]).T
+    return T
+
+
+def order(engine, system, of, size):
+    """Where each of our coordinates or velocities lies in MuJoCo's."""
+    places = []
+    for link in system.bodies:
+        joint, name = link.joint, link.joint_name or link.name
+        if isinstance(joint, SphericalJoint):
+            places += [of(engine, name) + k for k in range(size)]
+        elif isinstance(joint, FloatingJoint) and link.parent == system.ground:
+            places += [of(engine, name) + k for k in range(size + 3)]
+        elif isinstance(joint, FloatingJoint):
+            places += [of(engine, c) for c in link.names_of_coordinates[:3]]
+            places += [of(engine, name) + k for k in range(size)]
+        else:
+            places += [of(engine, c) for c in link.names_of_coordinates]
+    return places
+
+
+def qpos(engine, name):
+    return engine.joint(name).qposadr[0]
+
+
+def dof(engine, name):
+    return engine.joint(name).dofadr[0]
+
+
+def test_mujoco_computes_the_same(tmp_path, rng):
+    """Lengths, markers, mass matrix, gravity, springs and dampers at random states."""
+    engine, data = opened(MODEL, tmp_path / "x.xml")
+    iq, iu = order(engine, SYSTEM, qpos, 4), order(engine, SYSTEM, dof, 3)
+    assert sorted(iq) == list(range(engine.nq))
+    assert sorted(iu) == list(range(engine.nv))
+    for q in SYSTEM.random(10, rng):
+        u = rng.normal(size=SYSTEM.nu)
+        T = from_mujoco(SYSTEM, q)
+        data.qpos[iq], data.qvel[iu] = q, np.linalg.solve(T, u)
+        mujoco.mj_forward(engine, data)
+        np.testing.assert_allclose(data.ten_length, path_lengths(MODEL, q), atol=1e-13)
+        R, p = SYSTEM.poses(q)["head"]
+        np.testing.assert_allclose(data.site("lamp").xpos, p + R @ (0.0, 0.2, 0.1), atol=1e-13)
+        M = np.zeros((engine.nv, engine.nv))
+        mujoco.mj_fullM(engine, data, M)
+        np.testing.assert_allclose(M[np.ix_(iu, iu)], T.T @ dynamics.mass_matrix(SYSTEM, q) @ T, atol=1e-12)
+        spring = engine.tendon("side").id
+        pull = -900.0 * max(data.ten_length[spring] - 0.2, 0.0)
+        springs = pull * mujoco_row(engine, data, spring)
+        passive = T.T @ -dynamics.passive.passive_force(SYSTEM, q, u)
+        np.testing.assert_allclose((data.qfrc_passive - springs)[iu], passive, atol=1e-11)
+
+
+def mujoco_row(engine, data, i):
+    """dl/dqvel of a tendon, by differences of MuJoCo's own velocities."""
+    row, kept = np.zeros(engine.nv), data.qvel.copy()
+    for k in range(engine.nv):
+        data.qvel[:] = np.eye(engine.nv)[k]
+        mujoco.mj_fwdVelocity(engine, data)
+        row[k] = data.ten_velocity[i]
+    data.qvel[:] = kept
+    mujoco.mj_fwdVelocity(engine, data)
+    return row
+
+
+def test_actuators_pull(tmp_path, rng):
+    engine, data = opened(MODEL, tmp_path / "x.xml")
+    assert [engine.actuator(i).name for i in range(engine.nu)] == ["plain", "shorter", "over"]
+    assert (engine.key("start").ctrl == (0.25, 0.0, 0.0)).all()
+    data.ctrl[:] = (0.5, 0.0, 0.0)
+    mujoco.mj_forward(engine, data)
+    np.testing.assert_allclose(data.qfrc_actuator, -10.0 * mujoco_row(engine, data, 0), atol=1e-12)
+
+
+def test_the_start_is_a_keyframe(tmp_path, rng):
+    q, u = SYSTEM.random(1, rng)[0], rng.normal(size=SYSTEM.nu)
+    for frame in ("child", "parent"):
+        system = replace(SYSTEM, velocity_frame=frame)
+        model = replace(MODEL, system=system, start_q=tuple(q.tolist()), start_u=tuple(u.tolist()))
+        engine, data = opened(model, tmp_path / "x.xml")
+        mujoco.mj_resetDataKeyframe(engine, data, engine.key("start").id)
+        mujoco.mj_forward(engine, data)
+        np.testing.assert_allclose(data.qpos[order(engine, SYSTEM, qpos, 4)], q)
+        twice_energy = u @ dynamics.mass_matrix(system, q) @ u
+        M = np.zeros((engine.nv, engine.nv))
+        mujoco.mj_fullM(engine, data, M)
+        assert data.qvel @ M @ data.qvel == pytest.approx(twice_energy, rel=1e-12)
+
+
+def test_functions_of_coordinates_are_equalities(tmp_path):
+    """Joints that follow hold where they should: exactly for polynomials, nearly for a spline; couplers pass on."""
+    knee = CustomJoint(
+        ("knee",),
+        (Axis((0.0, 0.0, 1.0), 0, Linear(1.0, 0.2)),),
+        (Axis((1.0, 0.0, 0.0), 0, Polynomial((0.01, 0.02, -0.01, 0.005))),),
+    )
+    cap = CustomJoint(("beta",), (Axis((0.0, 0.0, 1.0), 0, SPLINE),))
+    system = ArticulatedSystem((body("shank", "ground", knee), body("patella", "ground", cap)))
+    system = system.with_body("shank", coordinate_names=("knee",)).with_body("patella", coordinate_names=("beta",))
+    couplers = (Coupler("together", "beta", "knee", Linear(0.5, 0.1), 2.0),)
+    path = (point("shank", 0.1, 0, 0), point("patella", 0.1, 0.1, 0))
+    model = Model(system, (Muscle("m", path, PathActuator(1.0)),), couplers=couplers,
+                  coordinates=(Coordinate("knee", (-0.5, 0.9)),))  # fmt: skip
+    with pytest.warns(UnwrittenWarning, match="1 functions, fitted by quartics .patella_beta_1 to"):
+        engine, data = opened(model, tmp_path / "x.xml")
+    assert [engine.joint(i).name for i in range(engine.njnt)] == ["shank_knee_1", "knee", "patella_beta_1"]
+    for x in (-0.5, 0.0, 0.7):
+        beta = 2 * (0.5 * x + 0.1)
+        data.qpos[:] = knee.translations[0].function.value(x), x, cap.rotations[0].function.value(beta)
+        mujoco.mj_forward(engine, data)
+        np.testing.assert_allclose(data.ten_length, path_lengths(model, [x, beta]), atol=1e-14)
+        assert np.abs(data.efc_pos[0]) < 1e-14
+        assert 0 < np.abs(data.efc_pos[1]) < 0.02
+        data.qpos[0] += 0.01
+        mujoco.mj_forward(engine, data)
+        assert data.efc_pos[0] == pytest.approx(0.01, abs=1e-13)
+
+
+def test_a_leg_from_opensim_opens(tmp_path):
+    model = load_model(LEG, "quaternion")
+    with pytest.warns(UnwrittenWarning) as told:
+        engine, data = opened(model, tmp_path / "x.xml")
+    message = str(told[0].message)
+    assert "2 muscles on moving or conditional points, left out (moving, conditional)" in message
+    assert "1 couplers of angles that a quaternion has replaced, left free (neck_follows_back)" in message
+    mujoco.mj_resetDataKeyframe(engine, data, 0)
+    mujoco.mj_forward(engine, data)
+    rows = [model.muscle_names.index(engine.tendon(i).name) for i in range(engine.ntendon)]
+    np.testing.assert_allclose(data.ten_length, path_lengths(model, model.start_q)[rows], atol=1e-14)
+
+
+def test_what_mujoco_lacks_is_told_or_refused(tmp_path):
+    fore, arm = point("fore", 0.1, 0, 0), point("arm", 0.1, 0.2, 0)
+    conditional = ConditionalPoint("fore", (0.1, 0.0, 0.0), "flex", (0.0, 1.0))
+    law = PathActuator(1.0)
+    shapes = (Shape("mesh", (1.0, 1.0, 1.0), file="skull.stl"), Shape("capsule", (0.1, 0.2), name="pill"))
+    model = replace(
+        MODEL,
+        system=SYSTEM.with_body("tip", joint=replace(CUSTOM, coordinates=("bend", "draw", "idle"), units=()))
+        .with_body("arm", damping=0.1)
+        .with_body("head", shapes=shapes, spring_mount=(0.0, 1.0, 0.0, 0.0)),
+        muscles=(
+            Muscle("law", (fore, arm), LawB(0.1, 2.0)),
+            Muscle("none", (fore, arm)),
+            Muscle("damped", (fore, arm), PathSpring(1.0, 0.1, 0.2)),
+            Muscle("conditional", (arm, conditional, fore), law),
+            Muscle("egg", (fore, arm), law, wraps=(WrapEllipsoid(body="arm", radii=(0.1, 0.2, 0.3)),)),
+            Muscle("two", (fore, arm), law, wraps=(BALL, ROLL)),
+            Muscle("slow", (fore, arm), law, activation_dynamics=ActivationDynamics()),
+            Muscle("ends", (fore, arm), law, wraps=(replace(ROLL, length=0.1),)),
+        ),
+        limits=(CoordinateLimit("stop", "flex", -1.0, 1.0, 1.0, 1.0, 0.1),),
+    )
+    with pytest.warns(UnwrittenWarning) as told:
+        engine, _ = opened(model, tmp_path / "x.xml")
+    assert engine.ntendon == 5
+    assert engine.geom("pill").type[0] == mujoco.mjtGeom.mjGEOM_CAPSULE
+    message = str(told[0].message)
+    for words in (
+        "with law 'B', whose tendons pull nothing (law)", "without a law, whose tendons pull nothing (none)",
+        "with law 'path_spring', whose tendons pull nothing (damped)", "moving or conditional points", "left out (egg)",
+        "around several surfaces at once, left out (two)", "1 ends of wrapping cylinders", "limits of coordinates",
+        "1 springs and dampers of Euler joints (arm)", "1 springs of ball joints away from neutral (head)",
+        "1 meshes (head: skull.stl)", "1 coordinates that move nothing (tip.idle)",
+        "1 activation dynamics of actuators (slow)",
+    ):  # fmt: skip
+        assert words in message
+    with pytest.raises(ModelError, match="the file cannot hold"):
+        model.save(tmp_path / "y.xml", strict=True)
+    assert not (tmp_path / "y.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"name": "nail", "mass": 0.0, "inertia": (0.0,) * 6, "joint": RevoluteJoint()},
+            "'nail': MuJoCo moves no body",
+        ),
+        ({"name": "fore", "inertia": (0.1, 0.1, 1.0, 0, 0, 0)}, "'fore': the inertia violates the triangle"),
+        (
+            {"name": "tip", "joint": CustomJoint(("a",), (Axis(SLANTED, 0, Linear(2.0)),))},
+            "coordinate 'tip.a': MuJoCo's",
+        ),
+        (
+            {"name": "tip", "joint": CustomJoint(("a",), (Axis(SLANTED, None, Constant(2.0)), Axis(SLANTED, 0)))},
+            "'tip': a constant turn",
+        ),
+    ],
+)
+def test_what_mujoco_refuses_is_refused_by_name(changes, words, tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text("before")
+    name = changes.pop("name")
+    with pytest.raises(ModelError, match=words):
+        replace(MODEL, system=SYSTEM.with_body(name, **changes)).save(path)
+    assert path.read_text() == "before"
