@@ -1,7 +1,7 @@
 """The door of public functions: a model or a system in, checked arrays on to the formulas."""
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,10 +11,20 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, is_symbolic
 
-__all__ = ["Call", "system_of"]
+__all__ = ["Call", "HasSystem", "SystemLike", "system_of"]
 
 
-def system_of(model: Any) -> ArticulatedSystem:
+class HasSystem(Protocol):
+    """Anything that carries an articulated system, above all a Model, which this room does not know."""
+
+    @property
+    def system(self) -> ArticulatedSystem: ...
+
+
+SystemLike: TypeAlias = ArticulatedSystem | HasSystem  # what functions of a model take where muscles play no part
+
+
+def system_of(model: SystemLike) -> ArticulatedSystem:
     """The articulated system of a model, or the system itself; TypeError for anything else."""
     system = getattr(model, "system", model)
     if not isinstance(system, ArticulatedSystem):
