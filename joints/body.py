@@ -11,6 +11,7 @@ from myoquat.joints.shapes import Shape
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
 
@@ -108,6 +109,6 @@ def check_physical(body: Body) -> None:
         )
 
 
-def principal_moments(inertia: Vector) -> np.ndarray:
+def principal_moments(inertia: Vector) -> Array:
     """(3,) the principal moments of an inertia (6,), the least first."""
     return np.linalg.eigvalsh(full(np.array(inertia)))

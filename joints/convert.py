@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined, row_times, transpose
-from myoquat.joints.balls import Ball, as_ball, obstacle, places
+from myoquat.joints.balls import Ball, as_ball, places, why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
@@ -16,10 +15,11 @@ from myoquat.joints.euler import (
     quaternion_from_euler,
 )
 from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.stacking import joined, transpose
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.vectors import turn
+from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
@@ -27,7 +27,7 @@ __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
     """The system with every ball joint turned into the wanted description: spherical and Euler-sequence joints, and
     custom joints of three turns about orthogonal axes and one centre, free ones among them
-    (`myoquat.joints.obstacle` says why another cannot be turned).
+    (`myoquat.joints.why_not_ball` tells why another joint has no such description).
 
     rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
     joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises
@@ -35,7 +35,7 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
     ValueError for an unknown sequence.
     """
     if not isinstance(rotations, str):
-        balls = [body.name for body in system.bodies if obstacle(body) is None]
+        balls = [body.name for body in system.bodies if why_not_ball(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
@@ -49,7 +49,7 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
 
 def _redescribed(body: Body, wanted: str | None) -> Body:
     """The body on another description of its ball joint; any other body as it is."""
-    if wanted is None or obstacle(body) is not None or isinstance(body.joint, FloatingJoint):
+    if wanted is None or why_not_ball(body) is not None or isinstance(body.joint, FloatingJoint):
         return body
     if isinstance(body.joint, CustomJoint):
         if wanted == "sequence":
@@ -159,14 +159,14 @@ def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> n
     if source == target or (source.span == "some" and not isinstance(source, CustomJoint)):
         return u
     S_omega, S_v = source.subspace(q)
-    omega = turn(S_omega, u)
+    omega = matvec(S_omega, u)
     there = _coordinates(source, target, q)
     if isinstance(target, EulerJoint):
-        return row_times(omega, transpose(euler_rate_inverse(there, target.sequence)))
+        return vecmat(omega, transpose(euler_rate_inverse(there, target.sequence)))
     T_omega, T_v = target.subspace(there)
     if target.nu == 3:
         return _solved(T_omega, omega, target)
-    return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([turn(S_v, u), omega]), target)
+    return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([matvec(S_v, u), omega]), target)
 
 
 def _solved(S: np.ndarray, motion: np.ndarray, target: Joint) -> np.ndarray:

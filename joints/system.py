@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,12 @@ from myoquat.joints.body import Body, Vector, check_body
 from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_unit
 from myoquat.joints.errors import ModelError
 from myoquat.joints.indices import Indices
+from myoquat.joints.layout import Layout
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.tree import Tree, build_tree, find_cycle
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
-from myoquat.joints.vectors import cross, row_cross, turn
+from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
@@ -43,7 +43,7 @@ class ArticulatedSystem(Record):
     name: str = field(default="", compare=False)
     joint_order: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self, joint_order: Sequence[str] | None) -> None:  # type: ignore[override]
+    def __post_init__(self, joint_order: Sequence[str] | None) -> None:
         super().__post_init__()
         if self.velocity_frame not in VELOCITY_FRAMES:
             raise ModelError(f"velocity_frame is 'child' or 'parent', not {self.velocity_frame!r}")
@@ -62,9 +62,14 @@ class ArticulatedSystem(Record):
     # ---- names and places ------------------------------------------------------------------------------------
 
     @cached_property
+    def layout(self) -> Layout:
+        """What stands where in q and u: all that the formulas of the state need."""
+        return Layout(self.bodies, self.ground)
+
+    @cached_property
     def body_names(self) -> tuple[str, ...]:
         """Names of the bodies, in order; the ground is not among them."""
-        return tuple(body.name for body in self.bodies)
+        return self.layout.body_names
 
     @cached_property
     def content_key(self) -> str:
@@ -74,17 +79,17 @@ class ArticulatedSystem(Record):
     @cached_property
     def nq(self) -> int:
         """Number of coordinates."""
-        return sum(body.joint.nq for body in self.bodies)
+        return self.layout.nq
 
     @cached_property
     def nu(self) -> int:
         """Number of velocities."""
-        return sum(body.joint.nu for body in self.bodies)
+        return self.layout.nu
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
         """Name of each entry of q: '<body>.<suffix>', or the name that the body gives it."""
-        return tuple(name for body in self.bodies for name in body.names_of_coordinates)
+        return self.layout.coordinate_names
 
     @cached_property
     def angle_names(self) -> dict[str, tuple[int, int]]:
@@ -109,27 +114,26 @@ class ArticulatedSystem(Record):
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:
         """Name of each entry of u: '<body>.<suffix>'; '<name>_dot' beside a coordinate with a name of its own."""
-        return tuple(name for body in self.bodies for name in body.names_of_velocities)
+        return self.layout.velocity_names
 
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
         """Where each body's joint coordinates lie in q."""
-        return _slices(body.joint.nq for body in self.bodies)
+        return self.layout.q_slices
 
     @cached_property
     def u_slices(self) -> tuple[slice, ...]:
         """Where each body's joint velocities lie in u."""
-        return _slices(body.joint.nu for body in self.bodies)
+        return self.layout.u_slices
 
     def quaternion_slices(self) -> tuple[slice, ...]:
         """Where the unit quaternions lie in q."""
-        starts = ((s.start, body.joint.facts.quaternion) for body, s in zip(self.bodies, self.q_slices, strict=True))
-        return tuple(slice(a + offset, a + offset + 4) for a, offset in starts if offset is not None)
+        return self.layout.quaternion_slices
 
     @cached_property
     def indices(self) -> Indices:
         """Body, velocity, coordinate and frame indices, and every conversion between them."""
-        return Indices(self)
+        return Indices(self.layout)
 
     # ---- the tree --------------------------------------------------------------------------------------------
 
@@ -172,7 +176,7 @@ class ArticulatedSystem(Record):
             R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
             p_frame = p_parent + R_parent @ as_array(body.position)
             R, p = body.joint.transform(q[..., self.q_slices[i]])
-            pose[body.name] = (R_frame @ R, p_frame + (R_frame @ p[..., None])[..., 0])
+            pose[body.name] = (R_frame @ R, p_frame + matvec(R_frame, p))
         if motion is None:
             return pose
         shifts = self.shifts(q, motion, pose, self.ground)
@@ -194,11 +198,11 @@ class ArticulatedSystem(Record):
             if body.joint.nu:
                 u = motion[..., self.u_slices[i]]
                 S_omega, S_v = body.joint.subspace(q[..., self.q_slices[i]])
-                turned, stepped = turned + turn(R, turn(S_omega, u)), stepped + turn(R, turn(S_v, u))
+                turned, stepped = turned + matvec(R, matvec(S_omega, u)), stepped + matvec(R, matvec(S_v, u))
             shift[body.name] = (turned, stepped)
         return shift
 
-    def junction(self, names: Iterable[str]) -> str:
+    def lowest_common_ancestor(self, names: Iterable[str]) -> str:
         """The body farthest from the ground on which all of these hang; it may be one of them, or the ground."""
         lines = [self._line(name) for name in names]
         return next(name for name in lines[0] if all(name in line for line in lines))
@@ -215,31 +219,31 @@ class ArticulatedSystem(Record):
 
     def displaced(self, q: Any, motion: Any) -> Any:
         """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order."""
-        return state.displaced(self, q, motion)
+        return state.displaced(self.layout, q, motion)
 
     def rate_matrix(self, q: Any) -> Any:
         """(..., nq, nu) N(q): qdot = N u. For a quaternion, N = G^T / 2."""
-        return state.rate_matrix(self, self.check_q(q))
+        return state.rate_matrix(self.layout, self.check_q(q))
 
     def rate_inverse(self, q: Any) -> Any:
         """(..., nu, nq) N^+(q): u = N^+ qdot for the rates that keep |Q| = 1, and N^+ N = 1."""
-        return state.rate_inverse(self, self.check_q(q))
+        return state.rate_inverse(self.layout, self.check_q(q))
 
     def rates(self, q: Any, u: Any) -> Any:
         """(..., nq) qdot = N(q) u."""
-        return state.rates(self, self.check_q(q), self.check_u(u))
+        return state.rates(self.layout, self.check_q(q), self.check_u(u))
 
     def velocities(self, q: Any, qdot: Any) -> Any:
         """(..., nu) u with N(q) u = qdot; a part of qdot that would change |Q| is ignored."""
-        return state.velocities(self, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
+        return state.velocities(self.layout, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
 
     def integrate(self, q: Any, v: Any) -> Any:
         """(..., nq) coordinates after unit time at constant u = v (..., nu): v = u dt for a step dt."""
-        return state.integrate(self, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
+        return state.integrate(self.layout, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
 
     def difference(self, q0: Any, q1: Any) -> Any:
         """(..., nu) v with integrate(q0, v) = q1, by the shortest turn in each joint."""
-        return state.difference(self, self.check_q(q0), self.check_q(q1))
+        return state.difference(self.layout, self.check_q(q0), self.check_q(q1))
 
     def neutral(self) -> np.ndarray:
         """(nq,) neutral coordinates of every joint."""
@@ -279,11 +283,6 @@ def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]
         missing = [body.name for i, body in enumerate(bodies) if places.count(i) != 1]
         raise ModelError(f"joint_order must name each body or joint once; missing or repeated: {', '.join(missing)}")
     return tuple(bodies[i] for i in places)
-
-
-def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
-    edges = np.concatenate([[0], np.cumsum(list(sizes), dtype=int)])
-    return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
 
 def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:

@@ -120,6 +120,6 @@ def _is_record(value: object) -> bool:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a dataclass that tell its instances apart."""
     return tuple(f.name for f in fields(kind) if f.compare)

@@ -30,7 +30,7 @@ class Record:
 
 
 @cache
-def _declared(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
+def _declared(kind: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
     """Of every field the name, whether it is declared as one number, and whether it holds floats only."""
     hints = get_type_hints(kind)
     return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(kind))
