@@ -49,6 +49,9 @@ class Body(Record):
     coordinate_names: tuple[str, ...] | None = None
     shapes: tuple[Shape, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Body {self.name!r} on {self.parent!r} by a {self.joint.kind} joint, {self.mass:g} kg>"
+
     @property
     def names_of_coordinates(self) -> tuple[str, ...]:
         """Name of each entry of the joint's q."""

@@ -20,6 +20,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
@@ -102,7 +103,7 @@ def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:
     return zip(source.bodies, target.bodies, source.q_slices, source.u_slices, strict=True)
 
 
-def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: Any) -> np.ndarray:
+def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike) -> Array:
     """(..., target.nq) coordinates of the same pose: q (..., source.nq) of `source` as coordinates of `target`.
 
     Euler angles come in their principal range, quaternions continuous in the angles (Q0 of either sign).
@@ -112,7 +113,7 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     return np.concatenate(parts, axis=-1)
 
 
-def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
+def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
     if source == target:
         return q
     if isinstance(source, CustomJoint) or isinstance(target, CustomJoint):
@@ -123,7 +124,7 @@ def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
     return Q if not isinstance(target, EulerJoint) else euler_from_quaternion(Q, target.sequence)
 
 
-def _custom_coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
+def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
     if isinstance(source, CustomJoint):
         ball = _ball_of(source)
@@ -143,7 +144,7 @@ def _ball_of(joint: Joint) -> Any:
     return as_ball(Body("joint", "parent", joint)).joint
 
 
-def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: Any, u: Any) -> np.ndarray:
+def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike, u: ArrayLike) -> Array:
     """(..., target.nu) velocities of the same motion, from u (..., source.nu) at q (..., source.nq).
 
     The systems may differ in the description of their ball joints and in their velocity frame.
@@ -155,7 +156,7 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     return joined(parts)
 
 
-def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
     if source == target or (source.span == "some" and not isinstance(source, CustomJoint)):
         return u
     S_omega, S_v = source.subspace(q)
@@ -169,7 +170,7 @@ def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> n
     return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([matvec(S_v, u), omega]), target)
 
 
-def _solved(S: np.ndarray, motion: np.ndarray, target: Joint) -> np.ndarray:
+def _solved(S: Array, motion: Array, target: Joint) -> Array:
     """u with S u = motion; ValueError past a condition number of 1e12."""
     condition = np.linalg.cond(S)
     if np.any(condition > CONDITION_LIMIT):

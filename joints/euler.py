@@ -165,4 +165,5 @@ def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
     b1, b2, b3 = components(B)
     volume = np.sum(b1 * np.cross(b2, b3), axis=-1)
     rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
-    return rows / volume[..., None, None]
+    result: Array = rows / volume[..., None, None]
+    return result

@@ -55,13 +55,15 @@ def spatial_to_quaternion(J: ArrayLike, Q: ArrayLike) -> Array:
 @formula(J_Q=(4,), Q=QUATERNION)
 def quaternion_tangent(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 4) tangent part J_Q (I4 - Q Q^T) of J_Q: what spatial, constrained and Euler Jacobians determine."""
-    return as_array(J_Q) - quaternion_radial(J_Q, Q)[..., None] * as_array(Q)
+    result: Array = as_array(J_Q) - quaternion_radial(J_Q, Q)[..., None] * as_array(Q)
+    return result
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
 def quaternion_radial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     """(...) radial part J_Q Q of J_Q: lost on the way to J, without effect on any torque."""
-    return np.sum(as_array(J_Q) * as_array(Q), axis=-1)
+    result: Array = np.sum(as_array(J_Q) * as_array(Q), axis=-1)
+    return result
 
 
 @formula(J_star=VECTOR3, Q=QUATERNION)
@@ -97,7 +99,8 @@ def spatial_to_euler(J: ArrayLike, phi: ArrayLike, sequence: str) -> Array:
 @formula(J=VECTOR3, tension=())
 def spatial_torque(J: ArrayLike, tension: ArrayLike) -> Array:
     """(..., 3) child-frame torque tau_E = -J^T F [N m] of tension F (...) [N]."""
-    return -as_array(J) * as_array(tension)[..., None]
+    result: Array = -as_array(J) * as_array(tension)[..., None]
+    return result
 
 
 @formula(tau_E=VECTOR3, Q=QUATERNION)

@@ -14,7 +14,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "Motion",
@@ -95,7 +95,7 @@ def to_parent(transform: Pair, force: Pair) -> Pair:
     return matvec(R, force[0]) + cross(p, f), f
 
 
-def gravity_accelerations(tree: Tree, motion: Motion, gravity: Array) -> list[Array]:
+def gravity_accelerations(tree: Tree, motion: Motion, gravity: ArrayLike) -> list[Array]:
     """(..., 3) of every link: -g in its axes, the acceleration that stands for gravity."""
     upward = -as_array(gravity)
     found: list[Array] = []
@@ -104,7 +104,7 @@ def gravity_accelerations(tree: Tree, motion: Motion, gravity: Array) -> list[Ar
     return found
 
 
-def accelerations(tree: Tree, motion: Motion, udot: Array | None, gravity: Array) -> list[Pair]:
+def accelerations(tree: Tree, motion: Motion, udot: Array | None, gravity: ArrayLike) -> list[Pair]:
     """(omegadot, vdot) of every link, -g included; udot (..., nu), or None for zero. Needs velocities."""
     found: list[Pair] = []
     root = ZERO, -as_array(gravity)

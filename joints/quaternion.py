@@ -118,7 +118,8 @@ def normalize(Q: ArrayLike) -> Array:
 
 
 def _norm(Q: Array) -> Array:
-    return np.sqrt(np.sum(Q * Q, axis=-1))
+    result: Array = np.sqrt(np.sum(Q * Q, axis=-1))
+    return result
 
 
 @formula(v=VECTOR3)

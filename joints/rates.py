@@ -67,7 +67,8 @@ def E(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     Q = as_array(Q)
     k = _index(Q, eliminated)
     check_chart(Q, k, "E")
-    return 2 * G(Q) @ T(Q, k)
+    result: Array = 2 * G(Q) @ T(Q, k)
+    return result
 
 
 @formula(Q=QUATERNION)
@@ -86,10 +87,9 @@ def condition_constrained(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     k = _index(Q, eliminated)
     component = np.abs(_component(Q, k))
     norm = np.sqrt(np.sum(Q * Q, axis=-1))
-    if is_symbolic(Q):
-        return norm / component
     with np.errstate(divide="ignore"):
-        return norm / component
+        result: Array = norm / component
+    return result
 
 
 def check_chart(Q: Array, k: Array, function: str) -> None:
@@ -112,7 +112,8 @@ def _index(Q: Array, eliminated: ArrayLike) -> Array:
             raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
         if is_symbolic(Q):
             raise ValueError("eliminated='largest' needs numbers: symbols have no largest component; give 0, 1, 2 or 3")
-        return np.argmax(np.abs(Q), axis=-1)
+        result: Array = np.argmax(np.abs(Q), axis=-1)
+        return result
     k = as_array(eliminated) if is_symbolic(eliminated) else np.asarray(eliminated)
     if not is_symbolic(k) and (k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3))):
         raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
@@ -134,7 +135,8 @@ def _select(k: Array) -> Array:
 
 
 def _component(Q: Array, k: Array) -> Array:
-    return np.sum(Q * _indicator(k), axis=-1)
+    result: Array = np.sum(Q * _indicator(k), axis=-1)
+    return result
 
 
 def _kept(Q: Array, k: Array) -> Array:

@@ -16,7 +16,8 @@ def prescaled(array: Array) -> Array:
     """Float vectors (..., n) times a power of two, exactly, so that no square overflows or vanishes; symbols as is."""
     if array.dtype != np.float64:
         return array
-    return array / np.exp2(np.floor(np.log2(np.abs(array).max(axis=-1, keepdims=True))))
+    result: Array = array / np.exp2(np.floor(np.log2(np.abs(array).max(axis=-1, keepdims=True))))
+    return result
 
 
 def components(array: ArrayLike) -> tuple[Array, ...]:

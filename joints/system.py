@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.joints import state
 from myoquat.joints.body import Body, Vector, check_body
 from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_unit
+from myoquat.joints.display import system_html
 from myoquat.joints.errors import ModelError
 from myoquat.joints.indices import Indices
 from myoquat.joints.layout import Layout
@@ -22,8 +23,11 @@ from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
+
+Poses = dict[str, tuple[Array, Array]]  # (R, p) of frames, or what they move by, by the names of their bodies
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,13 @@ class ArticulatedSystem(Record):
         if len(self.gravity) != 3 or not all(math.isfinite(g) for g in self.gravity):
             raise ModelError(f"gravity must be 3 finite numbers, not {self.gravity}")
         object.__setattr__(self, "bodies", bodies if joint_order is None else _ordered(bodies, joint_order))
+
+    def __repr__(self) -> str:
+        named = f" {self.name!r}" if self.name else ""
+        return f"<ArticulatedSystem{named}: {len(self.bodies)} bodies, nq = {self.nq}, nu = {self.nu}>"
+
+    def _repr_html_(self) -> str:
+        return system_html(self.layout, repr(self)[1:-1])
 
     def with_body(self, which: str, **changes: Any) -> "ArticulatedSystem":
         """The system with fields of one body changed: `system.with_body("shank", rotor_inertia=0.1)`."""
@@ -101,12 +112,14 @@ class ArticulatedSystem(Record):
             for k, name in enumerate(body.joint.angles.names)
         }
 
-    def coordinate(self, name: str, q: Any) -> Any:
+    def coordinate(self, name: str, q: Array) -> Array:
         """(...) a coordinate by name at q (..., nq), or an angle that a quaternion has replaced; KeyError otherwise."""
         if name in self.angle_names:
             i, k = self.angle_names[name]
-            joint, start = self.bodies[i].joint, self.q_slices[i].start + (self.bodies[i].joint.facts.quaternion or 0)
-            return joint.angles.values(q[..., start : start + 4])[..., k]  # type: ignore[attr-defined]
+            joint: Any = self.bodies[i].joint
+            start = self.q_slices[i].start + joint.facts.quaternion
+            value: Array = joint.angles.values(q[..., start : start + 4])[..., k]
+            return value
         if name not in self.coordinate_names:
             raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
         return q[..., self.coordinate_names.index(name)]
@@ -164,12 +177,12 @@ class ArticulatedSystem(Record):
         """The tree with a link for every body, also for those on fixed joints."""
         return build_tree(self.bodies, self.topological_order, self.ground, self.q_slices, self.u_slices, merge=False)
 
-    def poses(self, q: Any, motion: Any = None) -> dict[str, tuple[Any, Any]]:
+    def poses(self, q: Array, motion: Array | None = None) -> Poses:
         """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name.
 
         With `motion` (..., nu), the poses after the small motion u dt, exact to first order.
         """
-        pose: dict[str, tuple[Any, Any]] = {self.ground: (np.eye(3), np.zeros(3))}
+        pose: Poses = {self.ground: (np.eye(3), np.zeros(3))}
         for i in self.topological_order:
             body = self.bodies[i]
             R_parent, p_parent = pose[body.parent]
@@ -182,78 +195,82 @@ class ArticulatedSystem(Record):
         shifts = self.shifts(q, motion, pose, self.ground)
         return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
 
-    def shifts(self, q: Any, motion: Any, poses: dict[str, tuple[Any, Any]], base: str) -> dict[str, tuple[Any, Any]]:
-        """(turn (..., 3) [rad], step (..., 3) [m]) of every body that hangs on `base`, in world axes, by name.
+    def shifts(self, q: Array, motion: Array, poses: Poses, base: str) -> Poses:
+        """(rotation (..., 3) [rad], translation (..., 3) [m]) of every body carried by `base`, in world axes, by name.
 
         What the small motion u dt = `motion` (..., nu) does to their frames if `base` is held fast, exact to first
-        order where |Q| = 1: a point x of the body moves by step + turn x (x - p). `poses` are those at q.
+        order where |Q| = 1: a point x of the body moves by translation + rotation x (x - p). `poses` are those at q.
         """
-        shift: dict[str, tuple[Any, Any]] = {base: (np.zeros(3), np.zeros(3))}
+        shift: Poses = {base: (np.zeros(3), np.zeros(3))}
         for i in self.topological_order:
             body = self.bodies[i]
             if body.parent not in shift:
                 continue
-            (R, p), (_, p_parent), (turned, stepped) = poses[body.name], poses[body.parent], shift[body.parent]
-            stepped = stepped + cross(turned, p - p_parent)
+            (R, p), (_, p_parent), (rotation, translation) = poses[body.name], poses[body.parent], shift[body.parent]
+            translation = translation + cross(rotation, p - p_parent)
             if body.joint.nu:
                 u = motion[..., self.u_slices[i]]
                 S_omega, S_v = body.joint.subspace(q[..., self.q_slices[i]])
-                turned, stepped = turned + matvec(R, matvec(S_omega, u)), stepped + matvec(R, matvec(S_v, u))
-            shift[body.name] = (turned, stepped)
+                rotation = rotation + matvec(R, matvec(S_omega, u))
+                translation = translation + matvec(R, matvec(S_v, u))
+            shift[body.name] = (rotation, translation)
         return shift
 
     def lowest_common_ancestor(self, names: Iterable[str]) -> str:
-        """The body farthest from the ground on which all of these hang; it may be one of them, or the ground."""
-        lines = [self._line(name) for name in names]
-        return next(name for name in lines[0] if all(name in line for line in lines))
+        """The body farthest from the ground that carries all of these; it may be one of them, or the ground."""
+        chains = [self._chain(name) for name in names]
+        return next(name for name in chains[0] if all(name in chain for chain in chains))
 
-    def _line(self, name: str) -> list[str]:
-        """A body, its parent, ... up to the ground."""
+    def _chain(self, name: str) -> list[str]:
+        """A body, its parent, and so on up to the ground."""
         parents = {body.name: body.parent for body in self.bodies}
-        line = [name]
-        while line[-1] != self.ground:
-            line.append(parents[line[-1]])
-        return line
+        chain = [name]
+        while chain[-1] != self.ground:
+            chain.append(parents[chain[-1]])
+        return chain
 
     # ---- the state -------------------------------------------------------------------------------------------
 
-    def displaced(self, q: Any, motion: Any) -> Any:
+    def displaced(self, q: Array, motion: Array) -> Array:
         """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order."""
         return state.displaced(self.layout, q, motion)
 
-    def rate_matrix(self, q: Any) -> Any:
+    def rate_matrix(self, q: ArrayLike) -> Array:
         """(..., nq, nu) N(q): qdot = N u. For a quaternion, N = G^T / 2."""
         return state.rate_matrix(self.layout, self.check_q(q))
 
-    def rate_inverse(self, q: Any) -> Any:
+    def rate_inverse(self, q: ArrayLike) -> Array:
         """(..., nu, nq) N^+(q): u = N^+ qdot for the rates that keep |Q| = 1, and N^+ N = 1."""
         return state.rate_inverse(self.layout, self.check_q(q))
 
-    def rates(self, q: Any, u: Any) -> Any:
+    def rates(self, q: ArrayLike, u: ArrayLike) -> Array:
         """(..., nq) qdot = N(q) u."""
         return state.rates(self.layout, self.check_q(q), self.check_u(u))
 
-    def velocities(self, q: Any, qdot: Any) -> Any:
+    def velocities(self, q: ArrayLike, qdot: ArrayLike) -> Array:
         """(..., nu) u with N(q) u = qdot; a part of qdot that would change |Q| is ignored."""
         return state.velocities(self.layout, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
 
-    def integrate(self, q: Any, v: Any) -> Any:
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """(..., nq) coordinates after unit time at constant u = v (..., nu): v = u dt for a step dt."""
         return state.integrate(self.layout, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
 
-    def difference(self, q0: Any, q1: Any) -> Any:
-        """(..., nu) v with integrate(q0, v) = q1, by the shortest turn in each joint."""
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """(..., nu) v with integrate(q0, v) = q1, by the shortest rotation in each joint."""
         return state.difference(self.layout, self.check_q(q0), self.check_q(q1))
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         """(nq,) neutral coordinates of every joint."""
         return np.concatenate([body.joint.neutral() for body in self.bodies] or [np.zeros(0)])
 
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         """(n, nq) random coordinates, each joint over its whole range."""
-        return np.concatenate([body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1)
+        result: Array = np.concatenate(
+            [body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1
+        )
+        return result
 
-    def check_q(self, q: Any) -> np.ndarray:
+    def check_q(self, q: ArrayLike) -> Array:
         """q as a float64 array (..., nq), or ValueError: wrong shape, not finite, or a quaternion off the unit
         sphere by more than 1e-6."""
         q = check_state("q", q, self.nq, self.coordinate_names)
@@ -261,7 +278,7 @@ class ArticulatedSystem(Record):
             check_unit(q, s, self.coordinate_names)
         return q
 
-    def check_u(self, u: Any) -> np.ndarray:
+    def check_u(self, u: ArrayLike) -> Array:
         """u as a float64 array (..., nu), or ValueError: wrong shape or not finite."""
         return check_state("u", u, self.nu, self.velocity_names)
 

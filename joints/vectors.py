@@ -34,27 +34,32 @@ _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
 def matvec(A: Array, x: Array) -> Array:
     """(..., m) matrices A (..., m, n) times vectors x (..., n), batch axes broadcast."""
-    return np.sum(A * x[..., None, :], axis=-1)
+    result: Array = np.sum(A * x[..., None, :], axis=-1)
+    return result
 
 
 def vecmat(x: Array, A: Array) -> Array:
     """(..., n) row vectors x (..., m) times matrices A (..., m, n): A^T x, batch axes broadcast."""
-    return np.sum(A * x[..., :, None], axis=-2)
+    result: Array = np.sum(A * x[..., :, None], axis=-2)
+    return result
 
 
 def dot(a: Array, b: Array) -> Array:
     """(...) a . b."""
-    return np.sum(a * b, axis=-1)
+    result: Array = np.sum(a * b, axis=-1)
+    return result
 
 
 def cross(a: Array, b: Array) -> Array:
     """(..., 3) a x b."""
-    return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    result: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    return result
 
 
 def row_cross(a: Array, M: Array) -> Array:
     """(..., 3, n) [a x] M: a crossed with every column of M (..., 3, n)."""
-    return a[..., _NEXT, None] * M[..., _LAST, :] - a[..., _LAST, None] * M[..., _NEXT, :]
+    result: Array = a[..., _NEXT, None] * M[..., _LAST, :] - a[..., _LAST, None] * M[..., _NEXT, :]
+    return result
 
 
 def skew(a: Array) -> Array:
@@ -85,7 +90,8 @@ def symmetric_times(S: Array, v: Array) -> Array:
 
 def product_upper(A: Array, B: Array) -> Array:
     """(..., 6) A B^T for A, B (..., 3, n) whose product is symmetric."""
-    return np.sum(A[..., ROWS, :] * B[..., COLUMNS, :], axis=-1)
+    result: Array = np.sum(A[..., ROWS, :] * B[..., COLUMNS, :], axis=-1)
+    return result
 
 
 def congruent(R: Array, S: Array) -> Array:
@@ -98,7 +104,8 @@ def steiner(c: Array, m: ArrayLike) -> Array:
     squares = c * c
     diagonal = squares[..., _NEXT] + squares[..., _LAST]
     mixed = -c[..., [0, 0, 1]] * c[..., [1, 2, 2]]
-    return np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
+    result: Array = np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
+    return result
 
 
 def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None) -> Array:

@@ -18,6 +18,7 @@ import casadi
 import numpy as np
 
 from myoquat.kernels.elements import UFUNCS, exact, is_casadi, is_number, is_sympy, sympy_module, where
+from myoquat.kernels.typing import Array
 
 __all__ = [
     "Argument",
@@ -139,7 +140,8 @@ def _wrap(result: Any) -> SymbolArray:
         return result
     if not isinstance(result, np.ndarray):
         result = _zero_axes(result)
-    return result.view(SymbolArray)
+    wrapped: SymbolArray = result.view(SymbolArray)
+    return wrapped
 
 
 def _wrapped_results(result: Any) -> Any:
@@ -153,7 +155,8 @@ def _wrapped_results(result: Any) -> Any:
 def _clip(x: Any, lowest: Any = None, highest: Any = None) -> SymbolArray:
     """np.clip, either bound None for open."""
     x = x if lowest is None else np.maximum(x, lowest)
-    return x if highest is None else np.minimum(x, highest)
+    result: SymbolArray = x if highest is None else np.minimum(x, highest)
+    return result
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
@@ -247,7 +250,8 @@ def _from_objects(array: np.ndarray) -> np.ndarray:
 def _from_casadi(x: Any, keep_column: bool = False) -> np.ndarray:
     if isinstance(x, casadi.DM):
         numbers = x.full()
-        return numbers[:, 0] if x.shape[1] == 1 and not keep_column else numbers
+        result: Array = numbers[:, 0] if x.shape[1] == 1 and not keep_column else numbers
+        return result
     rows, columns = x.shape
     array = np.empty((rows, columns), dtype=object)
     for i in range(rows):

@@ -20,7 +20,8 @@ class Record:
     """
 
     def __post_init__(self) -> None:
-        for name, single, floating in _declared(type(self)):
+        kind: Any = type(self)
+        for name, single, floating in _declared(kind):
             given = getattr(self, name)
             if single and np.ndim(given):
                 continue

@@ -91,7 +91,8 @@ def lengths(
     columns = []
     for muscle, pieces in zip(muscles, touching, strict=True):
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
-        base = system.lowest_common_ancestor([part.body for part in (*muscle.path, *muscle.wraps)])
+        names = [*(point.body for point in muscle.path), *(wrap.body for wrap in muscle.wraps)]
+        base = system.lowest_common_ancestor(names)
         moved = {} if motion is None else shifts(base)
         points = [_world(poses, moved, point.body, point.local(system, after)) for point in muscle.path]
         spans = [_spans(poses, moved, piece) for piece in pieces]

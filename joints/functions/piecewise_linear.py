@@ -27,13 +27,17 @@ class PiecewiseLinear(AxisFunction):
         super().__post_init__()
         increasing("piecewise linear function", self.x, self.y, 2)
 
+    def __repr__(self) -> str:
+        return f"<PiecewiseLinear through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
+
     @cached_property
     def _slopes(self) -> list[float]:
-        return (np.diff(self.y) / np.diff(self.x)).tolist()
+        return [float(slope) for slope in np.diff(self.y) / np.diff(self.x)]
 
     def value(self, x: Array) -> Array:
         x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
-        return y0 + slope * (x - x0)
+        result: Array = y0 + slope * (x - x0)
+        return result
 
     def slope(self, x: Array) -> Array:
         return chosen(x, self.x[:-1], self._slopes)[0]

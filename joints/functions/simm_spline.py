@@ -29,6 +29,9 @@ class SimmSpline(AxisFunction):
         super().__post_init__()
         increasing("spline", self.x, self.y, 2)
 
+    def __repr__(self) -> str:
+        return f"<SimmSpline through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
+
     @cached_property
     def _pieces(self) -> tuple[list[float], ...]:
         """Knots, origins and the coefficients y, b, c, d of y + dx (b + dx (c + dx d)), the two ends among them."""
@@ -57,15 +60,18 @@ class SimmSpline(AxisFunction):
 
     def value(self, x: Array) -> Array:
         dx, y, b, c, d = self._at(x)
-        return y + dx * (b + dx * (c + dx * d))
+        result: Array = y + dx * (b + dx * (c + dx * d))
+        return result
 
     def slope(self, x: Array) -> Array:
         dx, _, b, c, d = self._at(x)
-        return b + dx * (2 * c + dx * 3 * d)
+        result: Array = b + dx * (2 * c + dx * 3 * d)
+        return result
 
     def curvature(self, x: Array) -> Array:
         dx, _, _, c, d = self._at(x)
-        return 2 * c + 6 * d * dx
+        result: Array = 2 * c + 6 * d * dx
+        return result
 
 
 def _sigma(x: Array, h: Array, rise: Array) -> Array:

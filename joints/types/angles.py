@@ -61,4 +61,5 @@ class Angles(Record):
         frame = quaternion_from_matrix(self._frame)
         turned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
         phi = self._signs * euler_from_quaternion(turned, "XYZ")
-        return (phi - np.array(self.offsets)) / np.array(self.factors)
+        result: Array = (phi - np.array(self.offsets)) / np.array(self.factors)
+        return result

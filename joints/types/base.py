@@ -194,4 +194,5 @@ class CoordinateJoint(Joint):
     def random(self, n: int, rng: np.random.Generator) -> Array:
         """Angles uniform over the circle, lengths within one metre of neutral."""
         span = [np.pi if unit == "rad" else 1.0 for unit in self.facts.coordinate_units]
-        return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
+        result: Array = rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
+        return result

@@ -62,6 +62,10 @@ class CustomJoint(CoordinateJoint):
         if len(self.units) != count or not set(self.units) <= {"rad", "m"}:
             raise ValueError(f"units must be {count} of 'rad' and 'm', not {self.units}")
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.coordinates)
+        return f"<CustomJoint ({names}): {len(self.rotations)} rotations, {len(self.translations)} translations>"
+
     @property
     def facts(self) -> JointFacts:
         return JointFacts(

@@ -132,7 +132,8 @@ def _screw(omega: Array, v: Array) -> Array:
     series = (1 - square / 20 * (1 - square / 42 * (1 - square / 72))) / 6
     second = np.where(small, series, (1 - np.sin(a) / a) / np.where(small, 1.0, square))
     turning = cross(omega, v)
-    return v + first * turning + second * cross(omega, turning)
+    result: Array = v + first * turning + second * cross(omega, turning)
+    return result
 
 
 def _unscrew(omega: Array, p: Array) -> Array:
@@ -143,4 +144,5 @@ def _unscrew(omega: Array, p: Array) -> Array:
     series = (1 + square / 60 * (1 + square / 42 * (1 + square / 40))) / 12
     ratio = (1 - a / 2 * np.cos(a / 2) / np.sin(a / 2)) / np.where(small, 1.0, square)
     turning = cross(omega, p)
-    return p - turning / 2 + np.where(small, series, ratio) * cross(omega, turning)
+    result: Array = p - turning / 2 + np.where(small, series, ratio) * cross(omega, turning)
+    return result
