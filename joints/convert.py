@@ -11,15 +11,14 @@ from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
     euler_from_quaternion,
-    euler_rate_inverse,
     quaternion_from_euler,
 )
 from myoquat.joints.rates import CONDITION_LIMIT
-from myoquat.joints.stacking import joined, transpose
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
@@ -162,8 +161,8 @@ def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
     S_omega, S_v = source.subspace(q)
     omega = matvec(S_omega, u)
     there = _coordinates(source, target, q)
-    if isinstance(target, EulerJoint):
-        return vecmat(omega, transpose(euler_rate_inverse(there, target.sequence)))
+    if target.span == "turns":
+        return matvec(target.subspace_inverse(there), omega)
     T_omega, T_v = target.subspace(there)
     if target.nu == 3:
         return _solved(T_omega, omega, target)

@@ -100,6 +100,11 @@ class Call:
         content = (self.system.content_key, variant, tuple(self.inputs))
         return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend)
 
+    @property
+    def symbolic(self) -> bool:
+        """Whether symbols are among the arguments, so that the result is of the caller's kind of them."""
+        return any(is_symbolic(x.array) for x in self.inputs.values())
+
     def need_mass(self, total: float) -> None:
         """ModelError if nothing that moves has a mass."""
         if total == 0.0:

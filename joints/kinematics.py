@@ -7,6 +7,8 @@ angular). `backend="numpy"` evaluates the same formula in NumPy. All raise Value
 KeyError, IndexError or TypeError for a frame that does not exist or an index of another kind.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from myoquat.joints import centroidal, frames
@@ -37,14 +39,19 @@ def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: st
     call = Call(model).q(q)
     name = call.frame(frame)
 
-    def formula(q: Array) -> Array:
-        R, p = frames.pose(call.system, q, name, np.zeros(3))
+    def pose(q: Array) -> tuple[Array, Array]:
+        return frames.pose(call.system, q, name, np.zeros(3))
+
+    def both(q: Array) -> Array:
+        R, p = pose(q)
         batch = np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
         parts = [np.broadcast_to(x, (*batch, 3, x.shape[-1]), subok=True) for x in (R, p[..., None])]
         return np.concatenate(parts, axis=-1)
 
-    both = call.run("frame_pose", formula, 2, variant=name, backend=backend)
-    return both[..., :3], both[..., 3]
+    if call.symbolic:  # CasADi's arrays of three axes cannot be taken apart
+        return call.run("frame_pose", lambda q: pose(q)[0], 2), call.run("frame_pose", lambda q: pose(q)[1], 1)
+    result = call.run("frame_pose", both, 2, variant=name, backend=backend)
+    return result[..., :3], result[..., 3]
 
 
 def point_position(
@@ -170,24 +177,28 @@ def momentum(
 ) -> Array:
     """(..., 6) linear momentum [kg m/s] and angular momentum [kg m^2/s] about the world point `about` (..., 3), the
     centre of mass if left out."""
-    call = Call(model).q(q).u(u)
-    if about is None:
-        call.need_mass(centroidal.total_mass(call.system))
-        return call.run(
-            "momentum",
-            lambda q, u: centroidal.momentum(call.system, q, u, centroidal.center(call.system, q)),
-            1,
-            backend=backend,
-        )
-    call.vector("about", about)
-    return call.run("momentum", lambda q, u, about: centroidal.momentum(call.system, q, u, about), 1, backend=backend)
+    call, formula = _momentum(model, q, u, about, slice(0, 6))
+    return call.run("momentum", formula, 1, backend=backend)
 
 
 def angular_momentum(
     model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None = None, *, backend: str = "kernel"
 ) -> Array:
     """(..., 3) the angular part of `momentum`."""
-    return momentum(model, q, u, about, backend=backend)[..., 3:]
+    call, formula = _momentum(model, q, u, about, slice(3, 6))
+    return call.run("angular_momentum", formula, 1, backend=backend)
+
+
+def _momentum(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None, part: slice
+) -> tuple[Call, Callable[..., Array]]:
+    """The call and the formula of a part of the momentum about a point, or about the centre of mass."""
+    call = Call(model).q(q).u(u)
+    system = call.system
+    if about is not None:
+        return call.vector("about", about), lambda q, u, about: centroidal.momentum(system, q, u, about)[..., part]
+    call.need_mass(centroidal.total_mass(system))
+    return call, lambda q, u: centroidal.momentum(system, q, u, centroidal.center(system, q))[..., part]
 
 
 def _checked(axes: str) -> str:

@@ -209,7 +209,7 @@ def power_errors(pair: Pair, q: Any, phi: Any, u: Any, F: Any, J: Any, J_Q: Any,
     """tau . omega - (-F l') per muscle (..., m), with the torque through J_Q, through J*_Q and on the Euler angles;
     and the power -F l' itself, l' = J u."""
     power = -F * matvec(J, u)
-    totals = [0.0, 0.0, 0.0]
+    totals: list[Any] = [0.0, 0.0, 0.0]
     for b in pair.balls:
         Q, omega = q[..., None, b.q], u[..., None, b.u]
         rates = matvec(euler_rate_inverse(phi[..., b.phi], b.sequence), u[..., b.u])
