@@ -218,7 +218,7 @@ def _passage(
 ) -> Passage:
     rotor = system.bodies[link.body].rotor_inertia
     bare = not may_be_nonzero(rotor)
-    if link.joint.span == "turns" and bare:
+    if link.joint.span == "rotations" and bare:
         return TurnPassage(link, body, motion, tau, link.joint.subspace_inverse(q))
     if link.joint.span == "all" and bare:
         return FreePassage(link, body, motion, tau)

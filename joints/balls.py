@@ -1,4 +1,4 @@
-"""Ball joints that hide in custom joints: three turns about orthogonal axes and one centre."""
+"""Custom joints that are ball joints: three rotations about orthogonal axes through one centre."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,9 +27,9 @@ def why_not_ball(body: Body) -> str | None:
         return f"a {joint.kind} joint is no ball joint"
     turning = [axis.coordinate for axis in joint.rotations]
     if len(turning) != 3 or None in turning or len(set(turning)) != 3:
-        return f"{len({c for c in turning if c is not None})} coordinates turn it, not three"
+        return f"{len({c for c in turning if c is not None})} coordinates rotate it, not three"
     if any(_line(axis.function) is None for axis in joint.rotations):
-        return "a turn is not a linear function of its coordinate"
+        return "a rotation is not a linear function of its coordinate"
     A = np.array([axis.direction for axis in joint.rotations])
     if np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
         return "its axes are not orthogonal"
@@ -41,13 +41,13 @@ def why_not_ball(body: Body) -> str | None:
 def _why_not_translations(joint: CustomJoint, turning: set[int | None]) -> str | None:
     sliding = [axis.coordinate for axis in joint.translations if _constant(axis.function, axis.coordinate) is None]
     if set(sliding) & turning:
-        return "its centre moves with its turns"
+        return "its centre moves with its rotations"
     if not sliding:
         return None
     directions = np.array([axis.direction for axis in joint.translations])
     plain = [_line(axis.function) == (1.0, 0.0) for axis in joint.translations]
     if len(set(sliding)) != 3 or not all(plain) or not np.array_equal(directions, np.eye(3)):
-        return "its slides are not x, y and z by a coordinate each"
+        return "its translations are not along x, y and z by a coordinate each"
     return None
 
 

@@ -25,8 +25,8 @@ __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
 
 def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
-    """The system with every ball joint turned into the wanted description: spherical and Euler-sequence joints, and
-    custom joints of three turns about orthogonal axes and one centre, free ones among them
+    """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
+    custom joints of three rotations about orthogonal axes through one centre, free ones among them
     (`myoquat.joints.why_not_ball` tells why another joint has no such description).
 
     rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
@@ -161,7 +161,7 @@ def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
     S_omega, S_v = source.subspace(q)
     omega = matvec(S_omega, u)
     there = _coordinates(source, target, q)
-    if target.span == "turns":
+    if target.span == "rotations":
         return matvec(target.subspace_inverse(there), omega)
     T_omega, T_v = target.subspace(there)
     if target.nu == 3:

@@ -43,14 +43,14 @@ def _handedness(first: int, second: int) -> int:
 
 
 def axis_quaternion(angle: Array, axis: int) -> Array:
-    """(..., 4) quaternion of a turn by angle (...) [rad] about coordinate axis 0, 1 or 2."""
+    """(..., 4) quaternion of a rotation by angle (...) [rad] about coordinate axis 0, 1 or 2."""
     entries: list[ArrayLike] = [np.cos(angle / 2), 0.0, 0.0, 0.0]
     entries[axis + 1] = np.sin(angle / 2)
     return vector(entries)
 
 
 def axis_rotation(angle: Array, axis: int) -> Array:
-    """(..., 3, 3) rotation matrix of a turn by angle (...) [rad] about coordinate axis 0, 1 or 2."""
+    """(..., 3, 3) matrix of a rotation by angle (...) [rad] about coordinate axis 0, 1 or 2."""
     c, s = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     columns: dict[int, Array] = {}
@@ -71,7 +71,7 @@ def quaternion_from_euler(phi: ArrayLike, sequence: str) -> Array:
 
 @formula(phi=VECTOR3)
 def rotation_matrix_from_euler(phi: ArrayLike, sequence: str) -> Array:
-    """(..., 3, 3) R(phi) as the product of three turns about coordinate axes."""
+    """(..., 3, 3) R(phi) as the product of three rotations about coordinate axes."""
     first, second, third = axes(sequence)
     p1, p2, p3 = components(phi)
     return axis_rotation(p1, first) @ axis_rotation(p2, second) @ axis_rotation(p3, third)

@@ -109,7 +109,7 @@ def steiner(c: Array, m: ArrayLike) -> Array:
 
 
 def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None) -> Array:
-    """(..., 3, 3) F R: R a turn by angle (...) [rad] about a constant unit axis (3,), F = `frame` or the identity.
+    """(..., 3, 3) F R: R a rotation by angle (...) [rad] about a constant unit axis (3,), F = `frame` or the identity.
 
     F R = F a a^T + cos F (1 - a a^T) + sin F [a x]: three constant matrices, whatever the axis and F.
     """

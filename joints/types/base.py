@@ -54,7 +54,7 @@ class Joint(Record, ABC):
     """
 
     kind: ClassVar[str]  # its name in model files
-    span: ClassVar[str] = "some"  # motions that it leaves free: "some", "turns" (all turns, nothing else) or "all"
+    span: ClassVar[str] = "some"  # motions that it leaves free: "some", "rotations" (these alone, all of them) or "all"
 
     @property
     @abstractmethod
@@ -132,8 +132,8 @@ class Joint(Record, ABC):
         return rate[..., :3, :], rate[..., 3:, :]
 
     def subspace_inverse(self, q: Array) -> Array:
-        """(..., 3, 3) S_omega^-1 of a type that spans the turns; others have none."""
-        raise NotImplementedError(f"the motions of a {self.kind} joint are not all turns")
+        """(..., 3, 3) S_omega^-1 of a type that spans the rotations; others have none."""
+        raise NotImplementedError(f"the motions of a {self.kind} joint are not all rotations")
 
     # ---- the state's manifold --------------------------------------------------------------------------------
 

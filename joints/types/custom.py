@@ -1,4 +1,4 @@
-"""The custom joint: turns and slides along given axes, each a function of one of up to six coordinates."""
+"""The custom joint: rotations about and translations along given axes, functions of up to six coordinates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ __all__ = ["Axis", "CustomJoint"]
 
 @dataclass(frozen=True)
 class Axis(Record):
-    """A turn [rad] about, or a slide [m] along, `direction` by `function` of the joint's coordinate number
+    """A rotation [rad] about, or a translation [m] along, `direction` by `function` of the joint's coordinate number
     `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError."""
 
     direction: tuple[float, float, float]
@@ -35,10 +35,10 @@ class Axis(Record):
 class CustomJoint(CoordinateJoint):
     """q = up to six coordinates named in `coordinates`, u = qdot.
 
-    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the turns before it have reached;
-    p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of the
-    coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six coordinates,
-    three turns or three slides, or an axis of a coordinate that is not there.
+    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the rotations before it have
+    reached; p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of
+    the coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six
+    coordinates, three rotations or three translations, or an axis of a coordinate that is not there.
     """
 
     kind: ClassVar[str] = "custom"
@@ -100,7 +100,7 @@ class CustomJoint(CoordinateJoint):
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((3, 0))
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        """Sdot u from the curvature of the functions, and from the turning of the axes."""
+        """Sdot u from the curvature of the functions, and from the rotation of the axes."""
         R, _ = self.transform(q)
         turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
         rates = _rates(self.rotations, q, u)

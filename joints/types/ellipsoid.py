@@ -1,4 +1,4 @@
-"""Three turns of a body whose origin slides on an ellipsoid."""
+"""Three rotations of a body whose origin moves on an ellipsoid."""
 
 import math
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class EllipsoidJoint(CoordinateJoint):
 
     @property
     def turns(self) -> EulerJoint:
-        """The joint of the turns alone."""
+        """The joint of the rotations alone."""
         return EulerJoint(self.sequence)
 
     @property

@@ -37,7 +37,7 @@ class EulerJoint(CoordinateJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says."""
 
     kind: ClassVar[str] = "euler"
-    span: ClassVar[str] = "turns"
+    span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The planar joint: sliding in a plane and turning about its normal."""
+"""The planar joint: translation in a plane and rotation about its normal."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,7 +25,7 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class PlanarJoint(AxisJoint):
-    """q = (x [m], y [m], angle [rad]): a slide in the plane normal to `axis`, then a turn about it; u = qdot.
+    """q = (x [m], y [m], angle [rad]): a translation in the plane normal to `axis`, then a rotation about it; u = qdot.
 
     x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
     `myoquat.joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.

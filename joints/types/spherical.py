@@ -44,7 +44,7 @@ class SphericalJoint(Joint):
     """
 
     kind: ClassVar[str] = "spherical"
-    span: ClassVar[str] = "turns"
+    span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
     extension: str = "polynomial"
     velocity_frame: str = "child"

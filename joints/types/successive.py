@@ -1,7 +1,7 @@
-"""Turns about successive axes: what Euler, universal and custom joints share.
+"""Rotations about successive axes: what Euler, universal and custom joints share.
 
-R = R(a1, t1) R(a2, t2) ...: each axis a_k (3,) is fixed in the frame that the turns before it have reached. In child
-components the axes are b_k = (R(a_k+1) ... )^T a_k, and omega = sum b_k tdot_k.
+R = R(a1, t1) R(a2, t2) ...: each axis a_k (3,) is fixed in the frame that the rotations before it have reached. In
+child components the axes are b_k = (R(a_k+1) ... )^T a_k, and omega = sum b_k tdot_k.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The universal (Cardan) joint: two successive turns."""
+"""The universal (Cardan) joint: two successive rotations."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -26,7 +26,7 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class UniversalJoint(CoordinateJoint):
-    """q = two angles (2) [rad]: a turn about `first`, then one about `second`; u = their rates [rad/s].
+    """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
 
     Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
     """

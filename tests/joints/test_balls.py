@@ -96,10 +96,10 @@ def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rotations": BALL.rotations[:2]}, "2 coordinates turn it"),
+        ({"rotations": BALL.rotations[:2]}, "2 coordinates rotate it"),
         ({"rotations": (*BALL.rotations[:2], Axis(Y, 0))}, "not orthogonal"),
         ({"rotations": (*BALL.rotations[:2], Axis(Z, 0, SimmSpline((0.0, 1.0), (0.0, 2.0))))}, "not a linear function"),
-        ({"translations": (Axis(X, 0),)}, "centre moves with its turns"),
+        ({"translations": (Axis(X, 0),)}, "centre moves with its rotations"),
     ],
 )
 def test_what_stands_in_the_way_is_said(changes, message):
@@ -114,7 +114,7 @@ def test_what_stands_in_the_way_is_said(changes, message):
 def test_dampers_and_partial_slides_stand_in_the_way():
     assert "damper" in why_not_ball(Body("b", "ground", BALL, damping=1.0))
     partial = replace(FREE, coordinates=FREE.coordinates[:5], translations=FREE.translations[:2], units=())
-    assert "slides are not" in why_not_ball(Body("b", "ground", partial))
+    assert "translations are not" in why_not_ball(Body("b", "ground", partial))
     assert "no ball joint" in why_not_ball(Body("b", "ground", RevoluteJoint()))
 
 
