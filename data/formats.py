@@ -20,7 +20,7 @@ class Reads(Protocol):
 class Writes(Protocol):
     """The verb of a module that writes models."""
 
-    def write_model(self, model: Model, path: str | Path, strict: bool = ...) -> None: ...
+    def write_model(self, model: Model, path: str | Path, strict: bool = ..., overwrite: bool = ...) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,15 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
         raise ModelError(
             f"no such model file, and no model of this name; known: {', '.join(published_models())}", file=path
         )
+    if path.is_dir():
+        raise ModelError("this is a directory, not a file", file=path)
     return _described(_read(path, strict), rotations)
 
 
-def save_model(model: Model, path: str | Path, strict: bool = False) -> None:
+def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write a model in the format that the suffix of the path names; see `Model.save`."""
     path = Path(path)
-    model_format(path).writer(path).write_model(model, path, strict)
+    model_format(path).writer(path).write_model(model, path, strict, overwrite)
 
 
 def _read(path: Path, strict: bool) -> Model:
