@@ -1,5 +1,6 @@
 from .formats import MODEL_FORMATS as MODEL_FORMATS
 from .formats import ModelFormat as ModelFormat
+from .leftovers import UnsupportedWarning as UnsupportedWarning
 from .leftovers import UnwrittenWarning as UnwrittenWarning
 from .library import load_model as load_model
 from .library import published_models as published_models
@@ -11,6 +12,5 @@ from .motions import read_motion as read_motion
 from .motions import states_from_motion as states_from_motion
 from .motions import write_markers as write_markers
 from .motions import write_motion as write_motion
-from .osim import UnsupportedWarning as UnsupportedWarning
 from .urdf import load_urdf as load_urdf
 from .urdf import write_urdf as write_urdf

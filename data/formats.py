@@ -50,7 +50,7 @@ class ModelFormat:
 MODEL_FORMATS = {
     ".toml": ModelFormat("TOML", "myoquat.data.toml"),
     ".osim": ModelFormat("OpenSim", "myoquat.data.osim"),
-    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf", reads=False),
+    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf"),
     ".urdf": ModelFormat("URDF", "myoquat.data.urdf"),
 }
 

@@ -1,19 +1,22 @@
 """XML from strangers: parsed without document types and entities, every complaint with element and line."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from lxml import etree
 
 from myoquat.data.files import read_text
 from myoquat.joints.errors import ModelError
 
-__all__ = ["complain", "described", "parse"]
+__all__ = ["Element", "complain", "described", "finite_numbers", "parse"]
+
+Element = etree._Element  # lxml's own name for the type of an element
 
 
-def parse(path: Path, prepare: Callable[[str], str] = str) -> Any:
+def parse(path: Path, prepare: Callable[[str], str] = str) -> Element:
     """The root element of an XML file; ModelError for one that is malformed or declares a document type.
 
     prepare: what makes the text of a known dialect XML; it must keep the lines.
@@ -30,7 +33,7 @@ def parse(path: Path, prepare: Callable[[str], str] = str) -> Any:
         raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
 
 
-def described(element: Any) -> str:
+def described(element: Element | None) -> str:
     """The nearest named element at or above this one, in words: "link 'arm'"."""
     while element is not None:
         if element.get("name"):
@@ -39,6 +42,15 @@ def described(element: Any) -> str:
     return "the file"
 
 
-def complain(element: Any, message: str) -> NoReturn:
+def complain(element: Element, message: str) -> NoReturn:
     """Raise a ModelError at an element."""
     raise ModelError(message, element=described(element), line=element.sourceline)
+
+
+def finite_numbers(text: str) -> tuple[float, ...] | None:
+    """The numbers in a text, separated by blanks; None if a word of it is no finite decimal number."""
+    try:
+        found = tuple(float(word) for word in text.split())
+    except ValueError:
+        return None
+    return found if "_" not in text and all(map(math.isfinite, found)) else None

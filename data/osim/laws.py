@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from myoquat.data.osim.census import Census
+from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import boolean, number
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.millard import read_millard

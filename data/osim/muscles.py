@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from myoquat.data.osim.census import Census
+from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import last_name, numbers, objects, text
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.census import Census
+from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import boolean, number, numbers, objects, text
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.xml import complain
