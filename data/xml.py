@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol, overload
 
 from lxml import etree
 
@@ -13,7 +13,32 @@ from myoquat.joints.errors import ModelError
 
 __all__ = ["Element", "complain", "described", "finite_numbers", "parse"]
 
-Element = etree._Element  # lxml's own name for the type of an element
+
+class Element(Protocol):
+    """What is used of an element of lxml, which brings no types of its own."""
+
+    tag: str
+    text: str | None
+    sourceline: int | None
+    attrib: Mapping[str, str]
+
+    @overload
+    def get(self, key: str) -> str | None: ...
+    @overload
+    def get(self, key: str, default: str) -> str: ...
+    def find(self, path: str) -> "Element | None": ...
+    def findall(self, path: str) -> "list[Element]": ...
+    def iter(self, *tags: str) -> "Iterator[Element]": ...
+    def iterchildren(self, *tags: str) -> "Iterator[Element]": ...
+    def getparent(self) -> "Element | None": ...
+    def getroottree(self) -> "Tree": ...
+    def __iter__(self) -> "Iterator[Element]": ...
+
+
+class Tree(Protocol):
+    """The whole to which an element belongs."""
+
+    def iter(self, *tags: str) -> Iterator[Element]: ...
 
 
 def parse(path: Path, prepare: Callable[[str], str] = str) -> Element:
@@ -28,9 +53,10 @@ def parse(path: Path, prepare: Callable[[str], str] = str) -> Element:
         raise ModelError("document types and entities are refused", file=path, line=line)
     parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
-        return etree.fromstring(prepare(text).encode(), parser)
+        root: Element = etree.fromstring(prepare(text).encode(), parser)
     except etree.XMLSyntaxError as error:
         raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
+    return root
 
 
 def described(element: Element | None) -> str:
@@ -42,9 +68,9 @@ def described(element: Element | None) -> str:
     return "the file"
 
 
-def complain(element: Element, message: str) -> NoReturn:
-    """Raise a ModelError at an element."""
-    raise ModelError(message, element=described(element), line=element.sourceline)
+def complain(element: Element | None, message: str) -> NoReturn:
+    """Raise a ModelError at an element, or at the whole file."""
+    raise ModelError(message, element=described(element), line=None if element is None else element.sourceline)
 
 
 def finite_numbers(text: str) -> tuple[float, ...] | None:

@@ -55,4 +55,4 @@ def _gathered(motion: pd.DataFrame, found: dict[str, Any], names: tuple[str, ...
         return None
     if missing:
         raise ValueError(f"the motion holds some muscles' states, but lacks {', '.join(missing)}")
-    return motion[[found[name] for name in names]].to_numpy(dtype=float)
+    return np.asarray(motion[[found[name] for name in names]].to_numpy(dtype=float))

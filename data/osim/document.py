@@ -69,7 +69,7 @@ def numbers(parent: Any, tag: str, count: int | None = None, default: tuple[floa
 
 def number(parent: Any, tag: str, default: float | None = None) -> float:
     """One finite number of a child."""
-    return numbers(parent, tag, 1, None if default is None else (default,))[0]
+    return float(numbers(parent, tag, 1, None if default is None else (default,))[0])
 
 
 def boolean(parent: Any, tag: str, default: bool = False) -> bool:

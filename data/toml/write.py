@@ -82,6 +82,6 @@ def _body(body: Body) -> Table:
 
 
 def _muscle(muscle: Muscle) -> Table:
-    table = write_record(muscle, inline=False)
+    table: Table = write_record(muscle, inline=False)
     table["path"].multiline(True)
     return table

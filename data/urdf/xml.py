@@ -47,10 +47,10 @@ def numbers(
     element: Element | None, attribute: str, count: int, default: tuple[float, ...] | None = None
 ) -> tuple[float, ...]:
     """`count` finite numbers of an attribute, or the default where it is missing."""
-    value = element.get(attribute) if element is not None else None
+    value = None if element is None else element.get(attribute)
     if value is None:
         if default is None:
-            complain(element, f"<{element.tag}> needs the attribute {attribute!r}")
+            complain(element, f"<{'' if element is None else element.tag}> needs the attribute {attribute!r}")
         return default
     found = finite_numbers(value)
     if found is None or len(found) != count:

@@ -17,7 +17,7 @@ ACTUATORS = (
     *("dcmotor", "plugin"),
 )
 MAIN = "main"  # the class of elements that name none
-KINDS = {tag: "actuator" for tag in ACTUATORS} | {"spatial": "tendon", "fixed": "tendon"}  # that share their defaults
+KINDS = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}  # that share their defaults
 FILES = ("meshdir", "texturedir", "assetdir", "strippath", "discardvisual", "usethread", "fusestatic", "fitaabb")
 HARMLESS = {  # settings of the compiler that are not followed, and the values at which they do nothing
     "balanceinertia": "false",

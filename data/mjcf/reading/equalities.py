@@ -49,4 +49,6 @@ def _function(coefficients: tuple[float, ...], x0: float, y0: float) -> AxisFunc
     if x0:
         whole = whole(Powers([-x0, 1.0]))
     found = [float(c) for c in (whole + y0).trim().coef]
-    return Linear(*reversed((found + [0.0])[:2])) if len(found) <= 2 else Polynomial(tuple(found))
+    if len(found) > 2:
+        return Polynomial(tuple(found))
+    return Linear(found[1] if len(found) > 1 else 0.0, found[0])

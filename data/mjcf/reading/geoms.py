@@ -6,6 +6,7 @@ from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import Place, place_of
 from myoquat.data.mjcf.reading.inertias import SOLIDS, WEIGHTLESS, Inertia, solid
 from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.mjcf.shapes import HALVED, whole_sizes
 from myoquat.data.xml import Element, complain
 from myoquat.joints.shapes import Shape
 
@@ -38,19 +39,12 @@ class Geom:
 
     def shape(self) -> Shape | None:
         """The shape of a body; None for a kind that bodies do not have."""
-        x = self.sizes
-        sizes = {
-            "box": lambda: tuple(2 * v for v in x),
-            "sphere": lambda: x,
-            "cylinder": lambda: (x[0], 2 * x[1]),
-            "capsule": lambda: (x[0], 2 * x[1]),
-            "mesh": lambda: (1.0, 1.0, 1.0),
-        }
-        if self.kind not in sizes:
+        if self.kind not in HALVED and self.kind != "mesh":
             return None
+        sizes = (1.0, 1.0, 1.0) if self.kind == "mesh" else whole_sizes(self.kind, self.sizes)
         return Shape(
             self.kind,
-            sizes[self.kind](),
+            sizes,
             self.place.position,  # type: ignore[arg-type]
             self.place.orientation,  # type: ignore[arg-type]
             purpose="collision" if self.touches else "visual",
@@ -107,7 +101,7 @@ def _sizes(values: Values, kind: str) -> tuple[float, ...]:
 def _inertia(values: Values, kind: str, sizes: tuple[float, ...], place: Place) -> Inertia | None:
     mass = values.number("mass") if values.has("mass") else None
     density = values.number("density", DENSITY)
-    if mass is not None and mass < 0 or density < 0:
+    if (mass is not None and mass < 0) or density < 0:
         complain(values.element, "mass and density must not be negative")
     if mass == 0.0 or (mass is None and density == 0.0) or kind in ("plane", "hfield"):
         return WEIGHTLESS

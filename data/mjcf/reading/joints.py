@@ -114,8 +114,9 @@ def read_joint(element: Element, document: Document, childclass: str | None, bod
     if element.tag == "freejoint":
         if values.text("align", "false") == "true":
             document.census.count(element, "align")
+        joint = FileJoint(element, values.text("name", body), "free")
         document.finish(values, *QUIET)
-        return FileJoint(element, values.text("name", body), "free")
+        return joint
     kind = values.word("type", TYPES, "hinge")
     name = values.text("name", f"{body}.{UNNAMED[kind]}{before + 1 if before else ''}" if kind in UNNAMED else body)
     scale = document.compiler.angle if kind == "hinge" else 1.0
@@ -217,7 +218,7 @@ def _own(row: list[FileJoint], kinds: list[str]) -> Joint | None:
         return RevoluteJoint(axes[0])
     if kinds == ["slide"]:
         return PrismaticJoint(axes[0])
-    if kinds == ["hinge"] * 2 and float(np.linalg.norm(np.cross(*axes))) > 1e-9:
+    if kinds == ["hinge"] * 2 and float(np.linalg.norm(np.cross(axes[0], axes[1]))) > 1e-9:
         return UniversalJoint(*axes)
     if kinds == ["hinge"] * 3 and not any(row[0].passive[:2]) and all(axis in LETTERS for axis in axes):
         sequence = "".join(LETTERS[axis] for axis in axes)

@@ -79,16 +79,14 @@ def _model(document: Document, path: Path) -> Model:
         coordinates=tuple(c for c in skeleton.coordinates if c.range is not None),
         couplers=read_couplers(document, skeleton),
         markers=tuple(
-            Marker(site, point.body, point.position)  # type: ignore[arg-type]
-            for site, point in skeleton.sites.items()
-            if site not in used.sites
+            Marker(site, point.body, point.position) for site, point in skeleton.sites.items() if site not in used.sites
         ),
     )
 
 
 def _gravity(document: Document) -> tuple[float, ...]:
     """Gravity; what else acts on bodies, such as wind, is noted."""
-    gravity = (0.0, 0.0, -9.81)
+    gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
     for element in document.root.findall("option"):
         values = Values(element, {})
         gravity = values.vector("gravity", gravity)

@@ -96,7 +96,7 @@ def _path(element: Element, document: Document, skeleton: Skeleton) -> tuple[tup
     wraps: list[Wrap] = []
     pending: Wrap | None = None
     for child in elements_of(element):
-        values = document.values(child)
+        values = Values(child, {})  # these name sites and geoms: default classes do not count
         if child.tag == "site":
             points.append(_site(values, "site", skeleton))
             if pending is not None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from lxml import etree
 
-from myoquat.data.osim import laws as reading
 from myoquat.data.leftovers import Census
+from myoquat.data.osim import laws as reading
 from myoquat.data.osim.millard import CURVES, MILLARD
 from myoquat.data.osim.writing.elements import add
 from myoquat.data.osim.writing.functions import add_function
