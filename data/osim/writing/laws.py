@@ -8,9 +8,9 @@ from lxml import etree
 
 from myoquat.data.leftovers import Census
 from myoquat.data.osim import laws as reading
+from myoquat.data.osim.elements import add
+from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.millard import CURVES, MILLARD
-from myoquat.data.osim.writing.elements import add
-from myoquat.data.osim.writing.functions import add_function
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.laws import (
     DeGrooteFregly2016,

@@ -9,9 +9,9 @@ from lxml import etree
 
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
+from myoquat.data.osim.elements import add, add_set, checked_name
+from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
-from myoquat.data.osim.writing.elements import add, add_set, checked_name
-from myoquat.data.osim.writing.functions import add_function
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.passive import add_limits, add_passive
