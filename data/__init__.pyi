@@ -5,10 +5,14 @@ from .leftovers import UnwrittenWarning as UnwrittenWarning
 from .library import load_model as load_model
 from .library import published_models as published_models
 from .library import save_model as save_model
+from .motions import MOTION_FORMATS as MOTION_FORMATS
+from .motions import MotionFormat as MotionFormat
+from .motions import load_table as load_table
 from .motions import motion_from_states as motion_from_states
 from .motions import muscle_states_from_motion as muscle_states_from_motion
 from .motions import read_markers as read_markers
 from .motions import read_motion as read_motion
+from .motions import save_table as save_table
 from .motions import states_from_motion as states_from_motion
 from .motions import write_markers as write_markers
 from .motions import write_motion as write_motion
