@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.items import Table
+from tomlkit.items import AbstractTable, Table
 
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import write_fields, write_record
@@ -81,7 +81,7 @@ def _body(body: Body) -> Table:
     return table
 
 
-def _muscle(muscle: Muscle) -> Table:
-    table: Table = write_record(muscle, inline=False)
+def _muscle(muscle: Muscle) -> AbstractTable:
+    table = write_record(muscle, inline=False)
     table["path"].multiline(True)
     return table

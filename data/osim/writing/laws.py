@@ -8,6 +8,7 @@ from lxml import etree
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.elements import add
 from myoquat.data.osim.laws import LAWS, TIMES, read_activation_dynamics, read_law
+from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.path import Muscle
@@ -24,7 +25,7 @@ def is_known(law: ForceLaw | None) -> bool:
     return type(law) in TAGS
 
 
-def force_element(parent: Any, muscle: Muscle) -> Any:
+def force_element(parent: Element, muscle: Muscle) -> Element:
     """The element of a muscle or another force along a path, with all of its numbers but no path yet.
 
     ModelError where OpenSim's force of this kind cannot have them.
