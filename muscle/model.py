@@ -92,15 +92,16 @@ class Model(Record):
             changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
         return replace(self, **changed)
 
-    def save(self, path: str | Path, strict: bool = False) -> None:
+    def save(self, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
         """Write the model in the format that the suffix of the path names: `.toml`, which `load_model` reads back
         equal, `.osim` (OpenSim), `.xml` (MuJoCo's MJCF), or, for a model without muscles, `.urdf`.
 
-        What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
-        file is replaced at once or, if writing fails, left as it was. ModelError for a suffix that names no format.
+        What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. Raises
+        FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if writing
+        fails, left as it was. ModelError for a suffix that names no format.
         """
         library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
-        library.save_model(self, path, strict)
+        library.save_model(self, path, strict, overwrite)
 
     def check_activation(self, activation: Any) -> Any:
         """activation as a finite float64 array (..., m) within [0, 1], or ValueError naming the muscle."""

@@ -52,7 +52,7 @@ class Joints:
             return np.zeros(3)
         still = [axis for axis in body.joint.translations if axis.coordinate is None]
         step = sum((np.array(a.direction) * a.function.value(np.zeros(())) for a in still), start=np.zeros(3))
-        return rotation_matrix(np.array(body.orientation)) @ step
+        return np.asarray(rotation_matrix(np.array(body.orientation)) @ step)
 
     def add(self, parent: Any, body: Body, q: np.ndarray, u: np.ndarray) -> None:
         """The joints of a body, with what acts in them; q, u of the body at the start, u in the child's frame.

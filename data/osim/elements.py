@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
 
@@ -15,15 +16,15 @@ __all__ = ["add", "add_set", "body_fixed", "checked_name", "written"]
 FORBIDDEN = re.compile(r"[/\\*+\s]")  # in the name of an OpenSim component
 
 
-def add(parent: Any, tag: str, content: Any = None, name: str = "") -> Any:
+def add(parent: Element, tag: str, content: Any = None, name: str = "") -> Element:
     """A new child of an element, with text, a number or numbers in it."""
-    element = etree.SubElement(parent, tag, **({"name": name} if name else {}))
+    element: Element = etree.SubElement(parent, tag, **({"name": name} if name else {}))
     if content is not None:
         element.text = written(content)
     return element
 
 
-def add_set(parent: Any, tag: str) -> Any:
+def add_set(parent: Element, tag: str) -> Element:
     """The <objects> of a new set."""
     return add(add(parent, tag, name=tag.lower()), "objects")
 
