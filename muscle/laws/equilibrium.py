@@ -10,6 +10,7 @@ from scipy.optimize import elementwise
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
 
@@ -27,7 +28,7 @@ def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, activation: Any) -> np.ndarray:
+def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, activation: Any) -> Array:
     """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one class pull as their tendons, at rest.
 
     numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Every finite path length has an
@@ -56,7 +57,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
     return found
 
 
-def _excess(kind: type, names: list[str]) -> Callable[..., np.ndarray]:
+def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
     """By how much a fiber of that length, at rest, pulls harder than its tendon, over the greatest isometric force."""
 
     def formula(rows: Any) -> Any:
@@ -67,9 +68,10 @@ def _excess(kind: type, names: list[str]) -> Callable[..., np.ndarray]:
     build = lambda: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess")  # noqa: E731
     kernel = kernel_for(("excess", kind), build)
 
-    def excess(fiber: Any, *given: Any) -> np.ndarray:
+    def excess(fiber: Array, *given: Array) -> Array:
         values = kernel(np.stack(np.broadcast_arrays(fiber, *given), axis=-1))
-        return np.clip(values, -GREATEST, GREATEST)  # an exponential curve may overflow at the end of a bracket
+        clipped: Array = np.clip(values, -GREATEST, GREATEST)  # an exponential curve may overflow far from the root
+        return clipped
 
     return excess
 
