@@ -1,8 +1,9 @@
 """Limits of coordinates: forces that set in where a coordinate leaves its range, as ligaments and bones do."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,9 +13,6 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
-
-if TYPE_CHECKING:
-    from myoquat.muscle.model import Model
 
 __all__ = ["CoordinateLimit", "torques"]
 
@@ -65,7 +63,17 @@ class CoordinateLimit(Record):
             raise ModelError(f"transition must be positive, not {self.transition}", element=element)
 
 
-def torques(model: "Model", q: Any, u: Any) -> Any:
+class HasLimits(Protocol):
+    """A system with limits of its coordinates, above all a Model, which builds on this module."""
+
+    @property
+    def system(self) -> ArticulatedSystem: ...
+
+    @property
+    def limits(self) -> Sequence[CoordinateLimit]: ...
+
+
+def torques(model: HasLimits, q: Any, u: Any) -> Any:
     """(..., nu) generalized forces of a model's limits on the velocities u: the formula, on floats and symbols.
 
     f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.

@@ -1,6 +1,8 @@
 """The model: an articulated system and its muscles."""
 
+import html
 import importlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +13,10 @@ import numpy as np
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem, check_state
+from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
@@ -61,6 +65,28 @@ class Model(Record):
         if self.start_u is not None:
             self.system.check_u(self.start_u)
 
+    def __repr__(self) -> str:
+        """A line: the name, and how many of what."""
+        counts = (
+            (len(self.system.bodies), "body", "bodies"),
+            (self.system.nq, "coordinate", "coordinates"),
+            (len(self.muscles), "muscle", "muscles"),
+        )
+        return f"<Model {self.name!r}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the bodies with their coordinates, and one of the muscles, for Jupyter."""
+        system, names = self.system, self.system.coordinate_names
+        bodies = [
+            (body.name, body.parent, body.joint.kind, ", ".join(names[s]))
+            for body, s in zip(system.bodies, system.q_slices, strict=True)
+        ]
+        muscles = [(m.name, m.law.kind if m.law else "", m.path[0].body, m.path[-1].body) for m in self.muscles]
+        tables = _table(("body", "parent", "joint", "coordinates"), bodies)
+        if muscles:
+            tables += _table(("muscle", "law", "origin", "insertion"), muscles)
+        return f"<p>{html.escape(repr(self))}</p>{tables}"
+
     @cached_property
     def muscle_names(self) -> tuple[str, ...]:
         """Names of the muscles, in the order of every result."""
@@ -103,14 +129,24 @@ class Model(Record):
         library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
         library.save_model(self, path, strict, overwrite)
 
-    def check_activation(self, activation: Any) -> Any:
-        """activation as a finite float64 array (..., m) within [0, 1], or ValueError naming the muscle."""
-        activation = check_state("activation", activation, len(self.muscles), self.muscle_names)
-        outside = (activation < 0) | (activation > 1)
+    def check_activation(self, activation: ArrayLike) -> Array:
+        """activation as a finite float64 array (..., m) in [0, 1], or ValueError naming the muscle; symbols pass."""
+        checked = check_state("activation", activation, len(self.muscles), self.muscle_names)
+        if is_symbolic(checked):
+            return checked
+        outside = (checked < 0) | (checked > 1)
         if np.any(outside):
             where = tuple(int(i) for i in np.argwhere(outside)[0])
             raise ValueError(
-                f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {activation[where]:.6g}; "
+                f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {checked[where]:.6g}; "
                 "it must lie in [0, 1]"
             )
-        return activation
+        return checked
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table; every text is escaped."""
+    lines = [[f"<th>{html.escape(text)}</th>" for text in head]]
+    lines += [[f"<td>{html.escape(text)}</td>" for text in row] for row in rows]
+    body = "".join("<tr>" + "".join(cells) + "</tr>" for cells in lines)
+    return f"<table>{body}</table>"

@@ -13,6 +13,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
 
@@ -65,6 +66,7 @@ class Wrap(Record, ABC):
     name: str = ""
 
     kind: ClassVar[str] = "wrap"
+    solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
@@ -125,12 +127,13 @@ class Wrap(Record, ABC):
         return not all(x is None or isinstance(x, (str, float, int)) for x in flat)
 
     @property
-    def ahead(self) -> np.ndarray | None:
+    def ahead(self) -> Array | None:
         """(3,) the direction of the quadrant in the surface's frame, None for "all"."""
         if self.quadrant == "all":
             return None
         axis, sign = QUADRANTS[self.quadrant]
-        return sign * np.eye(3)[axis]
+        direction: Array = sign * np.eye(3)[axis]
+        return direction
 
     def acts(self, number: int) -> bool:
         """Whether the surface acts on the piece of the path that ends in point `number`."""

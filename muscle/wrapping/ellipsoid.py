@@ -45,6 +45,7 @@ class WrapEllipsoid(Wrap):
     radii: tuple[float, float, float]
 
     kind: ClassVar[str] = "ellipsoid"
+    solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}

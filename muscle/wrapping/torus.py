@@ -45,6 +45,7 @@ class WrapTorus(Wrap):
     tube_radius: float
 
     kind: ClassVar[str] = "torus"
+    solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {
