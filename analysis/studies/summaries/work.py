@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.kernels.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 
@@ -24,5 +24,6 @@ class Work(Summary):
         speed = (jacobians.velocity(model, at.q) @ at.u[..., None])[..., 0]
         return -forces(model, at.q, at.u, at.activation, at.state) * speed
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return trapezoid(values, times, axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        work: Array = trapezoid(values, times, axis=1)
+        return work
