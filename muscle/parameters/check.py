@@ -2,7 +2,8 @@
 
 A model's checks are bounds on single numbers, so a sample that breaks one has a neighbour at the end of a column that
 breaks it too: only the samples with the least and the greatest value of each parameter go through the constructors.
-Inertias and unit quaternions, whose entries hang together, are checked in every sample.
+Inertias and unit quaternions, whose entries hang together, are checked in every sample, and bounds between two
+parameters of one part of the model as well (`myoquat.muscle.parameters.pairs`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 from myoquat.joints.body import INERTIA_TOLERANCE
 from myoquat.joints.checks import UNIT_TOLERANCE
 from myoquat.joints.vectors import full
+from myoquat.muscle.parameters.pairs import check_pairs
 
 if TYPE_CHECKING:
     from myoquat.muscle.parameters.parameters import Parameters
@@ -30,6 +32,7 @@ def check_rows(parameters: "Parameters", values: np.ndarray) -> None:
     _check_groups(parameters, rows)
     for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
         _check_row(parameters, rows, i)
+    check_pairs(parameters.model, parameters.places, rows, parameters.bind)
 
 
 def _check_row(parameters: "Parameters", rows: np.ndarray, i: int) -> None:
