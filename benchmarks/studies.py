@@ -27,7 +27,7 @@ import xarray as xr
 
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.describe import description
-from myoquat.analysis.studies.run import compute
+from myoquat.analysis.studies.run import RunOptions, compute
 
 __all__ = ["run"]
 
@@ -87,7 +87,7 @@ def _sent(sending: Any, route: Callable[..., Any], arguments: Any) -> None:
 
 def _threads(samples: int, threads: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
-        _, report = compute(study(samples), Path(folder) / "results", threads=threads)
+        _, report = compute(study(samples), Path(folder) / "results", RunOptions(threads=threads))
         return _measured(report, Path(folder), report.wall)
 
 
@@ -101,7 +101,7 @@ def _dask(samples: int, workers: int) -> dict[str, float]:
         distributed.Client(cluster) as client,
     ):
         client.run(importlib.import_module, "myoquat.analysis.studies.cluster")
-        _, report = compute(study(samples), Path(folder) / "results", client=client)
+        _, report = compute(study(samples), Path(folder) / "results", RunOptions(client=client))
         return _measured(report, Path(folder), report.wall)
 
 
@@ -174,7 +174,7 @@ def scale(samples: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         for block in (256, 1024, 2048, 4096):
             path = Path(name) / "results"
-            results, report = compute(study(samples), path, threads=1, block=block)
+            results, report = compute(study(samples), path, RunOptions(threads=1, block=block))
             size = sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
             files = len([p for p in path.rglob("*") if p.is_file()]) / results.blocks
             click.echo(
@@ -200,7 +200,7 @@ def _messages(samples: int) -> None:
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
-        results, report = compute(study(samples), client=client, block=256)
+        results, report = compute(study(samples), None, RunOptions(client=client, block=256))
     distributed.batched.BatchedSend.send = send
     listed = ", ".join(f"{count / results.blocks:.1f} {op}" for op, count in counts.most_common(6))
     click.echo(f"Dask, messages per block: {listed}")

@@ -8,9 +8,12 @@ roundings of half a unit would give the results, to first order. Both are found 
 
 import inspect
 import re
+from dataclasses import replace
 
+import casadi
 import numpy as np
 import pytest
+import sympy
 
 from myoquat import dynamics, joints, kernels, muscle
 from myoquat.data import load_model, published_models

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from myoquat.kernels.typing import Array
+
 __all__ = ["plot_heat_map", "plot_spaghetti", "plot_tornado"]
 
 RAISING, LOWERING = "#b2442e", "#2e6fb2"
@@ -59,7 +61,7 @@ def plot_spaghetti(axes: Any, results: xr.Dataset, name: str, lines: int = 60, b
     axes.legend(frameon=False)
 
 
-def _over_time(results: xr.Dataset, name: str) -> np.ndarray:
+def _over_time(results: xr.Dataset, name: str) -> Array:
     """(samples, times) one coordinate or velocity of the samples that have any."""
     if "q" not in results:
         raise ValueError("the study kept no times: give `times` to the Study")
@@ -67,7 +69,8 @@ def _over_time(results: xr.Dataset, name: str) -> np.ndarray:
         labels = list(results[along].values)
         if name in labels:
             values = results[variable].values[:, :, labels.index(name)]
-            return values[np.isfinite(values).any(axis=1)]
+            finite: Array = values[np.isfinite(values).any(axis=1)]
+            return finite
     known = ", ".join([*results.coordinate.values, *results.velocity.values])
     raise ValueError(f"no coordinate or velocity is named {name!r}; there are: {known}")
 

@@ -2,7 +2,8 @@
 
 A model's checks are bounds on single numbers, so a sample that breaks one has a neighbour at the end of a column that
 breaks it too: only the samples with the least and the greatest value of each parameter go through the constructors.
-Inertias and unit quaternions, whose entries hang together, are checked in every sample.
+Inertias and unit quaternions, whose entries hang together, are checked in every sample, and bounds between two
+parameters of one part of the model as well (`myoquat.muscle.parameters.pairs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import full
 from myoquat.kernels.typing import Array
 from myoquat.muscle.parameters.names import Place
+from myoquat.muscle.parameters.pairs import check_pairs
 
 __all__ = ["check_rows"]
 
@@ -33,6 +35,7 @@ def check_rows(model: Any, names: Sequence[str], places: Sequence[Place], rows: 
     _check_groups(model, places, rows, bind)
     for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
         _check_row(rows, i, bind)
+    check_pairs(model, places, rows, bind)
 
 
 def _check_row(rows: Array, i: int, bind: Bind) -> None:

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 
@@ -25,5 +25,6 @@ class Work(Summary):
         speed = matvec(jacobians.velocity(model, at.q), at.u)
         return -forces(model, at.q, at.u, at.activation, at.state) * speed
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return trapezoid(values, times, axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        work: Array = trapezoid(values, times, axis=1)
+        return work

@@ -11,7 +11,7 @@ from myoquat.data.xml import Element
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
-from myoquat.joints.vectors import turn_back
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels.typing import Array
 
 __all__ = ["Start", "read_start"]
@@ -65,5 +65,5 @@ def _in_child(system: ArticulatedSystem, q: Array, given: tuple[float, ...]) -> 
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
         if isinstance(body.joint, FloatingJoint):
             linear = slice(iu.start, iu.start + 3)
-            u[linear] = turn_back(rotation_matrix(q[iq][3:]), u[linear])
+            u[linear] = vecmat(u[linear], rotation_matrix(q[iq][3:]))
     return u
