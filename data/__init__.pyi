@@ -1,8 +1,8 @@
 from .formats import MODEL_FORMATS as MODEL_FORMATS
 from .formats import ModelFormat as ModelFormat
 from .leftovers import UnwrittenWarning as UnwrittenWarning
+from .library import library_models as library_models
 from .library import load_model as load_model
-from .library import published_models as published_models
 from .library import save_model as save_model
 from .motions import motion_from_states as motion_from_states
 from .motions import muscle_states_from_motion as muscle_states_from_motion

@@ -42,7 +42,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
     "--mapping",
     "jacobians",
     type=click.Path(path_type=Path),
-    help="Draw the published three figures, moment arms and Jacobians in all descriptions, along it: .png, .pdf, .svg.",
+    help="Draw moment arms and Jacobians in all descriptions along it: .png, .pdf, .svg.",
 )
 @click.option("--muscle", help="The muscle of --mapping; the second one if nothing is said.")
 @click.option("--film", type=click.Path(path_type=Path), help="Show bodies and muscles moving: .gif, .html, .mp4.")
@@ -51,7 +51,7 @@ def command(
     model: str, output: Path | None, picture: Path | None, film: Path | None, force: bool, rotations: str,
     activation: float | None, excitation: float | None, jacobians: Path | None, muscle: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Move MODEL (a published model's name or a file) from its start, and store and draw its motion.
+    """Move MODEL (the name of a library model, or a file) from its start, and store and draw its motion.
 
     Exit code 1 if the motion stopped before its end; what was computed is stored.
     """

@@ -1,7 +1,7 @@
 """The mapping analysis: every map between the four Jacobians, on random poses, through compiled kernels."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from myoquat.analysis.mapping.formulas import (
     EXTENSIONS,
     ROWS,
     Pair,
+    Quantities,
     conditions,
     power_errors,
     row_errors,
@@ -21,10 +22,12 @@ from myoquat.analysis.mapping.formulas import (
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
+from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
-from myoquat.muscle import LawA, Model, muscle_forces, path_jacobian
+from myoquat.kernels.typing import Array
+from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.evaluate import eliminated_components
 
 __all__ = ["mapping_analysis"]
@@ -59,7 +62,8 @@ def mapping_analysis(
 
     model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
     of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
-    seed, Fmax in [-250, 250] N and activation in [0, 1]. Equal arguments give equal reports. `progress` shows a bar
+    seed, Fmax in [-250, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
+    give equal reports. `progress` shows a bar
     on standard error: True, False, or None for only on a terminal. Raises ValueError for
     n < 1, ModelError for a model without ball joints or muscles.
     """
@@ -117,7 +121,7 @@ def _blocks(pair: Pair, activation: np.ndarray, n: int, seed: int) -> Iterator[B
             phi=phi,
             k=k.astype(float),
             u=u,
-            F=muscle_forces(model, q, u, activation),
+            F=tensions_at_rest(model, q, activation, u),
             J=path_jacobian(model, q, "velocity"),
             J_Q=path_jacobian(model, q, "quaternion"),
             J_star=path_jacobian(model, q, "constrained", eliminated=0),
@@ -154,19 +158,19 @@ def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, np.ndarray])
     residual = [Statistics(scales["J_Q"], ROWS[0].tolerance) for _ in EXTENSIONS]
     radial = np.zeros(len(EXTENSIONS))
     for b in blocks:
-        condition = _conditions(_run(pair, "conditions", conditions, b, "q phi"))
+        condition = _conditions(_run(pair, conditions, b, "q phi"))
         for row, statistics, error in zip(
             ROWS,
             rows,
-            _run(pair, "rows", row_errors, b, "q phi k F J J_Q J_star J_phi J_largest J_normalized"),
+            _run(pair, row_errors, b, "q phi k F J J_Q J_star J_phi J_largest J_normalized"),
             strict=True,
         ):
             statistics.add(error, condition[row.condition], b.q)
-        parts = _run(pair, "split", split_errors, b, "q J J_Q J_normalized J_homogeneous")
+        parts = _run(pair, split_errors, b, "q J J_Q J_normalized J_homogeneous")
         for i, statistics in enumerate(residual):
             radial[i] = max(radial[i], float(np.abs(parts[2 * i]).max()))
             statistics.add(parts[2 * i + 1], condition["1"], b.q)
-        *errors, _ = _run(pair, "power", power_errors, b, "q phi u F J J_Q J_star J_phi")
+        *errors, _ = _run(pair, power_errors, b, "q phi u F J J_Q J_star J_phi")
         for (_, name), statistics, error in zip(POWER_ROUTES, power, errors, strict=True):
             statistics.add(error[:, None, :, None], condition[name].max(axis=-1, keepdims=True), b.q)
     return MappingReport.of(pair, rows, power, residual, radial)
@@ -178,11 +182,14 @@ def _conditions(both: np.ndarray) -> dict[str, np.ndarray]:
     return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}
 
 
-def _run(pair: Pair, name: str, function: Any, block: Block, names: str) -> Any:
-    """A comparison of the whole block through its kernel."""
-    known = {f.name: getattr(block, f.name) for f in fields(block)}
-    arrays = {key: known[key] for key in names.split()}
-    key = ("mapping", name, pair.quaternion.content_key, pair.euler.content_key)
+def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, names: str) -> Any:
+    """A comparison of the whole block through its kernel: what the formula gives, as arrays of floats."""
+    arrays = {key: getattr(block, key) for key in names.split()}
+    key = ("mapping", formula.__name__, pair.quaternion.content_key, pair.euler.content_key)
     shapes = {key: array.shape[1:] for key, array in arrays.items()}
-    kernel = kernel_for(key, lambda: kernels.compile(partial(function, pair), shapes, name=f"mapping_{name}"))
+
+    def traced(*symbols: Array) -> Any:
+        return formula(pair, dict(zip(arrays, symbols, strict=True)))
+
+    kernel = kernel_for(key, lambda: kernels.compile(traced, shapes, name=f"mapping_{formula.__name__}"))
     return kernel(*arrays.values())

@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from myoquat.data import published_models
+from myoquat.data import library_models
 
 __all__ = ["FORMAT", "VERSION", "read_study"]
 
@@ -108,4 +108,4 @@ def _model(given: Any, folder: Path) -> Any:
     """A published model's name, or the path of a file beside the study's."""
     if not isinstance(given, str):
         raise ValueError(f"model must be a name or a path, not {given!r}")
-    return given if given in published_models() else folder / given
+    return given if given in library_models() else folder / given

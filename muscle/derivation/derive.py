@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
 from myoquat.joints.types import SphericalJoint
 from myoquat.kernels.arrays import as_array
@@ -62,11 +63,17 @@ def derive(model: Model, jacobian: str, eliminated: int = 0) -> Derivation:
 
 
 def _inputs(model: Model) -> dict[str, tuple[sympy.Symbol, ...]]:
-    m = len(model.muscles)
-    names = {"q": ("q", model.system.nq), "activation": ("a", m)}
+    """The symbols, named after the coordinates and muscles as far as identifiers can be."""
+    names = {"q": ("q", model.system.coordinate_names), "activation": ("a", model.muscle_names)}
     if any(muscle.law is not None and muscle.law.open_parameters() for muscle in model.muscles):
-        names["max_isometric_force"] = ("Fmax", m)
-    return {key: tuple(sympy.Symbol(f"{letter}{i}", real=True) for i in range(n)) for key, (letter, n) in names.items()}
+        names["max_isometric_force"] = ("Fmax", model.muscle_names)
+    taken = {"activation", "max_isometric_force", "l", "F", "tau", *names, *SYMBOLS.values()}
+    found = {}
+    for key, (prefix, of) in names.items():
+        words = identifiers(of, prefix, taken)
+        taken.update(words)
+        found[key] = tuple(sympy.Symbol(word, real=True) for word in words)
+    return found
 
 
 def _jacobian(model: Model, jacobian: str, q: Any, eliminated: int) -> Any:

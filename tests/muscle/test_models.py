@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from myoquat import joints, kernels
-from myoquat.data import load_model, published_models
+from myoquat.data import library_models, load_model
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.muscle import (
     LawA,
@@ -47,8 +47,8 @@ TWO_LINK = [
 ]
 
 
-def test_published_models_are_there():
-    assert published_models() == PUBLISHED
+def test_library_models_are_there():
+    assert library_models() == PUBLISHED
 
 
 @pytest.mark.parametrize("name", ["mapping_analysis", "mapping_analysis_euler"])

@@ -95,7 +95,7 @@ def test_set_q_moves_the_sliders(explorer, rng):
 
 
 @pytest.mark.parametrize("name", ["two_link_euler", "mapping_analysis"])
-def test_other_published_models(name):
+def test_other_library_models(name):
     explorer = Explorer(name)
     assert explorer.label == ("length [m]" if name.startswith("mapping") else "tension [N]")
     assert np.isfinite(explorer.forces).all()
