@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from myoquat import kernels
+from myoquat.analysis.units import coordinate_units
 from myoquat.data import library_models, load_model
 from myoquat.joints.balls import obstacle
 from myoquat.joints.body import Body
@@ -45,11 +46,7 @@ def _lines(model: Model) -> Iterator[str]:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
         yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body)}"
-    units = {
-        name: unit
-        for body in system.bodies
-        for name, unit in zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True)
-    }
+    units = coordinate_units(model)
     for coordinate in model.coordinates:
         unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
         notes = [f"from {coordinate.range[0]:g} to {coordinate.range[1]:g} {unit}"] if coordinate.range else []

@@ -12,6 +12,7 @@ from myoquat.data.motions import motion_from_states, write_motion
 from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.adaptive import ADAPTIVE
+from myoquat.joints.labels import printable
 
 __all__ = ["command"]
 
@@ -86,8 +87,9 @@ def command(
 
 def _summary(trajectory: Any) -> str:
     drift = abs(trajectory.norm_drift).max(initial=0.0)
+    name = printable(trajectory.model.name)
     return (
-        f"{trajectory.model.name}: {trajectory.method}, {trajectory.steps} steps to t = {trajectory.time[-1]:g} s, "
+        f"{name}: {trajectory.method}, {trajectory.steps} steps to t = {trajectory.time[-1]:g} s, "
         f"{len(trajectory.time)} rows; {trajectory.reason}; largest ||Q| - 1| = {drift:.1e}"
     )
 

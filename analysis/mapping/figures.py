@@ -1,4 +1,7 @@
-"""Figures of the mapping analysis, in the published layout. Each draws into an axes array that it is given."""
+"""Figures of the mapping analysis, in the layout of the muscle Jacobian study.
+
+Each draws into an array of axes that it is given.
+"""
 
 import io
 from collections.abc import Callable
@@ -96,7 +99,7 @@ def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, m
 
 
 def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Any:
-    """A Figure of the three published ones along a motion: time (t,), q (t, nq) of the model as it is."""
+    """A Figure of moment arms, J_Q and J*_Q along a motion: time (t,), q (t, nq) of the model as it is."""
     pair = Pair.of(model)
     Q = convert_coordinates(model.system, pair.quaternion.system, q)
     balls = len(pair.balls)
@@ -166,7 +169,7 @@ def check_folder(folder: Path, overwrite: bool = False) -> None:
 
 
 def save_figures(model: Model, report: MappingReport, folder: Path) -> list[Path]:
-    """Draw the four figures as PNG files into the folder, for the second muscle as published (or the only one)."""
+    """Draw the four figures as PNG files into the folder, for the second muscle as in the study (or the only one)."""
     muscle = min(1, len(model.muscles) - 1)
     time, q = prescribed_path(model)
     balls = len(Pair.of(model).balls)

@@ -134,7 +134,16 @@ class Pair:
         return tuple(s for s in self.quaternion.system.u_slices if s not in balls)
 
     def extended(self, extension: str) -> Model:
-        """The quaternion model with R(Q) continued off the unit sphere in another way."""
+        """The quaternion model with R(Q) continued off the unit sphere in another way; the same one at every call."""
+        if extension not in self._extended:
+            self._extended[extension] = self._with_extension(extension)
+        return self._extended[extension]
+
+    @cached_property
+    def _extended(self) -> dict[str, Model]:
+        return {}
+
+    def _with_extension(self, extension: str) -> Model:
         system = with_rotations(self.quaternion.system, "quaternion")
         bodies = tuple(
             replace(body, joint=replace(body.joint, extension=extension))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,20 +39,56 @@ POWER_ROUTES = (("J_Q", "1"), ("J*_Q", "E"), ("J_phi", "B"))
 
 @dataclass
 class Block:
-    """Everything about a block of poses: states, then the Jacobians, each differentiated on its own."""
+    """Everything about a block of poses: states, then the Jacobians, each differentiated on its own when asked for."""
 
-    q: np.ndarray
-    phi: np.ndarray
-    k: np.ndarray
-    u: np.ndarray
-    F: np.ndarray
-    J: np.ndarray
-    J_Q: np.ndarray
-    J_star: np.ndarray
-    J_phi: np.ndarray
-    J_largest: np.ndarray
-    J_normalized: np.ndarray
-    J_homogeneous: np.ndarray
+    pair: Pair
+    q: Array
+    u: Array
+    activation: Array
+
+    @cached_property
+    def phi(self) -> Array:
+        return convert_coordinates(self.pair.quaternion.system, self.pair.euler.system, self.q)
+
+    @cached_property
+    def components(self) -> Array:
+        return eliminated_components(self.pair.quaternion.system, self.q, "largest")
+
+    @cached_property
+    def k(self) -> Array:
+        return self.components.astype(float)
+
+    @cached_property
+    def F(self) -> Array:
+        return tensions_at_rest(self.pair.quaternion, self.q, self.activation, self.u)
+
+    @cached_property
+    def J(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "velocity")
+
+    @cached_property
+    def J_Q(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "quaternion")
+
+    @cached_property
+    def J_star(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "constrained", eliminated=0)
+
+    @cached_property
+    def J_phi(self) -> Array:
+        return path_jacobian(self.pair.euler, self.phi, "coordinates")
+
+    @cached_property
+    def J_largest(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "constrained", eliminated=self.components)
+
+    @cached_property
+    def J_normalized(self) -> Array:
+        return path_jacobian(self.pair.extended("normalized"), self.q, "quaternion")
+
+    @cached_property
+    def J_homogeneous(self) -> Array:
+        return path_jacobian(self.pair.extended("homogeneous"), self.q, "quaternion")
 
 
 def mapping_analysis(
@@ -90,7 +126,7 @@ def _counted(blocks: Iterator[Block], bar: tqdm) -> Iterator[Block]:
         bar.update(len(block.q))
 
 
-def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, np.ndarray]:
+def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, Array]:
     """The models with every open strength drawn, and the activations, the model's own or drawn."""
     Fmax, drawn = rng.uniform(-250, 250, len(pair.quaternion.muscles)), rng.uniform(0, 1, len(pair.quaternion.muscles))
     muscles = []
@@ -105,36 +141,18 @@ def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, np.ndarray]:
     ), activation
 
 
-def _blocks(pair: Pair, activation: np.ndarray, n: int, seed: int) -> Iterator[Block]:
+def _blocks(pair: Pair, activation: Array, n: int, seed: int) -> Iterator[Block]:
     """The poses in blocks; every call yields the same ones."""
     rng = np.random.default_rng([seed, 0])
-    normalized, homogeneous = (pair.extended(extension) for extension in EXTENSIONS[1:])
-    model, system = pair.quaternion, pair.quaternion.system
+    system = pair.quaternion.system
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
-        q = system.random(size, rng)
-        u = rng.standard_normal((size, system.nu))
-        phi = convert_coordinates(system, pair.euler.system, q)
-        k = eliminated_components(system, q, "largest")
-        yield Block(
-            q=q,
-            phi=phi,
-            k=k.astype(float),
-            u=u,
-            F=tensions_at_rest(model, q, activation, u),
-            J=path_jacobian(model, q, "velocity"),
-            J_Q=path_jacobian(model, q, "quaternion"),
-            J_star=path_jacobian(model, q, "constrained", eliminated=0),
-            J_phi=path_jacobian(pair.euler, phi, "coordinates"),
-            J_largest=path_jacobian(model, q, "constrained", eliminated=k),
-            J_normalized=path_jacobian(normalized, q, "quaternion"),
-            J_homogeneous=path_jacobian(homogeneous, q, "quaternion"),
-        )
+        yield Block(pair, system.random(size, rng), rng.standard_normal((size, system.nu)), activation)
 
 
-def _scales(blocks: Iterator[Block]) -> dict[str, np.ndarray]:
+def _scales(blocks: Iterator[Block]) -> dict[str, Array]:
     """(m,) largest entry of each muscle over all poses, per quantity; J*_Q in its well-conditioned chart."""
-    scales: dict[str, np.ndarray] = {}
+    scales: dict[str, Array] = {}
     for b in blocks:
         J_row = largest_entry(b.J)
         largest = {
@@ -151,7 +169,7 @@ def _scales(blocks: Iterator[Block]) -> dict[str, np.ndarray]:
     return {key: np.where(scale > 0, scale, 1.0) for key, scale in scales.items()}
 
 
-def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, np.ndarray]) -> MappingReport:
+def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, Array]) -> MappingReport:
     """Run every comparison over all blocks."""
     rows = [Statistics(scales[row.target], row.tolerance) for row in ROWS]
     power = [Statistics(scales["power"], POWER_TOLERANCE) for _ in POWER_ROUTES]
@@ -176,7 +194,7 @@ def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, np.ndarray])
     return MappingReport.of(pair, rows, power, residual, radial)
 
 
-def _conditions(both: np.ndarray) -> dict[str, np.ndarray]:
+def _conditions(both: Array) -> dict[str, Array]:
     """(n, balls) condition numbers by the names that the rows use."""
     E, B = both[..., 0], both[..., 1]
     return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}

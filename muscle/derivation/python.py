@@ -30,5 +30,5 @@ def _quoted(text: str) -> str:
 
 def _nested(printer: Any, array: np.ndarray) -> str:
     if array.ndim == 0:
-        return printer.doprint(array.item())
+        return str(printer.doprint(array.item()))
     return "[" + ", ".join(_nested(printer, np.asarray(part, dtype=object)) for part in array) + "]"
