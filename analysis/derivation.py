@@ -10,16 +10,22 @@ __all__ = ["write_derivation"]
 
 
 def write_derivation(
-    model: Model, jacobian: str, language: str, path: str | Path, eliminated: int = 0, overwrite: bool = False
+    model: Model,
+    jacobian: str,
+    language: str,
+    path: str | Path,
+    eliminated: int = 0,
+    overwrite: bool = False,
+    forces: bool = True,
 ) -> Derivation:
     """Derive and write a function file; the function is named after the file.
 
-    Raises ValueError for an unknown Jacobian or language, FileExistsError if the file exists and `overwrite` is
-    False. A failed write leaves nothing behind.
+    forces: as for `derive`. Raises as `derive` does, ValueError for an unknown language, FileExistsError if the file
+    exists and `overwrite` is False. A failed write leaves nothing behind.
     """
     path = check_output(path, overwrite)
     if language not in LANGUAGES:
         raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {language!r}")
-    derivation = derive(model, jacobian, eliminated)
+    derivation = derive(model, jacobian, eliminated, forces)
     write_text(path, source(derivation, language, path.stem))
     return derivation

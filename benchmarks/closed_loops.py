@@ -1,4 +1,4 @@
-"""Published closed-loop mechanisms: error against the reference, energy, violation of the constraints, steps and time.
+"""Closed-loop benchmark mechanisms: error against the reference, energy, violation of the constraints, steps, time.
 
 Andrews' angles end 1.4e-9 from the reference at any accuracy: all seven as if 1.0e-12 s early, dop853
 and radau alike.

@@ -1,4 +1,4 @@
-"""The forms of constrained motion: their cost, and the drawbacks published for the classical one, each in numbers.
+"""The forms of constrained motion: their cost, and the drawbacks of the classical one, each in numbers.
 
 Cost at n = 30 velocities and k = 10 constraints, many systems in one call. Then: an instability point, where two rows
 of A come together; and constraints that contradict each other, with and without priorities.

@@ -1,4 +1,4 @@
-"""Published closed-loop mechanisms, for `benchmarks.closed_loops`.
+"""Closed-loop mechanisms from collections of benchmarks, for `benchmarks.closed_loops`.
 
 Andrews' squeezing mechanism: parameters, start and reference as in the Test Set for IVP Solvers (F. Mazzia,
 C. Magherini, University of Bari, release 2.4; from E. Hairer, G. Wanner, Solving ODEs II, section VII.7). The chain of
@@ -83,7 +83,7 @@ def andrews() -> tuple[Model, list[PointLoop], np.ndarray]:
 
 
 def andrews_start(values: Any = _START) -> np.ndarray:
-    """(7,) the published order beta, Theta, gamma, Phi, delta, Omega, epsilon in the order of `andrews`."""
+    """(7,) the Test Set's order beta, Theta, gamma, Phi, delta, Omega, epsilon in the order of `andrews`."""
     beta, Theta, gamma, Phi, delta, Omega, epsilon = values
     return np.array([beta, Theta, gamma, delta, Phi, epsilon, Omega])
 

@@ -16,6 +16,6 @@ NAMES = (
     "consistency",  # no timing: moment arms against the slopes of lengths at 100,000 poses, here and in OpenSim
     "osim_motion",  # model files in motion, muscles with all their states
     "constraints",  # the forms of Udwadia and Kalaba: cost, instability points, contradictions
-    "closed_loops",  # published mechanisms: reference positions, energy, violation, time
+    "closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "studies",  # 100,000 simulations with varied muscles, stored
 )

@@ -2,8 +2,8 @@ from .formats import MODEL_FORMATS as MODEL_FORMATS
 from .formats import ModelFormat as ModelFormat
 from .leftovers import UnsupportedWarning as UnsupportedWarning
 from .leftovers import UnwrittenWarning as UnwrittenWarning
+from .library import library_models as library_models
 from .library import load_model as load_model
-from .library import published_models as published_models
 from .library import save_model as save_model
 from .motions import MOTION_FORMATS as MOTION_FORMATS
 from .motions import MotionFormat as MotionFormat

@@ -7,10 +7,10 @@ from myoquat.data.formats import model_format
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
-__all__ = ["load_model", "published_models", "save_model"]
+__all__ = ["library_models", "load_model", "save_model"]
 
 
-def published_models() -> tuple[str, ...]:
+def library_models() -> tuple[str, ...]:
     """Names of the models that come with the package."""
     return tuple(sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml")))
 
@@ -27,13 +27,13 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
     Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
     neither a model of the package nor a file.
     """
-    if str(name_or_path) in published_models():
+    if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
             return _described(_read(path, strict), rotations)
     path = Path(name_or_path)
     if not path.exists():
         raise ModelError(
-            f"no such model file, and no model of this name; known: {', '.join(published_models())}", file=path
+            f"no such model file, and no model of this name; known: {', '.join(library_models())}", file=path
         )
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)

@@ -1,7 +1,8 @@
-"""Equations of motion in quaternion coordinates, as published: full rates Qdot under |Q|^2 = 1, and M(Q) xdot = f.
+"""Equations of motion in quaternion coordinates: full rates Qdot under |Q|^2 = 1, and M(Q) xdot = f.
 
 The mass matrix of the rates qdot is N^+T M N^+, 4 G^T I G for one ball: singular along Q, where nothing moves. The
-constraint A Qddot = -2 Qdot.Qdot, A = 2 Q^T, makes up for it [DESIGN: Graf; Udwadia and Schutte 2010].
+constraint A Qddot = -2 Qdot.Qdot, A = 2 Q^T, makes up for it [B. Graf, Quaternions
+and Dynamics, arXiv:0811.2889; F. E. Udwadia, A. D. Schutte, 2010].
 """
 
 from typing import Any
@@ -54,7 +55,7 @@ def quaternion_accelerations(model: Any, q: Any, qd: Any, tau: Any) -> Constrain
 
 
 def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
-    """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the published first-order form.
+    """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the first-order form.
 
     The upper rows are qdot = N u, the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
     """

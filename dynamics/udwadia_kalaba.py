@@ -14,8 +14,8 @@ minimise Gauss's (a - M^-1 Q)^T M (a - M^-1 Q) under A a = b [F. E. Udwadia, R. 
     priorities  if the levels with  yes            level by level        2.7: an SVD a level
                 M have full rank
 
-The published drawbacks: at instability points, where rows of A become dependent, the pseudo-inverse cuts off what is
-below the tolerance instead of dividing by it, and the rank says so; no form but the classical one needs roots;
+What is held against the classical form: at instability points, where rows of A become dependent, the pseudo-inverse
+cuts off what is below the tolerance instead of dividing by it, and the rank says so; no other form needs roots;
 `priorities` ranks constraints that cannot hold together.
 """
 
@@ -44,7 +44,7 @@ class Constrained:
 
 
 def classical(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
-    """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free): the published form, the reference. ValueError for singular M."""
+    """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free), Udwadia and Kalaba's form. ValueError for singular M."""
     M, Q, A, b = _arrays(M, Q, A, b)
     values, vectors = np.linalg.eigh(M)
     _check_regular(values[..., 0], values[..., -1])

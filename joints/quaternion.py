@@ -7,7 +7,7 @@ shape, a number that is not finite, or a zero quaternion.
 """
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy  # its parts are imported when they are first used: half a second for those who need none
 
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
 from myoquat.kernels.analytic import arctan2
@@ -36,7 +36,7 @@ def rotation_matrix(Q: ArrayLike, extension: str = "polynomial") -> Array:
     """(..., 3, 3) rotation matrix R(Q), child to parent; orthonormal for |Q| = 1.
 
     `extension` says how R continues off the unit sphere, on which J_Q depends but no torque does: "polynomial" is
-    the one written below (the published one), "normalized" is R(Q/|Q|), "homogeneous" is |Q|^2 R(Q/|Q|).
+    the one written below, the muscle Jacobian study's, "normalized" is R(Q/|Q|), "homogeneous" is |Q|^2 R(Q/|Q|).
     """
     if extension not in EXTENSIONS:
         raise ValueError(f"unknown extension {extension!r}; known: {', '.join(EXTENSIONS)}")
@@ -165,11 +165,11 @@ def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Ar
     return normalize(rng.standard_normal((*shape, 4)))
 
 
-def quaternion_from_rotation(rotation: Rotation) -> Array:
+def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Array:
     """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
     return np.roll(rotation.as_quat(), 1, axis=-1)
 
 
-def rotation_from_quaternion(Q: ArrayLike) -> Rotation:
+def rotation_from_quaternion(Q: ArrayLike) -> "scipy.spatial.transform.Rotation":
     """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes."""
-    return Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))
+    return scipy.spatial.transform.Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))

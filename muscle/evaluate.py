@@ -63,7 +63,7 @@ def path_jacobian(
 
     wrt: "velocity"    J with dl/dt = J u, n = nu;
          "coordinates" dl/dq for the model's own coordinates, n = nq: J_Q, J_phi;
-         "quaternion"  J_Q = dl/dQ, R(Q) the published polynomial, joint by joint, n = nq; joints without a
+         "quaternion"  J_Q = dl/dQ, R(Q) as a polynomial, joint by joint, n = nq; joints without a
                        quaternion keep dl/dq;
          "constrained" J*_Q = dl/dQ* with one component of each quaternion eliminated, joint by joint. `eliminated`
                        is 0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices.

@@ -7,9 +7,9 @@ from . import muscle as muscle
 from .analysis import Study as Study
 from .analysis import mapping_analysis as mapping_analysis
 from .analysis import open_results as open_results
+from .data import library_models as library_models
 from .data import load_model as load_model
 from .data import load_urdf as load_urdf
-from .data import published_models as published_models
 from .dynamics import Trajectory as Trajectory
 from .dynamics import forward_dynamics as forward_dynamics
 from .dynamics import inverse_dynamics as inverse_dynamics

@@ -1,6 +1,7 @@
 """`myoquat derive`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,9 +17,13 @@ __all__ = ["command"]
 @click.option("--jacobian", type=click.Choice(JACOBIANS), required=True, help="Which Jacobian to derive.")
 @click.option("--language", type=click.Choice(LANGUAGES), default="python", show_default=True)
 @click.option("--eliminated", type=click.IntRange(0, 3), default=0, show_default=True, help="For constrained.")
+@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+@click.option("--forces/--no-forces", default=True, show_default=True, help="Also derive forces and torques.")
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="The file; its stem names the function.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
-def command(model: str, jacobian: str, language: str, eliminated: int, output: Path, force: bool) -> None:
+@click.option("--overwrite", "--force", is_flag=True, help="Replace the output if it exists.")
+def command(model: str, rotations: str, output: Path, **options: Any) -> None:
     """Derive lengths, Jacobian, forces and torques of MODEL with SymPy and write them as a function file."""
-    derivation = write_derivation(load_model(model), jacobian, language, output, eliminated, force)
+    loaded = load_model(model, rotations)
+    click.echo(f"deriving {len(loaded.muscles)} muscles with SymPy, some seconds each", err=True)
+    derivation = write_derivation(loaded, path=output, **options)
     click.echo(f"wrote {output} ({len(derivation.common)} common subexpressions)")

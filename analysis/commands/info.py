@@ -1,11 +1,15 @@
 """`myoquat info`."""
 
+from collections.abc import Iterator
+
 import click
 
 from myoquat import kernels
-from myoquat.data import load_model, published_models
+from myoquat.analysis.units import coordinate_units
+from myoquat.data import library_models, load_model
 from myoquat.joints.balls import why_not_ball
 from myoquat.joints.body import Body
+from myoquat.joints.labels import printable
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
 
@@ -16,40 +20,49 @@ __all__ = ["command"]
 @click.argument("model", required=False)
 @click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
 def command(model: str | None, show_kernels: bool) -> None:
-    """Show the joints, coordinates and muscles of MODEL; without it, the published models."""
+    """Show the joints, coordinates and muscles of MODEL; without it, the models of the library."""
     if show_kernels:
         for key, value in kernels.info().items():
             click.echo(f"{key:<16}{value}")
     if model is not None:
         _describe(load_model(model))
     elif not show_kernels:
-        click.echo("Published models: " + ", ".join(published_models()))
+        click.echo("Models of the library: " + ", ".join(library_models()))
 
 
 def _describe(model: Model) -> None:
+    """All that the model holds, every line free of control characters: its names may come from a stranger's file."""
+    for line in _lines(model):
+        click.echo(printable(line))
+
+
+def _lines(model: Model) -> Iterator[str]:
     system = model.system
-    click.echo(f"{model.name}: {model.description}" if model.description else model.name)
-    click.echo(
+    yield f"{model.name}: {model.description}" if model.description else model.name
+    yield (
         f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
     )
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        click.echo(f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body)}")
+        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body)}"
+    units = coordinate_units(model)
     for coordinate in model.coordinates:
-        notes = [f"from {coordinate.range[0]:g} to {coordinate.range[1]:g}"] if coordinate.range else []
+        unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
+        notes = [f"from {coordinate.range[0]:g} to {coordinate.range[1]:g} {unit}"] if coordinate.range else []
         notes += [word for word in ("locked", "clamped") if getattr(coordinate, word)]
-        click.echo(f"  coordinate {coordinate.name}: {', '.join(notes) or 'no range'}")
+        yield f"  coordinate {coordinate.name} [{unit}]: {', '.join(notes) or 'no range'}"
     for coupler in model.couplers:
         kind = type(coupler.function).__name__
         scale = f"{coupler.scale:g} times " if coupler.scale != 1 else ""
-        click.echo(f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}")
+        yield f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}"
     for muscle in model.muscles:
-        click.echo(f"  muscle {muscle.name}: {_muscle(muscle)}")
+        yield f"  muscle {muscle.name}: {_muscle(muscle)}"
     for limit in model.limits:
-        click.echo(f"  limit {limit.name}: {limit.coordinate} from {limit.lower:g} to {limit.upper:g}")
+        unit = units.get(limit.coordinate, "rad")
+        yield f"  limit {limit.name}: {limit.coordinate} from {limit.lower:g} to {limit.upper:g} {unit}"
     if model.markers:
-        click.echo(f"  {len(model.markers)} markers")
+        yield f"  {len(model.markers)} markers"
 
 
 def _as_ball(body: Body) -> str:
@@ -64,7 +77,10 @@ def _as_ball(body: Body) -> str:
 
 def _muscle(muscle: Muscle) -> str:
     law = f"law {muscle.law.kind}" if muscle.law is not None else "no force law"
+    strength = getattr(muscle.law, "max_isometric_force", None)
     parts = [" - ".join(point.body for point in muscle.path), law]
+    if strength is not None:
+        parts.append(f"F0 = {strength:g} N")
     if muscle.activation_dynamics is not None:
         parts.append("activation dynamics")
     for wrap in muscle.wraps:

@@ -16,15 +16,18 @@ __all__ = ["command"]
 @click.argument("model")
 @click.option("--samples", default=10_000, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of poses, strengths and activations.")
+@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all tables to this file.")
 @click.option("--figures", "folder", type=click.Path(path_type=Path), help="Draw the figures into this folder.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
-def command(model: str, samples: int, seed: int, json_file: Path | None, folder: Path | None, force: bool) -> None:
-    """Compare all mappings between the muscle Jacobians of MODEL (a published model's name or a file).
+def command(
+    model: str, samples: int, seed: int, rotations: str, json_file: Path | None, folder: Path | None, force: bool
+) -> None:
+    """Compare all mappings between the muscle Jacobians of MODEL (the name of a library model, or a file).
 
     Exit code 1 if a mapping that should hold does not.
     """
-    loaded = load_model(model)
+    loaded = load_model(model, rotations)
     if json_file is not None:
         check_output(json_file, force)
     # matplotlib takes half a second to import: only for those who want figures

@@ -12,6 +12,7 @@ from myoquat.data.motions import motion_from_states, write_motion
 from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.adaptive import ADAPTIVE
+from myoquat.joints.labels import printable
 
 __all__ = ["command"]
 
@@ -42,7 +43,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
     "--mapping",
     "jacobians",
     type=click.Path(path_type=Path),
-    help="Draw the published three figures, moment arms and Jacobians in all descriptions, along it: .png, .pdf, .svg.",
+    help="Draw moment arms and Jacobians in all descriptions along it: .png, .pdf, .svg.",
 )
 @click.option("--muscle", help="The muscle of --mapping; the second one if nothing is said.")
 @click.option("--film", type=click.Path(path_type=Path), help="Show bodies and muscles moving: .gif, .html, .mp4.")
@@ -51,7 +52,7 @@ def command(
     model: str, output: Path | None, picture: Path | None, film: Path | None, force: bool, rotations: str,
     activation: float | None, excitation: float | None, jacobians: Path | None, muscle: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Move MODEL (a published model's name or a file) from its start, and store and draw its motion.
+    """Move MODEL (the name of a library model, or a file) from its start, and store and draw its motion.
 
     Exit code 1 if the motion stopped before its end; what was computed is stored.
     """
@@ -86,8 +87,9 @@ def command(
 
 def _summary(trajectory: Any) -> str:
     drift = abs(trajectory.norm_drift).max(initial=0.0)
+    name = printable(trajectory.model.name)
     return (
-        f"{trajectory.model.name}: {trajectory.method}, {trajectory.steps} steps to t = {trajectory.time[-1]:g} s, "
+        f"{name}: {trajectory.method}, {trajectory.steps} steps to t = {trajectory.time[-1]:g} s, "
         f"{len(trajectory.time)} rows; {trajectory.reason}; largest ||Q| - 1| = {drift:.1e}"
     )
 

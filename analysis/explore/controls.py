@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.joints import euler_from_quaternion, quaternion_exp, quaternion_from_euler, quaternion_log
 from myoquat.joints.body import Body
 from myoquat.joints.euler import SEQUENCES
+from myoquat.joints.labels import markup, widget_label
 
 __all__ = ["BallControl", "CoordinateControl", "controls_of"]
 
@@ -26,7 +27,7 @@ def controls_of(body: Body, q: np.ndarray, changed: Callable[[], None]) -> list[
 
 def _slider(label: str, value: float, low: float, high: float, step: float, changed: Callable[..., None]) -> Any:
     slider = widgets.FloatSlider(
-        value=min(max(value, low), high), min=low, max=high, step=step, description=label,
+        value=min(max(value, low), high), min=low, max=high, step=step, description=widget_label(label),
         readout_format=".2f" if high <= LENGTH else ".0f", layout=widgets.Layout(width="310px"),
         style={"description_width": "90px"},
     )  # fmt: skip
@@ -134,4 +135,4 @@ class BallControl:
 
 
 def _title(body: Body) -> Any:
-    return widgets.HTML(f"<b>{body.name}</b> on {body.parent} ({body.joint.kind})")
+    return widgets.HTML(f"<b>{markup(body.name)}</b> on {markup(body.parent)} ({markup(body.joint.kind)})")

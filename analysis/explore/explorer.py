@@ -8,9 +8,11 @@ import plotly.graph_objects as go
 
 from myoquat.analysis.explore.controls import BallControl, controls_of
 from myoquat.analysis.explore.view import View
+from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints import euler_from_quaternion, spatial_to_euler
-from myoquat.muscle import Model, ModelError, muscle_forces, path_jacobian, path_lengths
+from myoquat.joints.labels import markup, unique, widget_label
+from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
 
 __all__ = ["Explorer", "explore"]
 
@@ -77,7 +79,7 @@ class Explorer:
             return np.zeros(0), ""
         a = np.array([slider.value for slider in self.activations])
         try:
-            return muscle_forces(self.model, self.q, np.zeros(self.model.system.nu), a), "tension [N]"
+            return tensions_at_rest(self.model, self.q, a), "tension [N]"
         except ModelError:
             return path_lengths(self.model, self.q), "length [m]"
 
@@ -94,7 +96,7 @@ class Explorer:
         strongest: list[Any] = [getattr(muscle.law, "max_isometric_force", None) for muscle in self.model.muscles]
         if None not in strongest:
             return float(max(strongest))
-        forces = muscle_forces(self.model, room, np.zeros(self.model.system.nu), np.ones(m))
+        forces = tensions_at_rest(self.model, room, np.ones(m))
         return float(np.quantile(forces, 0.95))
 
     @property
@@ -125,7 +127,8 @@ class Explorer:
         arms, names = self.moment_arms
         with self.arms.batch_update():
             trace = self.arms.data[0]
-            trace.x, trace.y, trace.z = names, self.model.muscle_names, arms
+            trace.x, trace.y = (unique(markup(name) for name in axis) for axis in (names, self.model.muscle_names))
+            trace.z = arms
 
     def _assembled(self) -> Any:
         joints = [control.widget for controls in self.controls for control in controls]
@@ -141,7 +144,7 @@ class Explorer:
 
 def _activation(muscle: Any, changed: Any) -> Any:
     value = 0.5 if muscle.activation is None else muscle.activation
-    slider = widgets.FloatSlider(value=value, min=0, max=1, step=0.01, description=muscle.name)
+    slider = widgets.FloatSlider(value=value, min=0, max=1, step=0.01, description=widget_label(muscle.name))
     slider.observe(lambda _: changed(), "value")
     return slider
 
@@ -156,5 +159,6 @@ def _arms_layout(muscles: int) -> dict[str, Any]:
         "width": 920,
         "height": 110 + 26 * max(muscles, 1),
         "margin": {"l": 90, "r": 10, "t": 40, "b": 30},
-        "yaxis": {"autorange": "reversed"},
+        "xaxis": {"type": "category"},  # names that look like numbers or dates stay names
+        "yaxis": {"type": "category", "autorange": "reversed"},
     }

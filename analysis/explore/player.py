@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from myoquat.analysis.explore.view import View
+from myoquat.joints.labels import markup
 
 __all__ = ["Player", "play"]
 
@@ -68,7 +69,7 @@ class Player:
 
     def _curves(self, names: Any, good: int) -> Any:
         rows = slice(0, good, max(1, good // CURVES))
-        lines = [go.Scatter(x=self.time[rows], y=self.u[rows, k], name=name) for k, name in enumerate(names)]
+        lines = [go.Scatter(x=self.time[rows], y=self.u[rows, k], name=markup(name)) for k, name in enumerate(names)]
         now = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1}}
         layout = {
             "shapes": [now],

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
+from myoquat.joints.labels import markup
 from myoquat.muscle import Model
 from myoquat.muscle.stick import Stick, stick_figure
 
@@ -26,37 +27,35 @@ class View:
     def __init__(self, model: Model, poses: np.ndarray, greatest: float, label: str) -> None:
         self.model, self.greatest = model, greatest if greatest > 0 else 1.0
         stick = stick_figure(model, poses[0])
-        traces = {
-            "bones": _trace("bones", _bones(stick), mode="lines"),
-            "joints": _trace("joints", stick.joints, mode="markers", marker={"size": 7, "color": JOINT}),
-            **{
-                name: _trace(name, path, mode="lines+markers", marker={"size": 3})
-                for name, path in stick.muscles.items()
-            },
-        }
+        traces = [
+            _trace("bones", _bones(stick), mode="lines"),
+            _trace("joints", stick.joints, mode="markers", marker={"size": 7, "color": JOINT}),
+            *(_trace(name, path, mode="lines+markers", marker={"size": 3}) for name, path in stick.muscles.items()),
+        ]
         bar = [_color_bar(self.greatest, label)] if model.muscles else []
-        self.figure = go.FigureWidget([*traces.values(), *bar], _layout(*_box(model, poses)))
-        self._traces = dict(zip(traces, self.figure.data, strict=False))
+        self.figure = go.FigureWidget([*traces, *bar], _layout(*_box(model, poses)))
+        self._bones, self._joints, *drawn = self.figure.data[: len(traces)]
+        self._muscles = dict(zip(stick.muscles, drawn, strict=True))
 
     def show(self, q: np.ndarray, values: np.ndarray) -> None:
         """Draw the pose q (nq,), muscles coloured by values (m,)."""
         stick = stick_figure(self.model, q)
         shades = sample_colorscale(SCALE, np.clip(0.2 + 0.8 * values / self.greatest, 0, 1)) if len(values) else []
         with self.figure.batch_update():
-            _place(self._traces["bones"], _bones(stick))
-            self._traces["bones"].line = {"width": WIDTH["bone"], "color": BONE}  # given before, it is lost on the way
-            _place(self._traces["joints"], stick.joints)
+            _place(self._bones, _bones(stick))
+            self._bones.line = {"width": WIDTH["bone"], "color": BONE}  # given before, it is lost on the way
+            _place(self._joints, stick.joints)
             for name, color, value in zip(stick.muscles, shades, values, strict=True):
-                trace = self._traces[name]
+                trace = self._muscles[name]
                 _place(trace, stick.muscles[name])
                 trace.line = {"width": WIDTH["muscle"], "color": color}
                 trace.marker.color = color
-                trace.hovertemplate = f"{name}: {value:.3g}<extra></extra>"
+                trace.hovertemplate = f"{markup(name)}: {value:.3g}<extra></extra>"
 
 
 def _trace(name: str, points: np.ndarray, **look: Any) -> Any:
     x, y, z = points.T
-    return go.Scatter3d(x=x, y=y, z=z, name=name, showlegend=False, **look)
+    return go.Scatter3d(x=x, y=y, z=z, name=markup(name), showlegend=False, **look)
 
 
 def _color_bar(greatest: float, label: str) -> Any:

@@ -1,4 +1,7 @@
-"""Figures of the mapping analysis, in the published layout. Each draws into an axes array that it is given."""
+"""Figures of the mapping analysis, in the layout of the muscle Jacobian study.
+
+Each draws into an array of axes that it is given.
+"""
 
 import io
 from collections.abc import Callable
@@ -21,6 +24,7 @@ from myoquat.joints import (
     spatial_to_euler,
     spatial_to_quaternion,
 )
+from myoquat.joints.labels import figure_label
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = [
@@ -95,7 +99,7 @@ def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, m
 
 
 def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Any:
-    """A Figure of the three published ones along a motion: time (t,), q (t, nq) of the model as it is."""
+    """A Figure of moment arms, J_Q and J*_Q along a motion: time (t,), q (t, nq) of the model as it is."""
     pair = Pair.of(model)
     Q = convert_coordinates(model.system, pair.quaternion.system, q)
     balls = len(pair.balls)
@@ -103,7 +107,7 @@ def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Any
     parts: Any = figure.subfigures(3, 1)
     drawn = ((plot_moment_arms, 3, "moment arms"), (plot_quaternion, 4, "J_Q"), (plot_constrained, 3, "J*_Q"))
     for part, (plot, columns, what) in zip(parts, drawn, strict=True):
-        part.suptitle(f"{model.name}, {model.muscle_names[muscle]}: {what}")
+        part.suptitle(figure_label(f"{model.name}, {model.muscle_names[muscle]}: {what}"))
         plot(part.subplots(balls, columns, sharex=True, squeeze=False), model, time, Q, muscle)
     return figure
 
@@ -147,7 +151,7 @@ def _grid(
         for i, axis in enumerate(row):
             axis.plot(time, -direct[:, i], label=legend[0], **DIRECT)
             axis.plot(time, -mapped[:, i], label=legend[1], **MAPPED)
-            axis.set_title(f"{ball.body}: {label.format(i=first + i)}", fontsize=11)
+            axis.set_title(f"{figure_label(ball.body)}: {label.format(i=first + i)}", fontsize=11)
             axis.grid(True, color="0.92")
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
@@ -165,11 +169,11 @@ def check_folder(folder: Path, overwrite: bool = False) -> None:
 
 
 def save_figures(model: Model, report: MappingReport, folder: Path) -> list[Path]:
-    """Draw the four figures as PNG files into the folder, for the second muscle as published (or the only one)."""
+    """Draw the four figures as PNG files into the folder, for the second muscle as in the study (or the only one)."""
     muscle = min(1, len(model.muscles) - 1)
     time, q = prescribed_path(model)
     balls = len(Pair.of(model).balls)
-    title = f"{model.name}, muscle {model.muscle_names[muscle]}"
+    title = figure_label(f"{model.name}, muscle {model.muscle_names[muscle]}")
     paths = []
     for name, draw, width in zip(NAMES, (plot_moment_arms, plot_quaternion, plot_constrained), (3, 4, 3), strict=False):
         figure = Figure(figsize=(3.2 * width, 2.5 * balls + 0.5), layout="constrained")
@@ -178,7 +182,7 @@ def save_figures(model: Model, report: MappingReport, folder: Path) -> list[Path
         paths.append(_save(figure, folder / f"{name}.png"))
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
     plot_singular(figure.subplots(1, 2, sharey=True), report.singular)
-    figure.suptitle(f"{model.name}: beside the singularities")
+    figure.suptitle(figure_label(f"{model.name}: beside the singularities"))
     paths.append(_save(figure, folder / f"{NAMES[-1]}.png"))
     return paths
 

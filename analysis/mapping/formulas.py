@@ -1,8 +1,9 @@
 """What the mapping analysis compares: formulas on one pose, for kernels."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,9 +22,21 @@ from myoquat.joints.maps import (
 from myoquat.joints.rates import condition_constrained
 from myoquat.joints.types import EulerJoint, SphericalJoint
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, ModelError
 
-__all__ = ["EXTENSIONS", "ROWS", "Ball", "Pair", "Row", "conditions", "power_errors", "row_errors", "split_errors"]
+__all__ = [
+    "EXTENSIONS",
+    "ROWS",
+    "Ball",
+    "Pair",
+    "Quantities",
+    "Row",
+    "conditions",
+    "power_errors",
+    "row_errors",
+    "split_errors",
+]
 
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 
@@ -36,19 +49,24 @@ class Row:
     title: str
     target: str  # the quantity that the result is; its largest entry of each muscle is the scale
     condition: str  # the condition number that the error may grow with: "1", "E", "B", "E+B" or "E*B"
-    published: bool = False
+    studied: bool = False  # a row of the muscle Jacobian study's mapping_analysis
     holds: bool = True
     tolerance: float = 1e-13
 
+    @property
+    def unit(self) -> str:
+        """Of the target and the errors."""
+        return "N m" if self.target == "torque" else "m"
+
 
 ROWS = (
-    Row("phi_Q", "J_phi from J_Q", "J_phi", "B", published=True),
-    Row("J_Q_phi", "J from J_Q against J from J_phi", "J", "B", published=True),
-    Row("Q_phi", "J_Q back from J_phi", "J_Q", "B", published=True, holds=False),
-    Row("torque_Q_phi", "torque from that 'wrong' J_Q", "torque", "B", published=True),
-    Row("phi_star", "J_phi from J*_Q", "J_phi", "E+B", published=True),
-    Row("J_star_phi", "J from J*_Q against J from J_phi", "J", "E+B", published=True),
-    Row("star_phi", "J*_Q back from J_phi", "J*_Q", "E*B", published=True),
+    Row("phi_Q", "J_phi from J_Q", "J_phi", "B", studied=True),
+    Row("J_Q_phi", "J from J_Q against J from J_phi", "J", "B", studied=True),
+    Row("Q_phi", "J_Q back from J_phi", "J_Q", "B", studied=True, holds=False),
+    Row("torque_Q_phi", "torque from that 'wrong' J_Q", "torque", "B", studied=True),
+    Row("phi_star", "J_phi from J*_Q", "J_phi", "E+B", studied=True),
+    Row("J_star_phi", "J from J*_Q against J from J_phi", "J", "E+B", studied=True),
+    Row("star_phi", "J*_Q back from J_phi", "J*_Q", "E*B", studied=True),
     Row("J_Q", "J from J_Q", "J", "1"),
     Row("J_star", "J from J*_Q", "J", "E"),
     Row("J_phi", "J from J_phi", "J", "B"),
@@ -84,7 +102,11 @@ class Pair:
         """From a model in either description. Raises ModelError if it has no ball joint or no muscle."""
         pair = cls(model.with_rotations("quaternion"), model.with_rotations("sequence"))
         if not pair.balls:
-            raise ModelError("the mapping analysis needs a model with a ball joint", file=model.file)
+            raise ModelError(
+                "the mapping analysis needs a model with a ball joint; rotations='quaternion' (--rotations quaternion) "
+                "makes one of every joint that can be one",
+                file=model.file,
+            )
         if not model.muscles:
             raise ModelError("the mapping analysis needs a model with muscles", file=model.file)
         return pair
@@ -106,8 +128,23 @@ class Pair:
             star += width
         return tuple(found)
 
+    @cached_property
+    def others(self) -> tuple[slice, ...]:
+        """Where the velocities of all other joints stand in u; the two models share them."""
+        balls = [ball.u for ball in self.balls]
+        return tuple(s for s in self.quaternion.system.u_slices if s not in balls)
+
     def extended(self, extension: str) -> Model:
-        """The quaternion model with R(Q) continued off the unit sphere in another way."""
+        """The quaternion model with R(Q) continued off the unit sphere in another way; the same one at every call."""
+        if extension not in self._extended:
+            self._extended[extension] = self._with_extension(extension)
+        return self._extended[extension]
+
+    @cached_property
+    def _extended(self) -> dict[str, Model]:
+        return {}
+
+    def _with_extension(self, extension: str) -> Model:
         system = with_rotations(self.quaternion.system, "quaternion")
         bodies = tuple(
             replace(body, joint=replace(body.joint, extension=extension))
@@ -118,56 +155,36 @@ class Pair:
         return replace(self.quaternion, system=replace(system, bodies=bodies), file=None)
 
 
-def conditions(pair: Pair, q: Any, phi: Any) -> Any:
-    """(..., balls, 2) condition numbers of E (Q0 eliminated) and of B at a pose."""
+# The quantities of poses by name, floats or symbols: states q (..., nq), phi (..., nphi), u (..., nu), k (..., balls)
+# the index of each quaternion's largest component, F (..., m) tensions, and the Jacobians (..., m, n) J, J_Q, J_star,
+# J_phi, J_largest, J_normalized, J_homogeneous, each differentiated on its own.
+Quantities: TypeAlias = Mapping[str, Array]
+
+
+def conditions(pair: Pair, x: Quantities) -> Array:
+    """(..., balls, 2) condition numbers of E (Q0 eliminated) and of B at poses, from q and phi."""
     both = [
-        np.stack([condition_constrained(q[..., b.q], 0), condition_euler(phi[..., b.phi], b.sequence)], axis=-1)
+        np.stack(
+            [condition_constrained(x["q"][..., b.q], 0), condition_euler(x["phi"][..., b.phi], b.sequence)], axis=-1
+        )
         for b in pair.balls
     ]
     return np.stack(both, axis=-2)
 
 
-def row_errors(
-    pair: Pair, q: Any, phi: Any, k: Any, F: Any, J: Any, J_Q: Any, J_star: Any, J_phi: Any, J_largest: Any, J_norm: Any
-) -> Any:
-    """Every row's error, (..., balls, m, 3 or 4) each, in the order of ROWS.
-
-    q (..., nq), phi (..., nphi), k (..., balls) index of the largest component, F (..., m) tensions; the others are
-    the Jacobians (..., m, n) as differentiated.
-    """
-    joints = [
-        _ball_errors(
-            b.sequence,
-            q[..., None, b.q],
-            phi[..., None, b.phi],
-            k[..., None, b.number],
-            F[..., None],
-            J[..., b.u],
-            J_Q[..., b.q],
-            J_star[..., b.star],
-            J_phi[..., b.phi],
-            J_largest[..., b.star],
-            J_norm[..., b.q],
-        )
-        for b in pair.balls
-    ]
+def row_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
+    """Every row's error, (..., balls, m, 3 or 4) each, in the order of ROWS, from q, phi, k, F and the Jacobians."""
+    joints = [_ball_errors(ball, x) for ball in pair.balls]
     return tuple(np.stack([joint[row.key] for joint in joints], axis=-3) for row in ROWS)
 
 
-def _ball_errors(
-    sequence: str,
-    Q: Any,
-    phi: Any,
-    k: Any,
-    F: Any,
-    J: Any,
-    J_Q: Any,
-    J_star: Any,
-    J_phi: Any,
-    J_largest: Any,
-    J_norm: Any,
-) -> dict[str, Any]:
-    """The rows of one ball joint, (..., m, 3 or 4) each."""
+def _ball_errors(ball: Ball, x: Quantities) -> dict[str, Array]:
+    """The rows of one ball joint, (..., m, 3 or 4) each; states have an axis for the muscles."""
+    sequence, Q, phi = ball.sequence, x["q"][..., None, ball.q], x["phi"][..., None, ball.phi]
+    k, F = x["k"][..., None, ball.number], x["F"][..., None]
+    J, J_Q, J_norm = x["J"][..., ball.u], x["J_Q"][..., ball.q], x["J_normalized"][..., ball.q]
+    J_star, J_largest = x["J_star"][..., ball.star], x["J_largest"][..., ball.star]
+    J_phi = x["J_phi"][..., ball.phi]
     from_Q = quaternion_to_spatial(J_Q, Q)
     from_star = constrained_to_spatial(J_star, Q, 0)
     from_phi = euler_to_spatial(J_phi, phi, sequence)
@@ -190,30 +207,34 @@ def _ball_errors(
     }
 
 
-def split_errors(pair: Pair, q: Any, J: Any, *extended: Any) -> Any:
+def split_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
     """For each extension of R(Q): the radial part J_Q Q (..., balls, m), and what of J_Q is neither radial nor
     2 J G (..., balls, m, 4), which should be nothing."""
     results = []
-    for J_Q in extended:
+    for J_Q in (x["J_Q"], x["J_normalized"], x["J_homogeneous"]):
         radial, rest = [], []
         for b in pair.balls:
-            Q = q[..., None, b.q]
+            Q = x["q"][..., None, b.q]
             part = quaternion_radial(J_Q[..., b.q], Q)
             radial.append(part)
-            rest.append(J_Q[..., b.q] - spatial_to_quaternion(J[..., b.u], Q) - part[..., None] * Q)
+            rest.append(J_Q[..., b.q] - spatial_to_quaternion(x["J"][..., b.u], Q) - part[..., None] * Q)
         results += [np.stack(radial, axis=-2), np.stack(rest, axis=-3)]
     return tuple(results)
 
 
-def power_errors(pair: Pair, q: Any, phi: Any, u: Any, F: Any, J: Any, J_Q: Any, J_star: Any, J_phi: Any) -> Any:
+def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
     """tau . omega - (-F l') per muscle (..., m), with the torque through J_Q, through J*_Q and on the Euler angles;
-    and the power -F l' itself, l' = J u."""
-    power = -F * matvec(J, u)
-    totals: list[Any] = [0.0, 0.0, 0.0]
+    and the power -F l' itself, l' = J u. Joints without a quaternion give theirs through J."""
+    u, F = x["u"], x["F"]
+    power = -F * matvec(x["J"], u)
+    rest = np.zeros_like(power)
+    for s in pair.others:
+        rest = rest + np.sum(x["J"][..., s] * u[..., None, s], axis=-1)
+    totals = [rest, rest, rest]
     for b in pair.balls:
-        Q, omega = q[..., None, b.q], u[..., None, b.u]
-        rates = matvec(euler_rate_inverse(phi[..., b.phi], b.sequence), u[..., b.u])
-        totals[0] = totals[0] + np.sum(quaternion_to_spatial(J_Q[..., b.q], Q) * omega, axis=-1)
-        totals[1] = totals[1] + np.sum(constrained_to_spatial(J_star[..., b.star], Q, 0) * omega, axis=-1)
-        totals[2] = totals[2] + matvec(J_phi[..., b.phi], rates)
+        Q, omega = x["q"][..., None, b.q], u[..., None, b.u]
+        rates = matvec(euler_rate_inverse(x["phi"][..., b.phi], b.sequence), u[..., b.u])
+        totals[0] = totals[0] + np.sum(quaternion_to_spatial(x["J_Q"][..., b.q], Q) * omega, axis=-1)
+        totals[1] = totals[1] + np.sum(constrained_to_spatial(x["J_star"][..., b.star], Q, 0) * omega, axis=-1)
+        totals[2] = totals[2] + np.sum(x["J_phi"][..., b.phi] * rates[..., None, :], axis=-1)
     return (*(-F * total - power for total in totals), power)

@@ -10,13 +10,14 @@ import pandas as pd
 
 from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
 from myoquat.analysis.mapping.statistics import Statistics
+from myoquat.joints.labels import markup, printable
 
 __all__ = ["MappingReport"]
 
 ROUTES = ("-G J_Q^T F / 2", "-E^-T J*_Q^T F", "-J_phi^T F")
 
 
-@dataclass
+@dataclass(repr=False)
 class MappingReport:
     """Result of `mapping_analysis`.
 
@@ -44,12 +45,20 @@ class MappingReport:
         """From the statistics of every comparison."""
         names = pair.quaternion.muscle_names
         mappings = [
-            {"mapping": row.title, "published": row.published, "should hold": row.holds, **_columns(s, names)}
+            {
+                "mapping": row.title,
+                "in the study": row.studied,
+                "should hold": row.holds,
+                "unit": row.unit,
+                **_columns(s, names),
+            }
             for row, s in zip(ROWS, rows, strict=True)
         ]
         return cls(
             pd.DataFrame(mappings),
-            pd.DataFrame([{"torque": r, **_columns(s, names)} for r, s in zip(ROUTES, power, strict=True)]),
+            pd.DataFrame(
+                [{"torque": r, "unit": "W", **_columns(s, names)} for r, s in zip(ROUTES, power, strict=True)]
+            ),
             pd.DataFrame(
                 [
                     {"extension of R(Q)": e, "largest |J_Q Q|": float(x), **_columns(s, names)}
@@ -78,6 +87,15 @@ class MappingReport:
     def __str__(self) -> str:
         return self.to_text()
 
+    def __repr__(self) -> str:
+        outcome = "all that should hold do" if self.holds else "SOME THAT SHOULD HOLD DO NOT"
+        return f"MappingReport({printable(self.model)}, n={self.n}, seed={self.seed}: {outcome})"
+
+    def _repr_html_(self) -> str:
+        """The mappings as a table in Jupyter."""
+        shown = self.mappings[["mapping", "unit", "max |error|", "per condition", "poses beyond", "should hold"]]
+        return f"<p>{markup(repr(self))}</p>{shown.to_html(index=False, float_format='{:.2e}'.format)}"
+
 
 def _columns(s: Statistics, names: tuple[str, ...]) -> dict[str, Any]:
     return {
@@ -100,24 +118,32 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
 
 # ---- the text ----------------------------------------------------------------------------------------------
 
-HEAD = f"{'signed sum':>11} {'max |error|':>11} {'relative':>9} {'/ condition':>11} {'poses beyond':>14}  worst"
+HEAD = (
+    f"{'unit':<5}{'signed sum':>11} {'max |error|':>11} {'relative':>9} {'/ condition':>11} {'poses beyond':>12} "
+    f"{'limit':>7}  worst"
+)
 
 
 def _lines(report: MappingReport) -> list[str]:
     m = report.mappings
     lines = [
-        f"Mapping analysis of {report.model}: {report.n} random poses, seed {report.seed}",
+        f"Mapping analysis of {printable(report.model)}: {report.n} random poses, seed {report.seed}",
         "",
         "J = dl/d(rotation), J_Q = dl/dQ, J*_Q = dl/dQ* (Q0 eliminated), J_phi = dl/dphi: four separate",
-        "differentiations of the muscle lengths l. Each row maps one into another and compares. 'relative' is the",
-        "largest error over the muscle's largest entry; '/ condition' divides by the condition number of the map at",
-        "the pose; 'poses beyond' counts poses where that exceeds the tolerance.",
+        "differentiations of the muscle lengths l. Each row maps one into another and compares the result, entry by",
+        "entry, with the one differentiated. Over all poses, joints, muscles and entries:",
+        "  signed sum    sum of the errors with their signs, as the study prints it; errors of both signs cancel",
+        "  max |error|   largest error, in the row's unit",
+        "  relative      largest error over the largest entry of the muscle",
+        "  / condition   the same, divided by the condition number of the map at the pose",
+        "  poses beyond  number of poses at which '/ condition' exceeds the limit",
+        "  worst         muscle and pose at which '/ condition' is largest",
         "",
-        _header("Published mappings"),
-        *(_row(r["mapping"], r) for _, r in m[m["published"]].iterrows()),
+        _header("Mappings of the muscle Jacobian study"),
+        *(_row(r["mapping"], r) for _, r in m[m["in the study"]].iterrows()),
         "",
         _header("Every Jacobian against J"),
-        *(_row(r["mapping"], r) for _, r in m[~m["published"]].iterrows()),
+        *(_row(r["mapping"], r) for _, r in m[~m["in the study"]].iterrows()),
         "",
         _header("Power: torque . omega against -F l'"),
         *(_row(r["torque"], r) for _, r in report.power.iterrows()),
@@ -138,11 +164,11 @@ def _header(title: str) -> str:
 
 
 def _row(title: str, r: Any) -> str:
-    beyond = f"{r['poses beyond']} > {r['tolerance']:.0e}"
     fails = "" if r.get("should hold", True) else "  (not expected to hold)"
     return (
-        f"  {title:<38}{r['signed sum']:>11.2e} {r['max |error|']:>11.2e} {r['relative']:>9.1e} "
-        f"{r['per condition']:>11.1e} {beyond:>14}  {r['worst muscle']} at pose {r['worst pose']}{fails}"
+        f"  {title:<38}{r['unit']:<5}{r['signed sum']:>11.2e} {r['max |error|']:>11.2e} {r['relative']:>9.1e} "
+        f"{r['per condition']:>11.1e} {r['poses beyond']:>12} "
+        f"{r['tolerance']:>7.0e}  {printable(r['worst muscle'])} at pose {r['worst pose']}{fails}"
     )
 
 
@@ -150,12 +176,13 @@ def _split_lines(report: MappingReport) -> list[str]:
     lines = [
         "Why J_Q does not come back: J_Q depends on how R(Q) is continued off the unit sphere, and its radial part",
         "J_Q Q is lost in J. J_Q = 2 J G + (J_Q Q) Q^T; both give the same torques, since G Q = 0.",
-        f"  {'extension of R(Q)':<24}{'largest |J_Q Q|':>16} {'|J_Q - 2 J G - (J_Q Q) Q^T|':>30} {'poses beyond':>14}",
+        f"  {'extension of R(Q)':<24}{'largest |J_Q Q|':>16} {'|J_Q - 2 J G - (J_Q Q) Q^T|':>30} {'poses beyond':>13} "
+        f"{'limit':>7}",
     ]
     for _, r in report.split.iterrows():
-        beyond = f"{r['poses beyond']} > {r['tolerance']:.0e}"
         lines.append(
-            f"  {r['extension of R(Q)']:<24}{r['largest |J_Q Q|']:>16.3g} {r['max |error|']:>30.2e} {beyond:>14}"
+            f"  {r['extension of R(Q)']:<24}{r['largest |J_Q Q|']:>16.3g} {r['max |error|']:>30.2e} "
+            f"{r['poses beyond']:>13} {r['tolerance']:>7.0e}"
         )
     return lines
 

@@ -1,8 +1,8 @@
 """The mapping analysis: every map between the four Jacobians, on random poses, through compiled kernels."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from myoquat.analysis.mapping.formulas import (
     EXTENSIONS,
     ROWS,
     Pair,
+    Quantities,
     conditions,
     power_errors,
     row_errors,
@@ -21,10 +22,12 @@ from myoquat.analysis.mapping.formulas import (
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
+from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
-from myoquat.muscle import LawA, Model, muscle_forces, path_jacobian
+from myoquat.kernels.typing import Array
+from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.evaluate import eliminated_components
 
 __all__ = ["mapping_analysis"]
@@ -36,20 +39,56 @@ POWER_ROUTES = (("J_Q", "1"), ("J*_Q", "E"), ("J_phi", "B"))
 
 @dataclass
 class Block:
-    """Everything about a block of poses: states, then the Jacobians, each differentiated on its own."""
+    """Everything about a block of poses: states, then the Jacobians, each differentiated on its own when asked for."""
 
-    q: np.ndarray
-    phi: np.ndarray
-    k: np.ndarray
-    u: np.ndarray
-    F: np.ndarray
-    J: np.ndarray
-    J_Q: np.ndarray
-    J_star: np.ndarray
-    J_phi: np.ndarray
-    J_largest: np.ndarray
-    J_normalized: np.ndarray
-    J_homogeneous: np.ndarray
+    pair: Pair
+    q: Array
+    u: Array
+    activation: Array
+
+    @cached_property
+    def phi(self) -> Array:
+        return convert_coordinates(self.pair.quaternion.system, self.pair.euler.system, self.q)
+
+    @cached_property
+    def components(self) -> Array:
+        return eliminated_components(self.pair.quaternion.system, self.q, "largest")
+
+    @cached_property
+    def k(self) -> Array:
+        return self.components.astype(float)
+
+    @cached_property
+    def F(self) -> Array:
+        return tensions_at_rest(self.pair.quaternion, self.q, self.activation, self.u)
+
+    @cached_property
+    def J(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "velocity")
+
+    @cached_property
+    def J_Q(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "quaternion")
+
+    @cached_property
+    def J_star(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "constrained", eliminated=0)
+
+    @cached_property
+    def J_phi(self) -> Array:
+        return path_jacobian(self.pair.euler, self.phi, "coordinates")
+
+    @cached_property
+    def J_largest(self) -> Array:
+        return path_jacobian(self.pair.quaternion, self.q, "constrained", eliminated=self.components)
+
+    @cached_property
+    def J_normalized(self) -> Array:
+        return path_jacobian(self.pair.extended("normalized"), self.q, "quaternion")
+
+    @cached_property
+    def J_homogeneous(self) -> Array:
+        return path_jacobian(self.pair.extended("homogeneous"), self.q, "quaternion")
 
 
 def mapping_analysis(
@@ -59,7 +98,8 @@ def mapping_analysis(
 
     model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
     of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
-    seed, Fmax in [-250, 250] N and activation in [0, 1]. Equal arguments give equal reports. `progress` shows a bar
+    seed, Fmax in [-250, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
+    give equal reports. `progress` shows a bar
     on standard error: True, False, or None for only on a terminal. Raises ValueError for
     n < 1, ModelError for a model without ball joints or muscles.
     """
@@ -86,7 +126,7 @@ def _counted(blocks: Iterator[Block], bar: tqdm) -> Iterator[Block]:
         bar.update(len(block.q))
 
 
-def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, np.ndarray]:
+def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, Array]:
     """The models with every open strength drawn, and the activations, the model's own or drawn."""
     Fmax, drawn = rng.uniform(-250, 250, len(pair.quaternion.muscles)), rng.uniform(0, 1, len(pair.quaternion.muscles))
     muscles = []
@@ -101,36 +141,18 @@ def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, np.ndarray]:
     ), activation
 
 
-def _blocks(pair: Pair, activation: np.ndarray, n: int, seed: int) -> Iterator[Block]:
+def _blocks(pair: Pair, activation: Array, n: int, seed: int) -> Iterator[Block]:
     """The poses in blocks; every call yields the same ones."""
     rng = np.random.default_rng([seed, 0])
-    normalized, homogeneous = (pair.extended(extension) for extension in EXTENSIONS[1:])
-    model, system = pair.quaternion, pair.quaternion.system
+    system = pair.quaternion.system
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
-        q = system.random(size, rng)
-        u = rng.standard_normal((size, system.nu))
-        phi = convert_coordinates(system, pair.euler.system, q)
-        k = eliminated_components(system, q, "largest")
-        yield Block(
-            q=q,
-            phi=phi,
-            k=k.astype(float),
-            u=u,
-            F=muscle_forces(model, q, u, activation),
-            J=path_jacobian(model, q, "velocity"),
-            J_Q=path_jacobian(model, q, "quaternion"),
-            J_star=path_jacobian(model, q, "constrained", eliminated=0),
-            J_phi=path_jacobian(pair.euler, phi, "coordinates"),
-            J_largest=path_jacobian(model, q, "constrained", eliminated=k),
-            J_normalized=path_jacobian(normalized, q, "quaternion"),
-            J_homogeneous=path_jacobian(homogeneous, q, "quaternion"),
-        )
+        yield Block(pair, system.random(size, rng), rng.standard_normal((size, system.nu)), activation)
 
 
-def _scales(blocks: Iterator[Block]) -> dict[str, np.ndarray]:
+def _scales(blocks: Iterator[Block]) -> dict[str, Array]:
     """(m,) largest entry of each muscle over all poses, per quantity; J*_Q in its well-conditioned chart."""
-    scales: dict[str, np.ndarray] = {}
+    scales: dict[str, Array] = {}
     for b in blocks:
         J_row = largest_entry(b.J)
         largest = {
@@ -147,42 +169,45 @@ def _scales(blocks: Iterator[Block]) -> dict[str, np.ndarray]:
     return {key: np.where(scale > 0, scale, 1.0) for key, scale in scales.items()}
 
 
-def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, np.ndarray]) -> MappingReport:
+def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, Array]) -> MappingReport:
     """Run every comparison over all blocks."""
     rows = [Statistics(scales[row.target], row.tolerance) for row in ROWS]
     power = [Statistics(scales["power"], POWER_TOLERANCE) for _ in POWER_ROUTES]
     residual = [Statistics(scales["J_Q"], ROWS[0].tolerance) for _ in EXTENSIONS]
     radial = np.zeros(len(EXTENSIONS))
     for b in blocks:
-        condition = _conditions(_run(pair, "conditions", conditions, b, "q phi"))
+        condition = _conditions(_run(pair, conditions, b, "q phi"))
         for row, statistics, error in zip(
             ROWS,
             rows,
-            _run(pair, "rows", row_errors, b, "q phi k F J J_Q J_star J_phi J_largest J_normalized"),
+            _run(pair, row_errors, b, "q phi k F J J_Q J_star J_phi J_largest J_normalized"),
             strict=True,
         ):
             statistics.add(error, condition[row.condition], b.q)
-        parts = _run(pair, "split", split_errors, b, "q J J_Q J_normalized J_homogeneous")
+        parts = _run(pair, split_errors, b, "q J J_Q J_normalized J_homogeneous")
         for i, statistics in enumerate(residual):
             radial[i] = max(radial[i], float(np.abs(parts[2 * i]).max()))
             statistics.add(parts[2 * i + 1], condition["1"], b.q)
-        *errors, _ = _run(pair, "power", power_errors, b, "q phi u F J J_Q J_star J_phi")
+        *errors, _ = _run(pair, power_errors, b, "q phi u F J J_Q J_star J_phi")
         for (_, name), statistics, error in zip(POWER_ROUTES, power, errors, strict=True):
             statistics.add(error[:, None, :, None], condition[name].max(axis=-1, keepdims=True), b.q)
     return MappingReport.of(pair, rows, power, residual, radial)
 
 
-def _conditions(both: np.ndarray) -> dict[str, np.ndarray]:
+def _conditions(both: Array) -> dict[str, Array]:
     """(n, balls) condition numbers by the names that the rows use."""
     E, B = both[..., 0], both[..., 1]
     return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}
 
 
-def _run(pair: Pair, name: str, function: Any, block: Block, names: str) -> Any:
-    """A comparison of the whole block through its kernel."""
-    known = {f.name: getattr(block, f.name) for f in fields(block)}
-    arrays = {key: known[key] for key in names.split()}
-    key = ("mapping", name, pair.quaternion.content_key, pair.euler.content_key)
+def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, names: str) -> Any:
+    """A comparison of the whole block through its kernel: what the formula gives, as arrays of floats."""
+    arrays = {key: getattr(block, key) for key in names.split()}
+    key = ("mapping", formula.__name__, pair.quaternion.content_key, pair.euler.content_key)
     shapes = {key: array.shape[1:] for key, array in arrays.items()}
-    kernel = kernel_for(key, lambda: kernels.compile(partial(function, pair), shapes, name=f"mapping_{name}"))
+
+    def traced(*symbols: Array) -> Any:
+        return formula(pair, dict(zip(arrays, symbols, strict=True)))
+
+    kernel = kernel_for(key, lambda: kernels.compile(traced, shapes, name=f"mapping_{formula.__name__}"))
     return kernel(*arrays.values())

@@ -1,6 +1,6 @@
 """How the maps behave as a pose approaches gimbal lock, or the place where the constrained chart breaks down."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from myoquat.joints import (
     normalize,
     quaternion_from_euler,
 )
+from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
 
 __all__ = ["DISTANCES", "approach"]
@@ -36,7 +37,7 @@ def approach(pair: Pair, seed: int = 0) -> pd.DataFrame:
     return pd.concat([_to_lock(pair, ball, base, rng), _to_chart_edge(pair, ball, base)], ignore_index=True)
 
 
-def _to_lock(pair: Pair, ball: Ball, base: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
+def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> pd.DataFrame:
     proper = ball.sequence[0] == ball.sequence[2]
     p1, p3 = rng.uniform(-np.pi, np.pi, 2)
     distance = DISTANCES[DISTANCES < 1.5]
@@ -47,22 +48,22 @@ def _to_lock(pair: Pair, ball: Ball, base: np.ndarray, rng: np.random.Generator)
     phi[:, ball.phi] = angles  # the pose itself: an angle of 1e-14 read back from Q would be rounded
     J_phi = path_jacobian(pair.euler, phi, "coordinates")[..., ball.phi]
 
-    def mapped(i: int) -> np.ndarray:
-        return euler_to_spatial(J_phi[i], angles[i], ball.sequence)
+    def mapped(i: int) -> Array:
+        return np.asarray(euler_to_spatial(J_phi[i], angles[i], ball.sequence))
 
     condition = condition_euler(angles, ball.sequence)
     return _table(pair, ball, "gimbal lock", distance, q, condition, J_phi, mapped)
 
 
-def _to_chart_edge(pair: Pair, ball: Ball, base: np.ndarray) -> pd.DataFrame:
+def _to_chart_edge(pair: Pair, ball: Ball, base: Array) -> pd.DataFrame:
     distance = DISTANCES[DISTANCES < 1]
     q = np.repeat(base[None], len(distance), axis=0)
     rest = normalize(np.array([0.0, *base[ball.q][1:]]))[1:]
     q[:, ball.q] = np.column_stack([distance, np.sqrt(1 - distance**2)[:, None] * rest])
     J_star = path_jacobian(pair.quaternion, q, "constrained", eliminated=0)[..., ball.star]
 
-    def mapped(i: int) -> np.ndarray:
-        return constrained_to_spatial(J_star[i], q[i, ball.q], 0)
+    def mapped(i: int) -> Array:
+        return np.asarray(constrained_to_spatial(J_star[i], q[i, ball.q], 0))
 
     condition = condition_constrained(q[:, ball.q], 0)
     return _table(pair, ball, "Q0 = 0", distance, q, condition, J_star, mapped)
@@ -72,11 +73,11 @@ def _table(
     pair: Pair,
     ball: Ball,
     name: str,
-    distance: np.ndarray,
-    q: np.ndarray,
-    condition: np.ndarray,
-    jacobian: np.ndarray,
-    mapped: Any,
+    distance: Array,
+    q: Array,
+    condition: Array,
+    jacobian: Array,
+    mapped: Callable[[int], Array],
 ) -> pd.DataFrame:
     J = path_jacobian(pair.quaternion, q, "velocity")[..., ball.u]
     scale = np.abs(J).max()
@@ -100,7 +101,7 @@ def _table(
     )
 
 
-def _error(mapped: Any, i: int, J: np.ndarray, scale: float) -> float:
+def _error(mapped: Callable[[int], Array], i: int, J: Array, scale: float) -> float:
     try:
         return float(np.abs(mapped(i) - J).max() / scale)
     except ValueError:  # refused past a condition number of 1e12

@@ -4,13 +4,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from myoquat.kernels.typing import Array
+
 __all__ = ["Statistics", "largest_entry"]
 
 
-def largest_entry(x: np.ndarray) -> np.ndarray:
+def largest_entry(x: Array) -> Array:
     """(...) largest magnitude along the short last axis; column by column, which NumPy does faster than by rows."""
     columns = np.abs(np.moveaxis(x, -1, 0))
-    result = columns[0].copy()
+    result: Array = columns[0].copy()
     for column in columns[1:]:
         np.maximum(result, column, out=result)
     return result
@@ -20,7 +22,7 @@ def largest_entry(x: np.ndarray) -> np.ndarray:
 class Statistics:
     """Errors of one comparison over all poses seen, against a scale per muscle and a condition number per pose."""
 
-    scale: np.ndarray  # (m,) largest entry of each muscle over all poses
+    scale: Array  # (m,) largest entry of each muscle over all poses
     tolerance: float
     signed_sum: float = 0.0
     largest: float = 0.0  # |error|
@@ -31,9 +33,9 @@ class Statistics:
     worst_pose: int = -1
     worst_muscle: int = -1
     worst_condition: float = 1.0
-    worst_q: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    worst_q: Array = field(default_factory=lambda: np.zeros(0))
 
-    def add(self, error: np.ndarray, condition: np.ndarray, q: np.ndarray) -> None:
+    def add(self, error: Array, condition: Array, q: Array) -> None:
         """Take in errors (n, joints, m, w) of the n next poses q (n, nq), with condition (n, joints).
 
         An error that is not a number counts as infinite.

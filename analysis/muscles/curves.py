@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.labels import figure_label
 from myoquat.muscle import ActivationDynamics, Muscle
 from myoquat.muscle.laws import ForceLaw, HillLaw
 
@@ -46,7 +47,7 @@ def plot_curves(muscle: Any) -> Figure:
     for ax in axes:
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
-    title = law.kind if not isinstance(muscle, Muscle) else f"{muscle.name}: {law.kind}"
+    title = law.kind if not isinstance(muscle, Muscle) else f"{figure_label(muscle.name)}: {law.kind}"
     figure.suptitle(title)
     return figure
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from myoquat.joints.labels import printable
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
 __all__ = ["PowerCheck", "power_check"]
@@ -32,9 +33,10 @@ class PowerCheck:
 
     def to_text(self) -> str:
         """The table and a sentence."""
-        worst = self.table["error [m/s]"].idxmax() if len(self.table) else "none"
+        worst = printable(self.table["error [m/s]"].idxmax()) if len(self.table) else "none"
         end = "The powers of all muscles balance." if self.holds else f"The powers do not balance; worst: {worst}."
-        return f"{self.table.to_string(float_format='{:.2e}'.format)}\n\n{end}"
+        shown = self.table.rename(index=printable)
+        return f"{shown.to_string(float_format='{:.2e}'.format)}\n\n{end}"
 
 
 def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:

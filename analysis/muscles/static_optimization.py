@@ -4,7 +4,8 @@ minimise sum_i a_i^p + sum_j |r_j / R_j|^p under -J^T F(a) + r = tau, lower <= a
 to move [R. D. Crowninshield, R. A. Brand, J. Biomech. 14, 1981, for p-th powers]. A reserve r_j helps where muscles
 cannot produce a torque; the smaller its size R_j, the dearer it is. Tendons are rigid. Where F is affine in a, each
 pose is a convex program, solved by DAQP through CasADi: once for squares, as a sequence for other powers. Laws whose
-speed depends on the activation (Thelen's) bend F a little; they are made straight at the solution, again and again.
+speed depends on the activation (Thelen's) are not affine: they are linearized at the current solution, and the program
+is solved again until the effort converges.
 """
 
 from collections.abc import Mapping
@@ -27,11 +28,8 @@ from myoquat.muscle.laws.hill import HillLaw
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 
 SAVED = 1e-10  # of the effort: what a round has to save for another one
-ROUNDS, HALVINGS, APART = (
-    100,
-    30,
-    1e-5,
-)  # of making forces straight; of a step; activations between which a slope is taken
+ROUNDS, HALVINGS = 100, 30  # of linearizations; of a step
+APART = 1e-5  # half the distance of the activations between which a slope is taken
 FLAT = 1e-4  # of the greatest curvature of the effort, below which it is taken as that: it only shortens steps
 STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that its last step may still save
 
@@ -103,8 +101,7 @@ def static_optimization(
     force = muscle_forces(model, q, u, a)
     given = matvec(arms, force)
     effort = (a**power).sum(-1) + (np.abs((wanted - given) / sizes) ** power).sum(-1)
-    shape = lambda x: x.reshape(*batch, x.shape[-1])  # noqa: E731
-    parts = shape(a), shape(force), shape(given), shape(wanted - given)
+    parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, given, wanted - given)]
     return StaticOptimization(
         model, names, parts[0], parts[1], parts[2], parts[3], effort.reshape(batch), settled.reshape(batch)
     )
@@ -171,15 +168,15 @@ def _sizes(names: tuple[str, ...], reserves: Any) -> np.ndarray:
 def _settled(
     model: Model, q: np.ndarray, u: np.ndarray, arms: np.ndarray, wanted: np.ndarray, solve: "_Program"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(poses, m) activations of least effort, (poses,) whether they are: solved with forces made straight, until that
-    saves nothing more."""
+    """(poses, m) activations of least effort, (poses,) whether they are: forces linearized at
+    the solution, again until the effort converges."""
     m = len(model.muscles)
     lower = solve.low[:m]
 
     def effort(k: np.ndarray, a: np.ndarray) -> np.ndarray:
         force = muscle_forces(model, q[k], u[k], a)
         rest = wanted[k] - matvec(arms[k], force)
-        return (a**solve.power).sum(-1) + (np.abs(rest / solve.sizes) ** solve.power).sum(-1)
+        return np.asarray((a**solve.power).sum(-1) + (np.abs(rest / solve.sizes) ** solve.power).sum(-1))
 
     a = np.maximum(np.full((len(q), m), 0.5), lower)
     open_ = np.arange(len(q))
@@ -230,7 +227,8 @@ class _Program:
         x = self._step(whole, b, np.ones(whole.shape[1]), np.zeros(whole.shape[1]))
         if self.power != 2:
             x = self._sequence(whole, b, x)
-        return np.clip(x, self.low, self.high)[: self.muscles]  # the solver keeps bounds to rounding
+        activation: np.ndarray = np.clip(x, self.low, self.high)[: self.muscles]  # the solver keeps bounds to rounding
+        return activation
 
     def _sequence(self, A: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
         p = self.power

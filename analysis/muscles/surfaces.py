@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from myoquat.analysis.muscles.moment_arms import moment_arms
+from myoquat.analysis.units import coordinate_units
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.coordinates import follow
@@ -60,6 +61,12 @@ def moment_arm_surface(
         coords={**values, "muscle": list(model.muscle_names)},
         attrs={"model": model.name, "arm": wanted},
     )
+    units = coordinate_units(model)
+    for name in values:
+        found[name].attrs["units"] = units[name]
+    found["length"].attrs["units"] = "m"
+    # a length over an angle is a length; over a slide, a plain number; other columns are torques of a unit tension
+    found["moment_arm"].attrs["units"] = "1" if units.get(wanted) == "m" else "m"
     return found.sel(muscle=chosen).transpose("muscle", ...)
 
 

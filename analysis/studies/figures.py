@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from myoquat.joints.labels import figure_label
 from myoquat.kernels.typing import Array
 
 __all__ = ["plot_heat_map", "plot_spaghetti", "plot_tornado"]
@@ -18,9 +19,14 @@ BANDS = (0.05, 0.25, 0.75, 0.95)
 def plot_tornado(axes: Any, effects: pd.Series, most: int = 12) -> None:
     """Effects as bars, the greatest on top: one column of `main_effects`. At most `most` are shown."""
     chosen = effects.reindex(effects.abs().sort_values(ascending=False).index)[:most][::-1]
-    axes.barh(chosen.index, chosen, color=np.where(chosen > 0, RAISING, LOWERING), height=0.7)
+    axes.barh(
+        [figure_label(str(name)) for name in chosen.index],
+        chosen,
+        color=np.where(chosen > 0, RAISING, LOWERING),
+        height=0.7,
+    )
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel(f"effect on {effects.name}")
+    axes.set_xlabel(f"effect on {figure_label(str(effects.name))}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
@@ -30,8 +36,9 @@ def plot_heat_map(axes: Any, table: pd.DataFrame, limit: float | None = 1.0) -> 
     values = table.to_numpy(dtype=float)
     bound = float(np.nanmax(np.abs(values))) if limit is None else limit
     image = axes.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto")
-    axes.set_xticks(range(values.shape[1]), table.columns, rotation=30, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(values.shape[0]), table.index)
+    columns, index = ([figure_label(str(name)) for name in axis] for axis in (table.columns, table.index))
+    axes.set_xticks(range(values.shape[1]), columns, rotation=30, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(values.shape[0]), index)
     axes.tick_params(length=0)
     for (i, j), value in np.ndenumerate(values):
         dark = abs(value) > 0.6 * bound
@@ -56,7 +63,7 @@ def plot_spaghetti(axes: Any, results: xr.Dataset, name: str, lines: int = 60, b
         )
     axes.plot(time, np.nanmedian(values, axis=0), color=LOWERING, linewidth=2, label="median")
     axes.set_xlabel("time [s]")
-    axes.set_ylabel(f"{name} [{_unit(results, name)}]")
+    axes.set_ylabel(f"{figure_label(name)} [{_unit(results, name)}]")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
 

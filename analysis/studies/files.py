@@ -2,7 +2,7 @@
 
 format = "myoquat-study"
 version = 1
-model = "two_link"                  # a published model, or a file beside this one
+model = "two_link"                  # a model of the library, or a file beside this one
 
 [sample]
 design = "latin_hypercube"          # grid, table, random, latin_hypercube, sobol, saltelli
@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from myoquat.data import published_models
+from myoquat.data import library_models
 
 __all__ = ["FORMAT", "VERSION", "read_study"]
 
@@ -105,7 +105,7 @@ def _check_keys(table: Mapping[str, Any], allowed: set[str], where: str) -> None
 
 
 def _model(given: Any, folder: Path) -> Any:
-    """A published model's name, or the path of a file beside the study's."""
+    """The name of a library model, or the path of a file beside the study's."""
     if not isinstance(given, str):
         raise ValueError(f"model must be a name or a path, not {given!r}")
-    return given if given in published_models() else folder / given
+    return given if given in library_models() else folder / given

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from myoquat.data.files import write_bytes
+from myoquat.joints.labels import figure_label
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 from myoquat.muscle.stick import stick_figure
@@ -52,7 +53,7 @@ def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
     axes = np.atleast_2d(figure.subplots(rows, 2, sharex=True)).ravel()
     for ax, (label, names, values) in zip(axes, panels, strict=False):
         for name, values_of, style in zip(names, values.T, cycle(STYLES), strict=False):
-            ax.plot(trajectory.time, values_of, style, lw=1.2, label=name)
+            ax.plot(trajectory.time, values_of, style, lw=1.2, label=figure_label(name))
         ax.set(xlabel="time [s]", ylabel=label)
         if len(names) <= 12:
             ax.legend(fontsize=7, ncols=2)

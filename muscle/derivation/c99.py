@@ -19,7 +19,12 @@ def source(d: Derivation, name: str) -> str:
     body += [
         f"{key}[{i}] = {printer.doprint(e)};" for key, array in d.outputs.items() for i, e in enumerate(array.flat)
     ]
-    comment = "\n".join(f" * {line}" for line in [*description(d), "Matrices are stored row by row."])
+    comment = "\n".join(f" * {_commented(line)}" for line in [*description(d), "Matrices are stored row by row."])
     lines = "\n    ".join(body)
     signature = f"void {name}({', '.join(arguments)})"
     return f"/*\n{comment}\n */\n#include <math.h>\n\n{signature};\n\n{signature}\n{{\n    {lines}\n}}\n"
+
+
+def _commented(text: str) -> str:
+    """The text within a comment: it neither ends it nor holds a trigraph, which could be the end's parts."""
+    return text.replace("??", "? ?").replace("*/", "* /").replace("/*", "/ *")

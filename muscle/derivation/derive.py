@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import sympy
 
+from myoquat.joints.errors import ModelError
+from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
 from myoquat.joints.types import SphericalJoint
 from myoquat.kernels.arrays import as_array
@@ -24,7 +26,7 @@ SYMBOLS = {"sequence": "J_phi", "quaternion": "J_Q", "constrained": "J_star"}
 class Derivation:
     """What was derived: inputs and outputs by name, and the common subexpressions that the outputs share.
 
-    inputs: q (nq,), activation (m,), and max_isometric_force (m,) if the model leaves strengths open.
+    inputs: q (nq,); with forces activation (m,), and max_isometric_force (m,) if the model leaves strengths open.
     outputs: l (m,) [m], the Jacobian (m, n), F (m,) [N], tau [N m]: generalized forces on the Euler angles for
     "sequence", else child-frame torques, three per ball joint.
     """
@@ -37,36 +39,67 @@ class Derivation:
     outputs: dict[str, np.ndarray]
 
 
-def derive(model: Model, jacobian: str, eliminated: int = 0) -> Derivation:
+def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True) -> Derivation:
     """Derive the model's muscle functions with SymPy.
 
     jacobian: "sequence" (J_phi), "quaternion" (J_Q) or "constrained" (J*_Q, component `eliminated` of every
     quaternion dropped; its sign is that of the input). The model's ball joints are turned into the description
-    needed. Raises ValueError for another word or component, or a muscle without a force law.
+    needed. forces: without them only l and the Jacobian are derived, from q alone, and muscles need no force law.
+
+    Raises ValueError for another word or component; ModelError with the muscle's name for paths around surfaces,
+    and for muscles whose force is no formula of q and activation: without a force law, or with states such as the
+    fiber length of an elastic tendon.
     """
     if jacobian not in JACOBIANS:
         raise ValueError(f"jacobian is one of {', '.join(JACOBIANS)}, not {jacobian!r}")
     if eliminated not in (0, 1, 2, 3):
         raise ValueError(f"eliminated is 0, 1, 2 or 3, not {eliminated!r}")
+    _check(model, forces)
     model = model.with_rotations("sequence" if jacobian == "sequence" else "quaternion")
-    inputs = _inputs(model)
-    q, activation = as_array(inputs["q"]), as_array(inputs["activation"])
+    inputs = _inputs(model, forces)
+    q = as_array(inputs["q"])
     l = lengths(model.system, model.muscles, q)
     J = _jacobian(model, jacobian, q, eliminated)
-    F = _forces(model, l, activation, inputs.get("max_isometric_force", ()))
-    tau = -(F @ _torque_rows(model, jacobian, J, q, eliminated))
-    outputs = {"l": l, SYMBOLS[jacobian]: J, "F": F, "tau": tau}
+    outputs = {"l": l, SYMBOLS[jacobian]: J}
+    if forces:
+        F = _forces(model, l, as_array(inputs["activation"]), inputs.get("max_isometric_force", ()))
+        outputs |= {"F": F, "tau": -(F @ _torque_rows(model, jacobian, J, q, eliminated))}
     flat = [sympy.sympify(e) for a in outputs.values() for e in np.asarray(a).flat]
     common, reduced = sympy.cse(flat, symbols=sympy.numbered_symbols("t", real=True), order="none")
     return Derivation(model, jacobian, eliminated, inputs, tuple(common), _reshaped(outputs, reduced))
 
 
-def _inputs(model: Model) -> dict[str, tuple[sympy.Symbol, ...]]:
-    m = len(model.muscles)
-    names = {"q": ("q", model.system.nq), "activation": ("a", m)}
-    if any(muscle.law is not None and muscle.law.open_parameters() for muscle in model.muscles):
-        names["max_isometric_force"] = ("Fmax", m)
-    return {key: tuple(sympy.Symbol(f"{letter}{i}", real=True) for i in range(n)) for key, (letter, n) in names.items()}
+def _check(model: Model, forces: bool) -> None:
+    """ModelError for what has no closed form."""
+    for muscle in model.muscles:
+        problem = None
+        if muscle.wraps:
+            problem = "its path runs around a surface, so its length is no closed form that SymPy could derive"
+        elif forces and muscle.law is None:
+            problem = "no force law is given; forces=False (--no-forces) derives lengths and the Jacobian alone"
+        elif forces and muscle.law is not None and muscle.law.states:
+            problem = (
+                f"its force depends on its {muscle.law.states[0].replace('_', ' ')}, which a solver finds; take a "
+                "rigid tendon, or forces=False (--no-forces) for lengths and the Jacobian alone"
+            )
+        if problem is not None:
+            raise ModelError(problem, element=f"muscle {muscle.name!r}", file=model.file)
+
+
+def _inputs(model: Model, forces: bool) -> dict[str, tuple[sympy.Symbol, ...]]:
+    """The symbols, named after the coordinates and muscles as far as identifiers can be."""
+    names = {"q": ("q", model.system.coordinate_names)}
+    if forces:
+        names["activation"] = ("a", model.muscle_names)
+    if forces and any(muscle.law is not None and muscle.law.open_parameters() for muscle in model.muscles):
+        names["max_isometric_force"] = ("Fmax", model.muscle_names)
+    taken = {"activation", "max_isometric_force", "l", "F", "tau", *names, *SYMBOLS.values()}
+    found = {}
+    for key, (prefix, of) in names.items():
+        words = identifiers(of, prefix, taken)
+        taken.update(words)
+        found[key] = tuple(sympy.Symbol(word, real=True) for word in words)
+    return found
 
 
 def _jacobian(model: Model, jacobian: str, q: Any, eliminated: int) -> Any:
@@ -79,8 +112,6 @@ def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Sym
     columns = []
     for i, muscle in enumerate(model.muscles):
         law: Any = muscle.law
-        if law is None:
-            raise ValueError(f"muscle {muscle.name!r} has no force law")
         if law.open_parameters():
             law = replace(law, max_isometric_force=as_array(strengths[i]))
         columns.append(law.force(l[i], 0.0, activation[i]))

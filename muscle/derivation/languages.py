@@ -1,5 +1,6 @@
 """The text of a derivation as a function: Python, C99, MATLAB/Octave, LaTeX."""
 
+import keyword
 import re
 from collections.abc import Callable
 
@@ -15,6 +16,17 @@ _WRITERS: dict[str, Callable[[Derivation, str], str]] = {
     "latex": latex.source,
 }
 LANGUAGES = tuple(_WRITERS)
+_MATHEMATICS = "sin cos tan asin acos atan atan2 exp log sqrt pow tanh fabs abs "
+RESERVED = {  # words of a language, and what the functions call
+    "python": " ".join(keyword.kwlist) + " math",
+    "c": _MATHEMATICS
+    + "auto break case char const continue default do double else enum extern float for goto if inline "
+    "int long main register restrict return short signed sizeof static struct switch typedef union unsigned void "
+    "volatile while",
+    "matlab": _MATHEMATICS + "break case catch classdef continue do else elseif end endfunction function for global if "
+    "otherwise parfor persistent return spmd switch try until while zeros",
+    "latex": "",
+}
 
 
 def source(derivation: Derivation, language: str, name: str) -> str:
@@ -23,4 +35,6 @@ def source(derivation: Derivation, language: str, name: str) -> str:
         raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {language!r}")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(f"{name!r} cannot name a function: letters, digits and _, a letter first")
+    if name in RESERVED[language].split():
+        raise ValueError(f"{name!r} cannot name a function: {language} uses the word itself")
     return _WRITERS[language](derivation, name)

@@ -9,6 +9,16 @@ __all__ = ["source"]
 
 _LETTERS = {"l": r"\ell", "J_phi": r"J_{\varphi}", "J_Q": "J_{Q}", "J_star": "J^{*}_{Q}", "F": "F", "tau": r"\tau"}
 
+_SPECIAL = {
+    **{c: "\\" + c for c in "_%&#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+
 
 def source(d: Derivation, name: str) -> str:
     """A document with the common subexpressions and every entry of l, J, F and tau, one equation each."""
@@ -30,4 +40,5 @@ def _equation(left: str, expression: sympy.Expr) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join({"_": r"\_", "^": r"\^{}", "%": r"\%", "&": r"\&", "#": r"\#"}.get(c, c) for c in text)
+    """The text as LaTeX sets it literally: no command, no mathematics, no comment."""
+    return "".join(_SPECIAL.get(c, c) for c in text)

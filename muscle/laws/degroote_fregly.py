@@ -27,7 +27,7 @@ class DeGrooteFregly2016(HillLaw):
     formulations ..., Ann. Biomed. Eng. 44, 2016, supplement: tendon (S1), active fiber (S2), passive fiber (S3), force
     and velocity (S4), with OpenSim's constants.
 
-    passive_strain of the fiber at F0, width_scale of the active curve (1: as published), damping beta: the fiber's
+    passive_strain of the fiber at F0, width_scale of the active curve (1: the paper's), damping beta: the fiber's
     force has a part beta v~_M; passive_scale: factor of the passive force, 0 for a fiber without.
 
     The published curve of the tendon goes on below the slack length, where it pushes a little, so that it stays smooth.
@@ -55,7 +55,7 @@ class DeGrooteFregly2016(HillLaw):
         return np.where(ended & slack, 0.0, force)
 
     def tendon_force(self, length: Any) -> Any:
-        """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as published."""
+        """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as in the paper."""
         k = np.log((1 + C3) / C1) / (1 + self.tendon_strain - C2)
         return C1 * np.exp(k * (length - C2)) - C3
 

@@ -1,4 +1,4 @@
-"""Force law A, of the published mapping analysis."""
+"""Force law A, of the muscle Jacobian study's mapping analysis."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

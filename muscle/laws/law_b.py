@@ -1,4 +1,4 @@
-"""Force law B, of the published two-link simulation."""
+"""Force law B, of the muscle Jacobian study's two-link simulation."""
 
 import math
 from dataclasses import dataclass

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -44,6 +45,38 @@ def test_derive_writes_a_function(capsys, tmp_path):
     assert run(capsys, *arguments)[0] == 0
     assert "void f(const double *q" in (tmp_path / "f.c").read_text()
     assert run(capsys, *arguments)[0] == 2
+
+
+def test_mapping_and_derive_take_files_of_opensim(capsys, tmp_path):
+    shoulder = Path(__file__).parents[2] / "notebooks" / "shoulder.osim"
+    code, out, _ = run(capsys, "mapping", shoulder, "--rotations", "quaternion", "--samples", 20)
+    assert code == 0
+    assert "All mappings that should hold do" in out
+    code, _, err = run(capsys, "mapping", shoulder, "--samples", 20)
+    assert code == 2
+    assert "--rotations quaternion" in err
+    arguments = ["--rotations", "YZY", "--jacobian", "sequence", "--output", tmp_path / "f.py"]
+    code, _, err = run(capsys, "derive", shoulder, *arguments)
+    assert code == 2
+    assert "muscle 'deltoid_front': its path runs around a surface" in err
+
+
+def test_names_send_no_commands_to_a_terminal(capsys, tmp_path):
+    base = load_model("two_link")
+    name = "\x1b]0;owned\x07m"
+    model = replace(base, muscles=(replace(base.muscles[0], name=name), *base.muscles[1:]))
+    model.save(tmp_path / "m.toml")
+    for arguments in (("info",), ("mapping", "--samples", 5), ("check", "--poses", 5)):
+        code, out, err = run(capsys, arguments[0], tmp_path / "m.toml", *arguments[1:])
+        assert code == 0
+        assert "\x1b" not in out + err
+    assert "\\x1b]0;owned" in run(capsys, "info", tmp_path / "m.toml")[1]
+
+
+def test_info_tells_units(capsys):
+    out = run(capsys, "info", Path(__file__).parents[2] / "notebooks" / "shoulder.osim")[1]
+    assert "coordinate elevation [rad]: from -2 to 0.5 rad" in out
+    assert "F0 = 900 N" in out
 
 
 def test_convert_writes_other_files_and_tells_what_they_lack(capsys, tmp_path):
@@ -105,7 +138,7 @@ def test_every_command_has_help(capsys):
 
 def test_mapping_imports_only_what_it_uses():
     script = (
-        "import sys; from analysis.command import main; main(['mapping', 'two_link', '--samples', '10']); "
+        "import sys; from myoquat.analysis.command import main; main(['mapping', 'two_link', '--samples', '10']); "
         "sys.stderr.write(','.join(m for m in ('sympy', 'matplotlib', 'IPython') if m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

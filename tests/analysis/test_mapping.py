@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib.figure
 import numpy as np
@@ -100,6 +101,28 @@ def test_report_texts(report):
     assert content["holds"] is True
     assert len(content["mappings"]) == len(ROWS)
     assert len(content["mappings"][0]["worst q"]) == 8
+
+
+def test_representations(report):
+    assert repr(report) == "MappingReport(two_link, n=5000, seed=3: all that should hold do)"
+    page = replace(report, model="<b>$x$")._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "$" not in page
+    assert "J_phi from J_Q" in page
+
+
+def test_the_text_explains_its_columns(report):
+    text = report.to_text()
+    for word in ("signed sum    ", "poses beyond  ", "limit", "N m", " W "):
+        assert word in text
+    assert " > " not in text
+
+
+def test_other_joints_take_part_in_the_power():
+    shoulder = load_model(Path(__file__).parents[2] / "notebooks" / "shoulder.osim", "quaternion")
+    report = mapping_analysis(shoulder, 50)
+    assert report.holds
+    assert (report.power["per condition"] < 1e-12).all()
 
 
 @pytest.mark.parametrize(

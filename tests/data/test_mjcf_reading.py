@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from myoquat import dynamics
-from myoquat.data import UnsupportedWarning, UnwrittenWarning, load_model, published_models
+from myoquat.data import UnsupportedWarning, UnwrittenWarning, library_models, load_model
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -56,8 +56,8 @@ def body(name, parent, joint, **given):
 # ---- what was written --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", published_models())
-def test_published_models_come_back(name, tmp_path, rng):
+@pytest.mark.parametrize("name", library_models())
+def test_library_models_come_back(name, tmp_path, rng):
     model = load_model(name)
     back = again(model, tmp_path)
     ground = {model.system.ground: back.system.ground}

@@ -153,7 +153,7 @@ def _unit(system, q):
     return q
 
 
-def test_the_published_first_order_form():
+def test_the_first_order_form():
     """M(Q) xdot = f of two_link against the independent one, whose x orders (Q1, Q2, omega1, omega2) as ours."""
     oracle = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())
     model = load_model("two_link")

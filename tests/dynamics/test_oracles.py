@@ -11,7 +11,7 @@ from myoquat.joints import ArticulatedSystem, Body, EulerJoint, SphericalJoint
 
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_equations.json").read_text())
 MASS, LENGTH, RADIUS = 5.0, 1.0, 0.1
-ACROSS = MASS * (3 * RADIUS**3 + LENGTH**2) / 12  # r cubed, as published
+ACROSS = MASS * (3 * RADIUS**3 + LENGTH**2) / 12  # r cubed, as in the muscle Jacobian study's code
 INERTIA = (ACROSS, ACROSS, MASS * RADIUS**2 / 2, 0.0, 0.0, 0.0)
 
 

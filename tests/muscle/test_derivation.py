@@ -13,7 +13,7 @@ import pytest
 from myoquat import joints
 from myoquat.analysis.derivation import write_derivation
 from myoquat.data import load_model
-from myoquat.muscle import muscle_forces, muscle_torques, path_jacobian, path_lengths
+from myoquat.muscle import ModelError, muscle_forces, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, derive, source
 
 MODELS = ("two_link", "mapping_analysis")
@@ -157,3 +157,27 @@ def test_bad_words_and_outputs(tmp_path):
     with pytest.raises(FileExistsError, match="exists"):
         write_derivation(model, "sequence", "c", tmp_path / "f.c")
     assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
+
+
+def test_what_has_no_closed_form_is_refused_by_name():
+    shoulder = load_model(Path(__file__).parents[2] / "notebooks" / "shoulder.osim", "quaternion")
+    with pytest.raises(ModelError, match="muscle 'deltoid_front': its path runs around a surface"):
+        derive(shoulder, "quaternion")
+    straight = replace(shoulder, muscles=(replace(shoulder.muscles[0], wraps=()),))
+    with pytest.raises(ModelError, match="depends on its fiber length, which a solver finds; take a rigid tendon"):
+        derive(straight, "quaternion")
+    d = derive(straight, "quaternion", forces=False)
+    assert set(d.inputs) == {"q"}
+    scope: dict = {}
+    exec(source(d, "python", "derived"), scope)
+    q = straight.system.random(1, np.random.default_rng(0))[0]
+    l, J = scope["derived"](q.tolist())
+    assert_agree([l, J], [path_lengths(straight, q), path_jacobian(straight, q, "quaternion")])
+
+
+def test_a_jacobian_needs_no_force_law():
+    model = load_model("two_link")
+    model = replace(model, muscles=(replace(model.muscles[0], law=None),))
+    with pytest.raises(ModelError, match="muscle 'm1': no force law is given"):
+        derive(model, "sequence")
+    assert set(derive(model, "sequence", forces=False).outputs) == {"l", "J_phi"}

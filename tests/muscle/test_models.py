@@ -1,4 +1,4 @@
-"""The published models, their files, lengths, Jacobians and torques."""
+"""The models of the library, their files, lengths, Jacobians and torques."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from myoquat import joints, kernels
-from myoquat.data import load_model, published_models
+from myoquat.data import library_models, load_model
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.muscle import (
     LawA,
@@ -25,7 +25,7 @@ from myoquat.muscle import (
 )
 
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())
-PUBLISHED = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
+LIBRARY = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
 S = np.sqrt(2) / 2
 
 # retyped from the publication's text: origin body and point, insertion body and point, l0
@@ -47,12 +47,12 @@ TWO_LINK = [
 ]
 
 
-def test_published_models_are_there():
-    assert published_models() == PUBLISHED
+def test_library_models_are_there():
+    assert library_models() == LIBRARY
 
 
 @pytest.mark.parametrize("name", ["mapping_analysis", "mapping_analysis_euler"])
-def test_mapping_analysis_holds_the_published_numbers(name):
+def test_mapping_analysis_holds_the_study_s_numbers(name):
     model = load_model(name)
     assert model.system.body_names == ("Clavicle", "Scapula")
     assert [b.position for b in model.system.bodies] == [(0, 0, 0), (0, 0, -10)]
@@ -67,7 +67,7 @@ def test_mapping_analysis_holds_the_published_numbers(name):
 
 
 @pytest.mark.parametrize("name", ["two_link", "two_link_euler"])
-def test_two_link_holds_the_published_numbers(name):
+def test_two_link_holds_the_study_s_numbers(name):
     model = load_model(name)
     l, m, r = 1.0, 5.0, 0.1
     across, along = m * (3 * r**3 + l**2) / 12, m * r**2 / 2
@@ -87,7 +87,7 @@ def test_two_link_holds_the_published_numbers(name):
     assert not any(model.start_u)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", LIBRARY)
 def test_save_and_load_give_the_same_model(name, tmp_path):
     model = load_model(name)
     model.save(tmp_path / "m.toml")
@@ -129,7 +129,7 @@ def test_via_points_add_their_segments():
     np.testing.assert_array_equal(path_jacobian(model, [1, 0, 0, 0]), np.zeros((1, 3)))
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", LIBRARY)
 @pytest.mark.parametrize("kind", ["velocity", "coordinates", "quaternion", "constrained"])
 def test_jacobians_in_kernels_and_numpy_agree(name, kind, rng):
     model = load_model(name)
@@ -140,7 +140,7 @@ def test_jacobians_in_kernels_and_numpy_agree(name, kind, rng):
     np.testing.assert_allclose(kernel, reference, atol=4e-14 * np.abs(reference).max())
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", LIBRARY)
 def test_velocity_jacobian_is_the_slope_along_a_motion(name, rng):
     model = load_model(name)
     q, u = model.system.random(20, rng), rng.standard_normal((20, model.system.nu))

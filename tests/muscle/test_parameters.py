@@ -45,7 +45,7 @@ def motion(model, q, u, activation):
     return np.concatenate([udot, tau, inverse.bias(model.system, q, u), kinetic[..., None]], axis=-1)
 
 
-def test_names_of_the_published_model():
+def test_names_of_the_library_model():
     names = parameter_names(TWO_LINK)
     for name in (
         "muscles.m2.max_isometric_force",

@@ -1,5 +1,9 @@
 """The explorer's numbers: what sliders make of q, and what is drawn of it."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -18,10 +22,11 @@ from myoquat.joints import (
 )
 from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.sampling import random_system
-from myoquat.muscle import Model, muscle_forces, path_jacobian, path_lengths
+from myoquat.muscle import Model, equilibrium_states, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.stick import stick_figure
 
 TWO_LINK = load_model("two_link")
+SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
 
 
 @pytest.fixture
@@ -95,7 +100,7 @@ def test_set_q_moves_the_sliders(explorer, rng):
 
 
 @pytest.mark.parametrize("name", ["two_link_euler", "mapping_analysis"])
-def test_other_published_models(name):
+def test_other_library_models(name):
     explorer = Explorer(name)
     assert explorer.label == ("length [m]" if name.startswith("mapping") else "tension [N]")
     assert np.isfinite(explorer.forces).all()
@@ -130,3 +135,69 @@ def test_a_player_shows_the_rows_of_a_trajectory():
         Player(trajectory, run=3)
     with pytest.raises(ValueError, match="speed must be positive"):
         Player(trajectory, speed=0)
+
+
+SCRIPT = '<img src=x onerror="alert(1)">$\\href{javascript:alert(1)}{x}$%{x}'
+
+
+def renamed(model, name):
+    """The model with a name for its last body and its first muscle."""
+    last = model.system.bodies[-1]
+    bodies = tuple(replace(body, name=name) if body is last else body for body in model.system.bodies)
+    muscles = [
+        replace(
+            muscle,
+            name=name if i == 0 else muscle.name,
+            path=tuple(replace(p, body=name) if p.body == last.name else p for p in muscle.path),
+        )
+        for i, muscle in enumerate(model.muscles)
+    ]
+    return replace(model, system=replace(model.system, bodies=bodies), muscles=tuple(muscles), file=None)
+
+
+def texts(widget):
+    """Every text that a widget and its children show, plotly's included."""
+    if hasattr(widget, "to_plotly_json"):
+        yield json.dumps(widget.to_plotly_json(), default=str, ensure_ascii=False)
+        return
+    for key in ("value", "description"):
+        if isinstance(getattr(widget, key, None), str):
+            yield getattr(widget, key)
+    for child in getattr(widget, "children", ()):
+        yield from texts(child)
+
+
+def test_names_are_no_markup():
+    model = renamed(TWO_LINK, SCRIPT)
+    player = Player(simulate(model, duration=0.02, step=1e-3))
+    shown = [*texts(Explorer(model).widget), *texts(player.widget)]
+    assert sum("alert(1)" in text for text in shown) >= 5  # there they are, as text
+    for text in shown:
+        assert "<img" not in text
+        assert "%{x}" not in text
+        assert "$" not in text
+        assert "\\\\href" not in text
+        assert "\\href" not in text
+
+
+@pytest.mark.parametrize("name", ["bones", "joints", "1", "2024-01-01"])
+def test_a_muscle_may_have_any_name(name):
+    muscles = (replace(TWO_LINK.muscles[0], name=name), *TWO_LINK.muscles[1:])
+    explorer = Explorer(replace(TWO_LINK, muscles=muscles, file=None))
+    assert explorer.arms.layout.yaxis.type == "category"
+    assert explorer.arms.data[0].y[0] == name
+    drawn = [trace for trace in explorer.view.figure.data if trace.name == name]
+    length = np.linalg.norm(np.diff(np.array([drawn[-1].x, drawn[-1].y, drawn[-1].z]).T, axis=0), axis=1).sum()
+    np.testing.assert_allclose(length, path_lengths(TWO_LINK, explorer.q)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rotations", ["file", "quaternion"])
+def test_elastic_tendons_are_in_equilibrium(rotations):
+    model = load_model(SHOULDER, rotations)
+    explorer = Explorer(model)
+    a = np.full(10, 0.5)
+    state = equilibrium_states(model, explorer.q, a)
+    np.testing.assert_allclose(explorer.forces, muscle_forces(model, explorer.q, np.zeros(model.system.nu), a, state))
+    trajectory = simulate(model, duration=0.01, step=1e-3, activation=np.full(10, 0.3))
+    player = Player(trajectory)
+    assert np.isfinite(player.forces).all()

@@ -1,4 +1,4 @@
-"""Published closed-loop mechanisms, in short."""
+"""Closed-loop benchmark mechanisms, in short."""
 
 import numpy as np
 import pytest

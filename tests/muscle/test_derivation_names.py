@@ -1,0 +1,153 @@
+"""Names in a model never become code in a derived function."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.muscle import path_jacobian, path_lengths
+from myoquat.muscle.derivation import LANGUAGES, derive, source
+
+EVIL = {
+    "python": [
+        '"""\nimport os; open("ran", "w")\n"""',
+        '\\"""\nopen("ran", "w")\n"""',
+        "x\\",
+        '""" + open("ran") + """',
+    ],
+    "c": [
+        '*/ __attribute__((constructor)) void boom(void) { fopen("ran", "w"); } /*',
+        "*??/\n/ int ran; /*",
+        "x\n*/\n#include </nowhere>\n/*",
+        "/*/ int ran; /*/",
+    ],
+    "matlab": [
+        "x\nfclose(fopen('ran', 'w'));\n%",
+        "x\rfclose(fopen('ran', 'w'));\r%",
+        "%{",
+        "\u2028system('touch ran')",
+    ],
+    "latex": [
+        "x\n\\input{/etc/passwd}",
+        "\\immediate\\write18{touch ran}",
+        "^^5cinput{x}",
+        "}\\end{document}",
+        "$x_\\y$%",
+    ],
+}
+ODD = ["for", "", "m 1", "m-1", "三角筋", "\u202e\ud800", "q"]
+
+
+def named(names):
+    """The two-link model with other names, its own and those of as many of its muscles."""
+    model = load_model("two_link")
+    muscles = [replace(muscle, name=name) for muscle, name in zip(model.muscles * 2, names, strict=False)]
+    return replace(model, name=names[0], description=names[0], muscles=tuple(muscles))
+
+
+@pytest.fixture(params=[*EVIL, "odd"], scope="module")
+def attacked(request):
+    """(derivation, model) whose names attack a language; all languages must stand all of them."""
+    model = named(EVIL.get(request.param, ODD))
+    return derive(model, "quaternion"), model
+
+
+def state(model):
+    return model.system.neutral(), np.full(len(model.muscles), 0.5)
+
+
+def test_symbols_are_identifiers_and_apart(attacked):
+    d, _ = attacked
+    words = [str(symbol) for symbols in d.inputs.values() for symbol in symbols]
+    assert len(set(words)) == len(words)
+    assert all(word.isascii() and word.isidentifier() for word in words)
+
+
+def test_an_imported_module_runs_nothing(attacked, tmp_path):
+    d, model = attacked
+    (tmp_path / "derived.py").write_text(source(d, "python", "derived"), encoding="utf-8")
+    q, a = state(model)
+    script = f"import derived; print(derived.derived({q.tolist()}, {a.tolist()})[0])"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, env=environment
+    )
+    np.testing.assert_allclose(np.array(eval(done.stdout)), path_lengths(model, q), rtol=1e-12)
+    assert {p.name for p in tmp_path.iterdir()} == {"derived.py"}
+
+
+@pytest.mark.parametrize("standard", ["c99", "gnu11"])  # the first one knows trigraphs
+def test_a_loaded_library_runs_nothing(attacked, standard, tmp_path):
+    d, model = attacked
+    (tmp_path / "derived.c").write_text(source(d, "c", "derived"), encoding="utf-8")
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-O0", "-shared", "-fPIC"]
+    library = tmp_path / "derived.so"
+    subprocess.run(["cc", *flags, "-o", library, "derived.c", "-lm"], check=True, cwd=tmp_path)
+    call = "import ctypes; ctypes.CDLL('./derived.so')"
+    subprocess.run([sys.executable, "-c", call], check=True, cwd=tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"derived.c", "derived.so"}
+    q, a = state(model)
+    m = len(model.muscles)
+    shapes = [(m,), (m, 8), (m,), (6,)]
+    results = [np.empty(shape) for shape in shapes]
+    arrays = [np.ascontiguousarray(x, dtype=float) for x in (q, a)] + results
+    ctypes.CDLL(str(library)).derived(*(x.ctypes.data_as(ctypes.c_void_p) for x in arrays))
+    np.testing.assert_allclose(results[1], path_jacobian(model, q, "quaternion"), atol=1e-12)
+
+
+OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="Octave is missing: apt-get install octave runs this test")
+def test_octave_runs_nothing_but_the_function(attacked, tmp_path):
+    d, model = attacked
+    (tmp_path / "derived.m").write_text(source(d, "matlab", "derived"), encoding="utf-8")
+    q, a = state(model)
+    script = f"l = derived({q.tolist()}, {a.tolist()}); printf('%.17g ', l);"
+    done = subprocess.run(
+        [str(OCTAVE), "--no-gui", "--norc", "--quiet", "--eval", script],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    np.testing.assert_allclose([float(x) for x in done.stdout.split()], path_lengths(model, q), rtol=1e-12)
+    assert {p.name for p in tmp_path.iterdir()} == {"derived.m"}
+
+
+def test_matlab_comments_stay_comments(attacked):
+    head, *lines = source(attacked[0], "matlab", "derived").splitlines()
+    assert head.startswith("function ")
+    code = [line for line in lines if not line.startswith("% ")]
+    assert all(line == "end" or (line.endswith(";") and " = " in line) for line in code)
+
+
+def test_latex_holds_no_command_of_a_name(attacked):
+    text = source(attacked[0], "latex", "derived")
+    for command in (r"\input", r"\write", r"\immediate", "^^"):
+        assert command not in text
+    assert text.count(r"\end{document}") == 1
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+    assert "$x" not in text.replace(r"\$x", "")
+
+
+@pytest.mark.parametrize(
+    ("language", "name"), [("python", "def"), ("python", "math"), ("c", "int"), ("c", "sin"), ("matlab", "end")]
+)
+def test_words_of_a_language_name_no_function(language, name):
+    model = load_model("two_link")
+    d = derive(replace(model, muscles=model.muscles[:1]), "sequence")
+    with pytest.raises(ValueError, match=f"'{name}' cannot name a function: {language} uses the word itself"):
+        source(d, language, name)
+    assert source(d, "latex", name)
+
+
+def test_ordinary_names_are_read_in_the_code():
+    model = load_model("two_link")
+    d = derive(replace(model, muscles=model.muscles[:1]), "quaternion")
+    assert [str(symbol) for symbol in d.inputs["q"][:4]] == ["q_A_Q0", "q_A_Q1", "q_A_Q2", "q_A_Q3"]
+    assert "a_m1 = activation(1);" in source(d, "matlab", "f")
+    assert set(LANGUAGES) == set(EVIL)
