@@ -166,7 +166,12 @@ def test_the_wheel_is_complete(wheel, tree):
 def test_a_folder_that_the_packaging_leaves_out_is_noticed(tmp_path):
     tree = copied(tmp_path / "tree")
     (tree / "muscle" / "fresh").mkdir()
-    (tree / "muscle" / "fresh" / "thing.py").write_text("")  # no __init__.py: no package for setuptools
+    (tree / "muscle" / "fresh" / "thing.py").write_text("")
+    assert not missing(built(tree, "wheel", tmp_path / "whole"), tree)
+    settings = (tree / "pyproject.toml").read_text()
+    found = 'include = ["myoquat*"]'
+    assert found in settings
+    (tree / "pyproject.toml").write_text(settings.replace(found, f'{found}, exclude = ["myoquat.muscle.fresh"]'))
     assert missing(built(tree, "wheel", tmp_path / "out"), tree) == {"myoquat/muscle/fresh/thing.py"}
 
 
