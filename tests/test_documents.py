@@ -6,6 +6,8 @@ import documents
 import matplotlib
 import pytest
 
+import myoquat
+
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 RUNNING = [path for path in documents.DOCUMENTS if documents.running_blocks(path.read_text(encoding="utf-8"))]
 
@@ -41,3 +43,9 @@ def test_links_lead_somewhere(path):
     links = LINK.findall(path.read_text(encoding="utf-8"))
     here = [link for link in links if "://" not in link and not link.startswith("mailto:")]
     assert not [link for link in here if not (path.parent / link).exists()]
+
+
+def test_the_version_is_the_same_everywhere():
+    changes = re.findall(r"^## (\S+)", (documents.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert changes[0] == myoquat.__version__
+    assert f"\nversion: {myoquat.__version__}\n" in (documents.ROOT / "CITATION.cff").read_text(encoding="utf-8")
