@@ -1,8 +1,8 @@
 """Studies of `two_link`: seconds, kernel share, memory, threads and Dask; and a study killed again and again.
 
 python -m benchmarks studies                 the table, 100,000 simulations by each route
-python -m benchmarks.studies kills           50 x kill -9 during a study of 20,000 samples, against a whole run
-python -m benchmarks.studies scale           cost, bytes and messages per block, for docs/scale.md
+python -m benchmarks.own.studies kills           50 x kill -9 during a study of 20,000 samples, against a whole run
+python -m benchmarks.own.studies scale           cost, bytes and messages per block, for docs/scale.md
 """
 
 import importlib

@@ -4,7 +4,7 @@ Reference: the C library's functions in long double (64 bits of mantissa or more
 last places. Arguments: random bit patterns (every exponent, denormals, infinities, NaN) and random numbers spread
 evenly over the exponents where the function is not trivial.
 
-    python -m benchmarks.elementary [ARGUMENTS PER FUNCTION]
+    python -m benchmarks.own.elementary [ARGUMENTS PER FUNCTION]
 """
 
 import sys

@@ -1,12 +1,12 @@
-"""MuJoCo's Runge-Kutta steps of a muscle model in a compiled loop, for `benchmarks.simulation`."""
+"""MuJoCo's Runge-Kutta steps of a muscle model in a compiled loop, for `benchmarks.mujoco.simulation`."""
 
 import ctypes
 
 import mujoco
 import numpy as np
 
-from benchmarks.mujoco_model import engine, loop
-from benchmarks.mujoco_paths import tendons
+from benchmarks.mujoco.model import engine, loop
+from benchmarks.mujoco.paths import tendons
 from myoquat.muscle import Model
 
 __all__ = ["StepLoop"]

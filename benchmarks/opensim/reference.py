@@ -1,6 +1,6 @@
-"""OpenSim on one model file, in a process of its own, for `benchmarks.osim`: values at given states, and times.
+"""OpenSim on one model file, in a process of its own, for `benchmarks.opensim.osim`: values at given states, and times.
 
-    python osim_reference.py MODEL STATES.npz RESULTS.npz
+    python reference.py MODEL STATES.npz RESULTS.npz
 
 STATES holds q, u, udot (n, coordinates) in the order of the coordinates, activation and stretch (n, muscles), the
 tendon's length over its slack one, and `timed`, the number of poses to time.

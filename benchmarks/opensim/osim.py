@@ -25,7 +25,7 @@ from myoquat.muscle.path import lengths
 
 __all__ = ["in_opensim", "loaded", "model_files", "random_poses", "run"]
 
-SMALL = Path(__file__).parents[1] / "tests" / "data" / "small_leg.osim"
+SMALL = Path(__file__).parents[2] / "tests" / "data" / "small_leg.osim"
 POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
 NEAR = 1e-3  # to a jump of a length, within which the two programs may stand on different sides of it
 
@@ -52,7 +52,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     u, udot = rng.normal(size=(2, *q.shape))
     activation, stretch = rng.uniform(0, 1, (POSES, m := len(model.muscles))), rng.uniform(0.99, 1.05, (POSES, m))
     given = {"q": q, "u": u, "udot": udot, "activation": activation, "stretch": stretch, "timed": np.array(TIMED)}
-    theirs = in_opensim("osim_reference.py", file, given)
+    theirs = in_opensim("reference.py", file, given)
     errors = _errors(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
     agreement = {name: float(error) for name, error in errors.items()}
     rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | agreement]

@@ -1,4 +1,4 @@
-"""Closed-loop mechanisms from collections of benchmarks, for `benchmarks.closed_loops`.
+"""Closed-loop mechanisms from collections of benchmarks, for `benchmarks.own.closed_loops`.
 
 Andrews' squeezing mechanism: parameters, start and reference as in the Test Set for IVP Solvers (F. Mazzia,
 C. Magherini, University of Bari, release 2.4; from E. Hairer, G. Wanner, Solving ODEs II, section VII.7). The chain of

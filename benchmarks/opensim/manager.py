@@ -1,6 +1,6 @@
-"""OpenSim's Manager on one model file, in a process of its own, for `benchmarks.osim_motion`.
+"""OpenSim's Manager on one model file, in a process of its own, for `benchmarks.opensim.osim_motion`.
 
-    python osim_manager.py MODEL START.npz FOUND.npz
+    python manager.py MODEL START.npz FOUND.npz
 
 START holds q, u, activation, excitation, the fiber lengths of the muscles that are `elastic`, `duration` and
 `tolerances`; FOUND gets names, and for every tolerance the coordinates, activations and fiber lengths at the end and

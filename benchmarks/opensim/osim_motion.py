@@ -109,7 +109,7 @@ def _opensim(file: Path, exact: Any, given: dict[str, Any]) -> dict[str, np.ndar
             tolerances=np.array(TOLERANCES), elastic=np.array([bool(m.law and m.law.states) for m in model.muscles]),
             activation=given["activation"], excitation=given["excitation"],
         )  # fmt: skip
-        script = Path(__file__).with_name("osim_manager.py")
+        script = Path(__file__).with_name("manager.py")
         subprocess.run([sys.executable, str(script), str(file), str(start), str(found)], check=True)
         with np.load(found) as results:
             return dict(results)

@@ -8,7 +8,7 @@ import ctypes
 import mujoco
 import numpy as np
 
-from benchmarks.mujoco_model import engine, loop
+from benchmarks.mujoco.model import engine, loop
 from benchmarks.native import pointer
 from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.joints.types import FloatingJoint

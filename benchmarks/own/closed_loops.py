@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.mechanisms import ANDREWS_END, andrews, andrews_start, bricard, four_bars, governor, governor_reference
+from benchmarks.own.mechanisms import (
+    ANDREWS_END,
+    andrews,
+    andrews_start,
+    bricard,
+    four_bars,
+    governor,
+    governor_reference,
+)
 from myoquat.dynamics import Trajectory, simulate
 
 __all__ = ["run"]

@@ -5,7 +5,7 @@ import ctypes
 import mujoco
 import numpy as np
 
-from benchmarks.mujoco_model import engine, loop
+from benchmarks.mujoco.model import engine, loop
 from benchmarks.native import pointer
 from myoquat.muscle import Model
 

@@ -24,7 +24,7 @@ class OpensimPaths:
         balls = [q[:, s] for s in model.system.quaternion_slices()]
         np.save(poses, np.concatenate([euler_from_quaternion(Q, "XYZ") for Q in balls], axis=-1))
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("opensim_worker.py"))],
+            [sys.executable, str(Path(__file__).with_name("worker.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

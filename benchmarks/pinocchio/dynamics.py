@@ -32,7 +32,7 @@ def _library() -> ctypes.CDLL:
     prefix = next(p for p in Path(pinocchio.__file__).parents if p.name == "cmeel.prefix")
     eigen = Path(casadi.__file__).parent / "include" / "eigen3"
     flags = [f"-I{prefix / 'include'}", f"-I{eigen}", f"-L{prefix / 'lib'}", "-lpinocchio_default"]
-    source = Path(__file__).with_name("pinocchio_loop.cpp")
+    source = Path(__file__).with_name("loop.cpp")
     library = load(source, ["-std=c++17", *_DEFINITIONS, *flags, f"-Wl,-rpath,{prefix / 'lib'}"], "c++")
     library.make.restype = ctypes.c_void_p
     return library

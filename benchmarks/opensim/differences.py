@@ -1,6 +1,6 @@
-"""OpenSim's own inconsistency on one model file, in a process of its own, for `benchmarks.consistency`.
+"""OpenSim's own inconsistency on one model file, in a process of its own, for `benchmarks.opensim.consistency`.
 
-    python osim_differences.py MODEL STATES.npz RESULTS.npz
+    python differences.py MODEL STATES.npz RESULTS.npz
 
 STATES holds q (n, coordinates) and `step`, RESULTS the moment arms (n, muscles, coordinates) that OpenSim gives and the
 slopes -dl/dq of its own lengths, names of muscles, and which coordinates are rates of the speeds.
@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import opensim
-from osim_reference import Kinematics
+from reference import Kinematics
 
 
 def main(file: str, states: str, results: str) -> None:

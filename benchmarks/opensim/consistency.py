@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.osim import in_opensim, loaded, model_files, random_poses
+from benchmarks.opensim.osim import in_opensim, loaded, model_files, random_poses
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
@@ -42,7 +42,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     if ball.system != model.system:
         there = convert_coordinates(model.system, ball.system, q)
         rows.append({"work": work, "route": "myoquat, quaternions"} | _errors(ball, there))
-    theirs = in_opensim("osim_differences.py", file, {"q": q[:OPENSIM_POSES], "step": np.array(WIDE)})
+    theirs = in_opensim("differences.py", file, {"q": q[:OPENSIM_POSES], "step": np.array(WIDE)})
     misses = np.abs(theirs["arms"] - theirs["slopes"])[..., theirs["plain"]].max(axis=-1)
     known = [model.muscle_names.index(name) for name in theirs["muscles"]]
     left = _left_out(model, q[:OPENSIM_POSES], NEAR_WIDE)[:, known]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Route, alternate, rows
-from benchmarks.systems import chain
+from benchmarks.own.systems import chain
 from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.dynamics import articulated
@@ -61,7 +61,7 @@ class _Worker:
     """A job in a process of its own, done at every line that it is sent."""
 
     def __init__(self, index: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.threads", str(index)]
+        command = [sys.executable, "-m", "benchmarks.own.threads", str(index)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.answer()
 

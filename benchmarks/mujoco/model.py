@@ -59,4 +59,4 @@ def loop() -> ctypes.CDLL:
     package = Path(mujoco.__file__).parent
     library = next(package.glob("libmujoco.so*"))
     flags = [f"-I{package / 'include'}", str(library), f"-Wl,-rpath,{package}"]
-    return load(Path(__file__).with_name("mujoco_loop.c"), flags)
+    return load(Path(__file__).with_name("loop.c"), flags)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Route, alternate, rows
-from benchmarks.mujoco_steps import StepLoop
+from benchmarks.mujoco.steps import StepLoop
 from myoquat.data import load_model
 from myoquat.dynamics import Simulator
 
