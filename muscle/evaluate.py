@@ -12,9 +12,9 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.errors import ModelError
 from myoquat.joints.system import UNIT_TOLERANCE, ArticulatedSystem, check_state
 from myoquat.muscle import jacobians, limits, states
+from myoquat.muscle.checks import check_laws
 from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
@@ -251,12 +251,7 @@ def _checked_state(
     model: Model, q: Any, u: Any, activation: Any, state: Any, stateless: bool = False
 ) -> dict[str, np.ndarray]:
     """The arrays of a state; `stateless`: without the muscles' own, though they have some."""
-    for muscle in model.muscles:
-        if muscle.law is None:
-            raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=model.file)
-        if muscle.law.open_parameters():
-            names = ", ".join(muscle.law.open_parameters())
-            raise ModelError(f"no {names} is given", element=f"muscle {muscle.name!r}", file=model.file)
+    check_laws(model)
     own = states.state_names(model)
     if state is None and own and not stateless:
         raise ValueError(

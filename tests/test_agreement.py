@@ -269,6 +269,7 @@ WITHOUT_BACKEND = {
     "quaternion_form": "runs a kernel only; tested against forward dynamics",
     "with_rotations": "makes a system",
     "write_urdf": "writes a file",
+    "check_laws": "refuses models",
     "parameter_names": "lists names",
     "state_names": "lists names",
     "simulate": "runs kernels only; tested with the simulations",
