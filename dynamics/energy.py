@@ -1,7 +1,5 @@
 """Energies and power: formulas on a system, floats or symbols."""
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
@@ -9,11 +7,12 @@ from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, turn, turn_back
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
 
 __all__ = ["kinetic", "potential", "work_rate"]
 
 
-def kinetic(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+def kinetic(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """(...) sum over bodies of v . I v / 2, and of the rotors [J]; equals u^T M u / 2."""
     motion = kinematics(system.tree, q, u)
     energy = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
@@ -23,7 +22,7 @@ def kinetic(system: ArticulatedSystem, q: Any, u: Any) -> Any:
     return energy
 
 
-def potential(system: ArticulatedSystem, q: Any) -> Any:
+def potential(system: ArticulatedSystem, q: Array) -> Array:
     """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
     motion = kinematics(system.tree, q)
     gravity = as_array(system.gravity)
@@ -33,7 +32,7 @@ def potential(system: ArticulatedSystem, q: Any) -> Any:
     return energy
 
 
-def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
+def _welded_moment(system: ArticulatedSystem) -> Array:
     """(3,) mass times center of mass of the bodies that are welded to the ground."""
     moment = np.zeros(3)
     for body in system.bodies:
@@ -43,7 +42,7 @@ def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
     return moment
 
 
-def work_rate(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
     power = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
     if f_ext is None:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "VERSION", "Store", "StoreError", "attributes", "in_order", "open_results", "stored"]
 
-FORMAT, VERSION = "myoquat-study-results", 1
+FORMAT, VERSION = "myoquat-study-results", 2
+READABLE = (1, 2)  # version 1 has the same arrays, and the same numbers for the outcomes that a study knows
 CHECKSUM_BYTES = 4
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
@@ -52,7 +53,7 @@ def attributes(study: "Study") -> dict[str, Any]:
 def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
-    Raises FileNotFoundError, or StoreError for anything that is not a store of results that this version reads.
+    Stores of format version 1 are read too. Raises FileNotFoundError, or StoreError for anything else.
     """
     _check_results(Path(path))
     return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
@@ -79,9 +80,10 @@ def _check_results(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} exists and is not a store of study results") from None
     if found.get("format") != FORMAT:
         raise StoreError(f"{path} is a Zarr store, but not of study results")
-    if found.get("format_version") != VERSION:
+    if found.get("format_version") not in READABLE:
         raise StoreError(
-            f"{path} holds results in format version {found.get('format_version')}; this reads version {VERSION}"
+            f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
+            f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
         )
     return found
 
@@ -120,6 +122,11 @@ class Store:
         another version or another processor."""
         path = Path(path)
         found = _check_results(path)
+        if found["format_version"] != VERSION:
+            raise StoreError(
+                f"{path} was begun by myoquat {found['myoquat']} in format version {found['format_version']}, which "
+                f"can be read but not resumed; myoquat {release()} writes version {VERSION}"
+            )
         changed = differences(json.loads(found["study"]), description(study))
         if changed:
             raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")

@@ -11,7 +11,6 @@ Derivatives nest, so rates and biases run on symbols and in kernels, not on floa
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from myoquat.joints import state
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic"]
 
@@ -27,25 +27,25 @@ class Constraint(ABC):
     """A frozen dataclass of numbers and names; its repr tells it from others, and kernels are kept by it."""
 
     @abstractmethod
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
-        """(..., k) phidot, or psi: zero on a motion that obeys."""
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        """(..., k) phidot, or psi: zero on a motion that satisfies the constraint."""
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k) phi, (..., 0) for a constraint on velocities alone."""
         return np.zeros((*q.shape[:-1], 0))
 
     def check(self, system: ArticulatedSystem) -> None:  # noqa: B027 - a constraint may name nothing
         """ModelError if the system lacks what the constraint names."""
 
-    def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A."""
         zero = np.zeros(system.nu)
         return jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
 
-    def bias(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
+    def bias(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b with A udot = b."""
 
-        def along(s: Any) -> Any:
+        def along(s: Array) -> Array:
             return self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0])
 
         return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
@@ -55,16 +55,16 @@ class Holonomic(Constraint):
     """A constraint on coordinates."""
 
     @abstractmethod
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k) phi."""
 
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
-        def along(s: Any) -> Any:
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        def along(s: Array) -> Array:
             return self.position(system, state.displaced(system, q, s * u), t + s[..., 0])
 
         return jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
-    def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""
         zero = np.zeros(system.nu)
         return jacobian_at(lambda m: self.position(system, state.displaced(system, q, m), t), zero, like=q)
@@ -90,7 +90,7 @@ def check_coordinates(system: ArticulatedSystem, *names: str) -> None:
             raise ModelError(f"constraint: coordinate {name!r} does not exist; known: {', '.join(known)}")
 
 
-def point_of(system: ArticulatedSystem, q: Any, body: str, point: Any) -> Any:
+def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -> Array:
     """(..., 3) a body's point in the world."""
     R, p = system.poses(q)[body]
     return p + (R @ np.asarray(point, dtype=float)[..., None])[..., 0]

@@ -6,6 +6,7 @@ from typing import Any
 
 from myoquat.dynamics.constraints.base import Holonomic, NonHolonomic
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
 
 __all__ = ["PositionFormula", "VelocityFormula"]
 
@@ -16,7 +17,7 @@ class PositionFormula(Holonomic):
 
     formula: Callable[[ArticulatedSystem, Any, Any], Any]
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         return self.formula(system, q, t)
 
 
@@ -26,5 +27,5 @@ class VelocityFormula(NonHolonomic):
 
     formula: Callable[[ArticulatedSystem, Any, Any, Any], Any]
 
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         return self.formula(system, q, u, t)
