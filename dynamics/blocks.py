@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import components
+from myoquat.joints.stacking import components
 from myoquat.kernels.typing import Array
 
 __all__ = ["inverse3", "solve_small"]
@@ -17,7 +17,8 @@ def inverse3(S: Array) -> Array:
     A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     D, E, F = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     scale = 1.0 / (xx * A + xy * B + xz * C)
-    return np.stack([A, D, F, B, C, E], axis=-1) * scale[..., None]
+    result: Array = np.stack([A, D, F, B, C, E], axis=-1) * scale[..., None]
+    return result
 
 
 def solve_small(D: Array, B: Array) -> Array:

@@ -12,7 +12,7 @@ from myoquat.dynamics.passive import rotor_inertia
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
-from myoquat.joints.vectors import congruent, dot, full, mirrored, row_cross, turn
+from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
 from myoquat.kernels.typing import Array
 
 __all__ = ["composites", "mass"]
@@ -29,7 +29,8 @@ def mass(system: ArticulatedSystem, q: Array) -> Array:
     for i, link in enumerate(tree.links):
         if link.joint.nu:
             _fill(blocks, tree, motion, i, inertias[i])
-    return _matrix(system, tree, blocks) + np.diag(rotor_inertia(system))
+    result: Array = _matrix(system, tree, blocks) + np.diag(rotor_inertia(system))
+    return result
 
 
 def composites(tree: Tree, motion: Motion) -> list[Inertia]:
@@ -49,7 +50,7 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
     I' = R I R^T + (p . s + p . r) 1 - p s^T - r p^T."""
     R, p = transform
     m, h, I = inertia
-    r = turn(R, h)
+    r = matvec(R, h)
     s = r + m * p
     trace = dot(p, s + r)[..., None]
     diagonal = trace - p * s - r * p

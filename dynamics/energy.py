@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
 from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import cross, dot, turn, turn_back
+from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 
@@ -15,7 +15,7 @@ __all__ = ["kinetic", "potential", "work_rate"]
 def kinetic(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """(...) sum over bodies of v . I v / 2, and of the rotors [J]; equals u^T M u / 2."""
     motion = kinematics(system.tree, q, u)
-    energy = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
+    energy: Array = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
     for link, (omega, v) in zip(system.tree.links, motion.velocities, strict=True):
         n, f = inertia_times(link, (omega, v))
         energy = energy + (dot(omega, n) + dot(v, f)) / 2
@@ -26,9 +26,9 @@ def potential(system: ArticulatedSystem, q: Array) -> Array:
     """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
     motion = kinematics(system.tree, q)
     gravity = as_array(system.gravity)
-    energy = spring_energy(system, q) - _welded_moment(system) @ gravity
+    energy: Array = spring_energy(system, q) - _welded_moment(system) @ gravity
     for link, (R, p) in zip(system.tree.links, world_poses(system.tree, motion), strict=True):
-        energy = energy - dot(turn(R, link.moment) + link.mass * p, gravity)
+        energy = energy - dot(matvec(R, link.moment) + link.mass * p, gravity)
     return energy
 
 
@@ -44,7 +44,7 @@ def _welded_moment(system: ArticulatedSystem) -> Array:
 
 def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
-    power = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
+    power: Array = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
     if f_ext is None:
         return power
     motion = kinematics(system.tree, q, u)
@@ -54,6 +54,6 @@ def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: 
         if link < 0:
             continue
         (R, _), (omega, v) = poses[link], motion.velocities[link]
-        f, n = turn_back(R, f_ext[..., i, :3]), turn_back(R, f_ext[..., i, 3:])
+        f, n = vecmat(f_ext[..., i, :3], R), vecmat(f_ext[..., i, 3:], R)
         power = power + dot(f, v + cross(omega, origin)) + dot(n, omega)
     return power

@@ -22,7 +22,9 @@ from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import Call, SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -52,7 +54,8 @@ class Gamma:
     def corrected(self, q0: Array) -> Array:
         """(..., nq) gamma(gamma^-1(q0)): the coordinates on the manifold; where a simulation can start."""
         q0 = as_array(q0)
-        return self.gamma(self.gamma_inverse(q0), q0)
+        result: Array = self.gamma(self.gamma_inverse(q0), q0)
+        return result
 
     def check(self, q: Array) -> None:
         """ModelError if an identity fails at a pose q (..., nq) on or near the manifold, by more than 1e-8."""
@@ -89,7 +92,7 @@ def forward_dynamics_gamma(
     def formula(q: Array, qd: Array, tau: Array, f_ext: Array | None = None) -> Array:
         return _acceleration(system, gamma, q, qd, tau, f_ext)
 
-    content = (system.content_key, gamma, tuple(inputs))
+    content = (system.content_key, content_key(gamma), tuple(inputs))
     return evaluate("forward_dynamics_gamma", content, formula, inputs, 1)
 
 
@@ -101,32 +104,37 @@ def _acceleration(
     q = gamma.gamma(y, q0)
     G = jacobian_at(lambda y: gamma.gamma(y, q0), y)
     back = jacobian_at(gamma.gamma_inverse, q0)
-    yd = np.sum(back * qd0[..., None, :], axis=-1)
-    qd = np.sum(G * yd[..., None, :], axis=-1)
+    yd = matvec(back, qd0)
+    qd = matvec(G, yd)
     drift = _along(lambda s: gamma.gamma(y + s * yd, q0), q0)  # Gdot_y ydot
     g = drift
     if gamma.time_constant is not None:
         Ts = gamma.time_constant
         g = g + 2 / Ts * (qd - qd0) + (q - q0) / (Ts * Ts)
-    W = state.rate_inverse(system, q) @ G
-    u = np.sum(state.rate_inverse(system, q) * qd[..., None, :], axis=-1)
+    W = state.rate_inverse(system.layout, q) @ G
+    u = matvec(state.rate_inverse(system.layout, q), qd)
     w = _velocity_rate(system, q, qd, g)  # udot = W yddot + w
     H = composite.mass(system, q)
-    rest = tau - inverse.inverse(system, q, u, None, f_ext) - np.sum(H * w[..., None, :], axis=-1)
+    rest = tau - inverse.inverse(system, q, u, None, f_ext) - matvec(H, w)
     transposed = np.swapaxes(W, -1, -2)
-    ydd = solve_small(transposed @ H @ W, np.sum(transposed * rest[..., None, :], axis=-1)[..., None])[..., 0]
-    return np.sum(G * ydd[..., None, :], axis=-1) + g
+    ydd = solve_small(transposed @ H @ W, matvec(transposed, rest)[..., None])[..., 0]
+    return matvec(G, ydd) + g
 
 
 def _velocity_rate(system: ArticulatedSystem, q: Array, qd: Array, qdd: Array) -> Array:
     """(..., nu) d/dt of N^+(q) qdot along qdot and qddot."""
-    return jacobian_at(lambda s: state.velocities(system, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
+    result: Array = jacobian_at(
+        lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q
+    )[..., 0]
+    return result
 
 
 def _along(function: Callable[[Any], Any], like: Array) -> Array:
     """(..., n) second derivative of a formula of one number s at s = 0."""
 
     def slope(s: Array) -> Array:
-        return jacobian_at(function, s, like=like)[..., 0]
+        result: Array = jacobian_at(function, s, like=like)[..., 0]
+        return result
 
-    return jacobian_at(slope, np.zeros(1), like=like)[..., 0]
+    result: Array = jacobian_at(slope, np.zeros(1), like=like)[..., 0]
+    return result

@@ -1,11 +1,9 @@
 """Springs, damping and rotor inertia of joints: forces and inertias that act on u directly."""
 
-from typing import Any
-
 import numpy as np
 
-from myoquat.joints._layout import joined
 from myoquat.joints.body import Body
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, may_be_nonzero
 from myoquat.kernels.typing import Array
@@ -52,7 +50,7 @@ def spring_force(system: ArticulatedSystem, q: Array) -> Array:
 
 def spring_energy(system: ArticulatedSystem, q: Array) -> Array:
     """(...) sum of k |d|^2 / 2 [J]."""
-    energy: Any = np.zeros(())
+    energy: Array = np.zeros(())
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
         if may_be_nonzero(body.stiffness):
             d = body.joint.deviation(q[..., iq], mount(body))

@@ -27,6 +27,7 @@ from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import RevoluteJoint
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
@@ -155,7 +156,7 @@ def _end(skeleton: PlanarSkeleton, q: Array) -> tuple[Array, Array]:
 
 
 def _inverse(skeleton: PlanarSkeleton, q: Array, qd: Array, qdd: Array, f_end: Array | None = None) -> Array:
-    tau = np.sum(_mass(skeleton, q) * qdd[..., None, :], axis=-1) + _bias(skeleton, q, qd)
+    tau = matvec(_mass(skeleton, q), qdd) + _bias(skeleton, q, qd)
     return tau if f_end is None else tau - _end_torque(skeleton, q, f_end)
 
 
@@ -167,7 +168,7 @@ def _forward(skeleton: PlanarSkeleton, q: Array, qd: Array, tau: Array, f_end: A
 
 
 def _end_torque(skeleton: PlanarSkeleton, q: Array, f_end: Array) -> Array:
-    return np.sum(_end(skeleton, q)[1] * f_end[..., :, None], axis=-2)
+    return vecmat(f_end, _end(skeleton, q)[1])
 
 
 class _Places:
@@ -204,7 +205,8 @@ class _Places:
         for k in range(i, self.skeleton.n):
             (x_i, y_i), (x_j, y_j) = self.arm(k, i), self.arm(k, j)
             total = total + self.skeleton.masses[k] * (x_i * x_j + y_i * y_j) + self.skeleton.inertias[k]
-        return total
+        entry: Array = total
+        return entry
 
     def bias(self, rate: Array) -> Array:
         """(..., n) b of absolute rates thetadot (..., n)."""

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
@@ -165,4 +166,4 @@ def _times(A: Array, B: Array) -> Array:
 
 
 def _apply(A: Array, x: Array) -> Array:
-    return (A @ x[..., None])[..., 0]
+    return matvec(A, x)

@@ -11,7 +11,7 @@ import numpy as np
 from myoquat.joints.motion import Motion, Pair, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, row_cross, turn_back
+from myoquat.joints.vectors import cross, row_cross, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
@@ -30,8 +30,8 @@ def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: 
         if link == WORLD:
             continue
         R, _ = poses[link]
-        f = turn_back(R, f_ext[..., i, :3])
-        n = turn_back(R, f_ext[..., i, 3:]) + cross(origin, f)
+        f = vecmat(f_ext[..., i, :3], R)
+        n = vecmat(f_ext[..., i, 3:], R) + cross(origin, f)
         total[link] = total[link][0] + n, total[link][1] + f
     return total
 
@@ -44,7 +44,8 @@ def muscle_wrenches(model: Model, q: Array, tension: Array) -> Array:
     bodies = separate_bodies(model.system)
 
     def work(motion: Array) -> Array:
-        return -np.sum(tension * lengths(bodies, model.muscles, q, motion), axis=-1)
+        result: Array = -np.sum(tension * lengths(bodies, model.muscles, q, motion), axis=-1)
+        return result
 
     return wrenches_of_work(model.system, q, work)
 
@@ -58,7 +59,8 @@ def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[Array]
     count = len(system.bodies)
     zero = np.zeros((*q.shape[:-1], 6 * count))
     gradient = jacobian_at(lambda motion: work(motion)[..., None], zero, like=q)[..., 0, :]
-    return gradient.reshape((*gradient.shape[:-1], count, 6))
+    result: Array = gradient.reshape((*gradient.shape[:-1], count, 6))
+    return result
 
 
 def separate_bodies(system: ArticulatedSystem, displacement: Array | None = None) -> ArticulatedSystem:
@@ -83,9 +85,9 @@ class _SeparateBodies:
         """R, p of every body."""
         poses = dict(self._system.poses(q))
         if self._displacement is not None:
-            for name, (turn, step) in self.shifts(q, self._displacement, poses, self._system.ground).items():
+            for name, (rotation, step) in self.shifts(q, self._displacement, poses, self._system.ground).items():
                 R, p = poses[name]
-                poses[name] = R + row_cross(turn, R), p + step
+                poses[name] = R + row_cross(rotation, R), p + step
         return poses
 
     def displaced(self, q: Array, motion: Array) -> Array:

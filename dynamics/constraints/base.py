@@ -17,14 +17,16 @@ import numpy as np
 from myoquat.joints import state
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic"]
 
 
-class Constraint(ABC):
-    """A frozen dataclass of numbers and names; its repr tells it from others, and kernels are kept by it."""
+class Constraint(Record, ABC):
+    """A frozen dataclass of numbers and names; kernels are kept by its content."""
 
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
@@ -34,21 +36,32 @@ class Constraint(ABC):
         """(..., k) phi, (..., 0) for a constraint on velocities alone."""
         return np.zeros((*q.shape[:-1], 0))
 
-    def check(self, system: ArticulatedSystem) -> None:  # noqa: B027 - a constraint may name nothing
+    def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the system lacks what the constraint names."""
 
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A."""
         zero = np.zeros(system.nu)
-        return jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
+        result: Array = jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
+        return result
+
+    def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        """(..., h, nu) derivative of phi along the velocities."""
+
+        def moved(motion: Array) -> Array:
+            return self.position(system, state.displaced(system.layout, q, motion), t)
+
+        result: Array = jacobian_at(moved, np.zeros(system.nu), like=q)
+        return result
 
     def bias(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b with A udot = b."""
 
         def along(s: Array) -> Array:
-            return self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0])
+            return self.rate(system, state.integrate(system.layout, q, s * u), u, t + s[..., 0])
 
-        return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        result: Array = -jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result
 
 
 class Holonomic(Constraint):
@@ -60,14 +73,14 @@ class Holonomic(Constraint):
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
-            return self.position(system, state.displaced(system, q, s * u), t + s[..., 0])
+            return self.position(system, state.displaced(system.layout, q, s * u), t + s[..., 0])
 
-        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result
 
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""
-        zero = np.zeros(system.nu)
-        return jacobian_at(lambda m: self.position(system, state.displaced(system, q, m), t), zero, like=q)
+        return self.position_jacobian(system, q, t)
 
 
 class NonHolonomic(Constraint):
@@ -93,4 +106,4 @@ def check_coordinates(system: ArticulatedSystem, *names: str) -> None:
 def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -> Array:
     """(..., 3) a body's point in the world."""
     R, p = system.poses(q)[body]
-    return p + (R @ np.asarray(point, dtype=float)[..., None])[..., 0]
+    return p + matvec(R, np.asarray(point, dtype=float))

@@ -40,4 +40,5 @@ class Prescribed(Holonomic):
         check_coordinates(system, self.coordinate)
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
+        result: Array = (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
+        return result

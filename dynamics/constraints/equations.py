@@ -4,7 +4,7 @@ The formulas here have no branches and need independent constraints: S = A M^-1 
 redundant ones see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from myoquat.dynamics.blocks import solve_small
 from myoquat.dynamics.constraints.base import Constraint
 from myoquat.joints import state
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.derivatives import jacobian_at
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.content import content_key
 from myoquat.kernels.typing import Array
 
 __all__ = ["Constraints"]
@@ -29,9 +30,9 @@ class Constraints:
         self.system, self.parts = system, tuple(constraints)
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Hashable:
         """Equal for equal constraints on equal systems: kernels are kept by it."""
-        return (self.system.content_key, self.parts)
+        return (self.system.content_key, content_key(self.parts))
 
     def position(self, q: Array, t: Array) -> Array:
         """(..., h) phi of all."""
@@ -79,14 +80,14 @@ class Constraints:
         for _ in range(rounds if held.parts else 0):
             phi = held.position(q, t)
             A = held.position_jacobian(q, t)
-            q = state.integrate(self.system, q, self._corrector(q, A)(-phi, None)[0])
+            q = state.integrate(self.system.layout, q, self._corrector(q, A)(-phi, None)[0])
         A = self.jacobian(q, t)
         correction, _ = self._corrector(q, A)(-self.rate(q, u, t), None)
         return q, u + correction
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
         """(..., h, nu) d phi / d motion."""
-        rows = [_position_rows(c, self.system, q, t) for c in self.parts]
+        rows = [c.position_jacobian(self.system, q, t) for c in self.parts]
         batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
         return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)
 
@@ -98,18 +99,12 @@ class Constraints:
         S = A @ W
 
         def correct(wanted: Array, free: Array) -> tuple[Array, Array]:
-            lack = wanted if free is None else wanted - np.sum(A * free[..., None, :], axis=-1)
+            lack = wanted if free is None else wanted - matvec(A, free)
             multipliers = solve_small(S, lack[..., None])[..., 0]
-            step = np.sum(W * multipliers[..., None, :], axis=-1)
+            step = matvec(W, multipliers)
             return (step if free is None else free + step), multipliers
 
         return correct
-
-
-def _position_rows(constraint: Constraint, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-    """(..., h, nu) d phi / d motion."""
-    zero = np.zeros(system.nu)
-    return jacobian_at(lambda m: constraint.position(system, state.displaced(system, q, m), t), zero, like=q)
 
 
 def _stacked(parts: list[Any]) -> Array:

@@ -12,6 +12,7 @@ from myoquat.dynamics.constraints.wrenches import constraint_wrenches
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, mass_matrix
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from myoquat.joints.compiled import kernel_for
+from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel
 from myoquat.kernels.arrays import as_casadi_vector, symbols_casadi
 from myoquat.kernels.typing import Array, ArrayLike
@@ -36,31 +37,38 @@ class ConstraintArrays:
 
     def position(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., h) phi."""
-        return self._kernel("phi", lambda q, t: self.constraints.position(q, t), {"q": self.system.nq, "t": ()})(q, t)
+        result: Array = self._kernel(
+            "phi", lambda q, t: self.constraints.position(q, t), {"q": self.system.nq, "t": ()}
+        )(q, t)
+        return result
 
     def rate(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) phidot and psi."""
-        return self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
+        result: Array = self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
+        return result
 
     def jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., k, nu) A."""
-        return self._kernel("A", self.constraints.jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        result: Array = self._kernel("A", self.constraints.jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        return result
 
     def bias(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) b."""
-        return self._kernel("b", self.constraints.bias, self._state)(q, u, t)
+        result: Array = self._kernel("b", self.constraints.bias, self._state)(q, u, t)
+        return result
 
     def wrenches(self, q: ArrayLike, t: ArrayLike, multipliers: Array) -> Array:
         """(..., bodies, 6) forces on the bodies, as `constraint_wrenches`."""
         formula = lambda q, t, f: constraint_wrenches(self.constraints, q, t, f)  # noqa: E731
         sizes = {"q": self.system.nq, "t": (), "multipliers": (self.count,)}
-        return self._kernel("wrenches", formula, sizes)(q, t, multipliers)
+        result: Array = self._kernel("wrenches", formula, sizes)(q, t, multipliers)
+        return result
 
     def motion(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Constrained:
         """Accelerations and forces of states (..., nq), (..., nu) under generalized forces tau (..., nu), at times t
         (...), by the working form of `myoquat.dynamics.udwadia_kalaba`; redundant constraints too."""
         M = mass_matrix(self.system, q)
-        Q = (M @ forward_dynamics(self.system, q, u, tau)[..., None])[..., 0]
+        Q = matvec(M, forward_dynamics(self.system, q, u, tau))
         return working(M, Q, self.jacobian(q, t), self.bias(q, u, t))
 
     def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Array:
@@ -68,7 +76,7 @@ class ConstraintArrays:
         redundant constraints the least forces are taken, since the motion does not determine them."""
         found = self.motion(q, u, tau, t)
         back = np.linalg.pinv(np.swapaxes(self.jacobian(q, t), -1, -2), rcond=RANK_TOLERANCE)
-        wrenches = self.wrenches(q, t, (back @ found.force[..., None])[..., 0])
+        wrenches = self.wrenches(q, t, matvec(back, found.force))
         return joint_reactions(self.system, q, u, found.acceleration, wrenches)
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
@@ -118,7 +126,8 @@ class ConstraintArrays:
         return {"q": self.system.nq, "u": self.system.nu, "t": ()}
 
     def _position_jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
-        return self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        result: Array = self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        return result
 
     def _least(self, A: Array, q: Array, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted."""

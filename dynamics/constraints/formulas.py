@@ -18,7 +18,8 @@ class PositionFormula(Holonomic):
     formula: Callable[[ArticulatedSystem, Any, Any], Any]
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        return self.formula(system, q, t)
+        result: Array = self.formula(system, q, t)
+        return result
 
 
 @dataclass(frozen=True)
@@ -28,4 +29,5 @@ class VelocityFormula(NonHolonomic):
     formula: Callable[[ArticulatedSystem, Any, Any, Any], Any]
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
-        return self.formula(system, q, u, t)
+        result: Array = self.formula(system, q, u, t)
+        return result

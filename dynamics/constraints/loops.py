@@ -9,6 +9,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.typing import Array
 
@@ -41,6 +42,7 @@ class PointLoop(_Pair):
     axes: str = "xyz"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.axes or not set(self.axes) <= set("xyz") or len(set(self.axes)) < len(self.axes):
             raise ValueError(f"axes are some of x, y, z, not {self.axes!r}")
 
@@ -58,12 +60,14 @@ class Distance(_Pair):
     distance: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.distance > 0:
             raise ValueError(f"a distance must be positive, not {self.distance}; PointLoop holds points together")
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
-        return (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+        result: Array = (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+        return result
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,9 @@ class ParallelAxes(_Pair):
         poses = system.poses(q)
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
         E = np.stack(perpendiculars(unit_axis(self.first_axis)))
-        axis = (R2 @ np.array(unit_axis(self.second_axis))[..., None])[..., 0]
-        return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
+        axis = matvec(R2, np.array(unit_axis(self.second_axis)))
+        result: Array = (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
+        return result
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from myoquat.dynamics.constraints.base import NonHolonomic, check_bodies, point_
 from myoquat.joints import state
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import unit_axis
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
 
@@ -35,15 +36,17 @@ class Rolling(NonHolonomic):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         over = point_of(system, q, self.body, self.centre) - np.array(self.plane_point)
-        return (np.sum(over * np.array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+        result: Array = (np.sum(over * np.array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+        return result
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.body]
         n = np.array(unit_axis(self.normal))
-        foot = np.array(self.centre) - self.radius * (np.swapaxes(R, -1, -2) @ n[..., None])[..., 0]
+        foot = np.array(self.centre) - self.radius * vecmat(n, R)
 
         def along(s: Array) -> Array:  # the material point that touches now
-            R, p = system.poses(state.displaced(system, q, s * u))[self.body]
-            return p + (R @ foot[..., None])[..., 0]
+            R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]
+            return p + matvec(R, foot)
 
-        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result

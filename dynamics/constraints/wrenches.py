@@ -24,6 +24,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     def work(motion: Array) -> Array:
         bodies = separate_bodies(constraints.system, motion)
         phi = np.concatenate([part.position(bodies, q, t) for part in constraints.parts], axis=-1)
-        return np.sum(multipliers * phi, axis=-1)
+        result: Array = np.sum(multipliers * phi, axis=-1)
+        return result
 
     return wrenches_of_work(constraints.system, q, work)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop
 from myoquat.kernels.typing import Array
 

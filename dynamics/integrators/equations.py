@@ -13,9 +13,10 @@ import numpy as np
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.joints import state
-from myoquat.joints._layout import joined
 from myoquat.joints.door import system_of
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.content import content_key
 from myoquat.kernels.typing import Array
 from myoquat.muscle import limits
 from myoquat.muscle.model import Model
@@ -81,7 +82,13 @@ class StateEquations:
     @property
     def key(self) -> Hashable:
         """Equal for equal equations: kernels are kept by it."""
-        return (type(self).__name__, self.model.content_key, self.outside, self.baumgarte, self.constraints)
+        return (
+            type(self).__name__,
+            self.model.content_key,
+            self.outside,
+            self.baumgarte,
+            content_key(self.constraints),
+        )
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -117,7 +124,8 @@ class StateEquations:
     def activation(self, given: Mapping[str, Any]) -> Array:
         """(..., m) activations: states of the muscles with activation dynamics, the input of the others."""
         if not self.excited:
-            return given["activation"]
+            result: Array = given["activation"]
+            return result
         control, own = given["excitation"], given["own"]
         columns = [control[..., i] for i in range(self.muscles)]
         for k, i in enumerate(self.excited):
@@ -130,12 +138,13 @@ class StateEquations:
 
     def force(self, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) torques of the muscles and of limits, and external ones."""
-        tau: Any = given.get("torque", np.zeros(self.system.nu))
+        tau: Array = given.get("torque", np.zeros(self.system.nu))
         if isinstance(self.model, Model) and self.model.limits:
             tau = tau + limits.torques(self.model, q, u)
         if not self.muscles:
             return tau
-        return tau + torques(self.muscled, q, u, self.activation(given), self.states(given))
+        result: Array = tau + torques(self.muscled, q, u, self.activation(given), self.states(given))
+        return result
 
     def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
         """[(..., len(own))] wdot; nothing where muscles have no states."""
@@ -162,7 +171,7 @@ class StateEquations:
         """(..., size) xdot, the values in the order of inputs and parameters."""
         given = self.given(x, values)
         q, u = self.split(x)
-        qdot = state.rates(self.system, q, u)
+        qdot = state.rates(self.system.layout, q, u)
         if self.baumgarte:
             qdot = qdot - self._excess(q) / given["time_constant"]
         return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])
@@ -170,7 +179,8 @@ class StateEquations:
     def beyond(self, t: Array, x: Array, *values: Array) -> Array:
         """Positive where |u| is beyond the speed limit."""
         _, u = self.split(x)
-        return np.sum(u * u, axis=-1) - SPEED_LIMIT**2
+        result: Array = np.sum(u * u, axis=-1) - SPEED_LIMIT**2
+        return result
 
     def _excess(self, q: Array) -> Array:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.content import content_key
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
@@ -26,7 +27,7 @@ class VariedEquations(StateEquations):
 
     @property
     def key(self) -> Hashable:
-        return (super().key, self.names, self.limits)
+        return (super().key, self.names, content_key(self.limits))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -80,7 +80,8 @@ class Trajectory:
     @property
     def reason(self) -> str | Array:
         """Why each simulation ended: a sentence, or an array (...,) of them."""
-        return np.vectorize(lambda code: Outcome(code).sentence, otypes=[object])(self.code)[()]
+        sentences: str | Array = np.vectorize(lambda code: Outcome(code).sentence, otypes=[object])(self.code)[()]
+        return sentences
 
     @property
     def complete(self) -> bool:

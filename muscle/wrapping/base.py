@@ -10,7 +10,9 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.records import Record
 
 __all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
 
@@ -41,7 +43,7 @@ class Contact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrap(ABC):
+class Wrap(Record, ABC):
     """A surface fixed to a body; a taut path between two points goes around it.
 
     position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
@@ -136,7 +138,7 @@ class Wrap(ABC):
 
     def seen(self, x: Any) -> Any:
         """(..., 3) a point of the body's frame in the surface's."""
-        return ((x - as_array(self.position))[..., None, :] @ self._turn())[..., 0, :]
+        return vecmat(x - as_array(self.position), self._turn())
 
     def in_body(self, x: Any) -> Any:
         """(..., 3) a point of the surface's frame in the body's."""
@@ -144,7 +146,7 @@ class Wrap(ABC):
 
     def turned(self, v: Any) -> Any:
         """(..., 3) a direction of the surface's frame in the body's."""
-        return (self._turn() @ v[..., None])[..., 0]
+        return matvec(self._turn(), v)
 
     def _turn(self) -> Any:
         return rotation_matrix(as_array(self.orientation))
