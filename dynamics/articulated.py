@@ -1,9 +1,10 @@
 """Forward dynamics by the articulated-body algorithm.
 
-Three ways past a joint: one that leaves all turns free and nothing else (spherical, Euler) passes on the inertia of
-translation only, a single symmetric 3 x 3 block; a floating joint passes on no inertia at all; any other joint goes the
-general way through D = S^T I S. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table
-7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
+The acceleration of each joint is eliminated in one of three ways. A joint that leaves all rotations free and nothing
+else (spherical, Euler) passes only the inertia of translation to its parent, a single symmetric 3 x 3 block; a floating
+joint passes no inertia at all; any other joint is eliminated by D = S^T I S. Source: [RBDA] R. Featherstone, Rigid Body
+Dynamics Algorithms, Springer 2008, table 7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T
+a_omega + M a_v.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from myoquat.joints.vectors import (
     vecmat,
 )
 from myoquat.kernels.arrays import as_array, may_be_nonzero
+from myoquat.kernels.typing import Array
 
 __all__ = ["forward"]
 
@@ -56,10 +58,11 @@ class Articulated:
         )
 
 
-class Passage:
-    """What a joint makes of its link: what it passes to the parent, and its udot once the parent's is known."""
+class Elimination:
+    """A joint whose acceleration is eliminated: what its link passes to the parent, and udot once the parent's
+    acceleration is known."""
 
-    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any) -> None:
+    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array) -> None:
         self.link, self.body, self.tau = link, body, tau
         self.transform, self.subspace, self.drift = motion
 
@@ -67,15 +70,15 @@ class Passage:
         """The articulated body that the parent feels, or a plain force (n, f); in the parent's axes."""
         raise NotImplementedError
 
-    def solved(self, a: Pair) -> tuple[Any, Pair]:
+    def solved(self, a: Pair) -> tuple[Array, Pair]:
         """udot and the link's acceleration from a = X a_parent + c."""
         raise NotImplementedError
 
 
-class TurnPassage(Passage):
+class RotationElimination(Elimination):
     """Spherical and Euler joints: omegadot = I^-1 (torque - n - H a_v)."""
 
-    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any, B: Any) -> None:
+    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, B: Array) -> None:
         super().__init__(link, body, motion, tau)
         self.B = B  # S_omega^-1
         self.torque = vecmat(tau, B)
@@ -93,13 +96,13 @@ class TurnPassage(Passage):
         H = row_cross(p, full(M))
         return Articulated(product_upper(H, skew(p)), H, M, n, f)
 
-    def solved(self, a: Pair) -> tuple[Any, Pair]:
+    def solved(self, a: Pair) -> tuple[Array, Pair]:
         a_omega, a_v = a
         omegadot = symmetric_times(self.inverse, self.excess) - matvec(self.G, a_v)
         return matvec(self.B, omegadot - a_omega), (omegadot, a_v)
 
 
-class FreePassage(Passage):
+class FreeElimination(Elimination):
     """Floating joints: the body accelerates by itself, and the parent feels no more than the joint's own force."""
 
     def passed(self) -> Pair:
@@ -110,7 +113,7 @@ class FreePassage(Passage):
         S_omega, S_v = self.subspace
         return matvec(S_omega, self.tau), matvec(S_v, self.tau)
 
-    def solved(self, a: Pair) -> tuple[Any, Pair]:
+    def solved(self, a: Pair) -> tuple[Array, Pair]:
         """a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a lone body."""
         body, (n, f) = self.body, self._force()
         n, f = n - body.n, f - body.f
@@ -123,10 +126,12 @@ class FreePassage(Passage):
         return vecmat(a_omega - a[0], S_omega) + vecmat(a_v - a[1], S_v), (a_omega, a_v)
 
 
-class GeneralPassage(Passage):
+class GeneralElimination(Elimination):
     """Any joint: U = I_A S, D = S^T U + rotor, I_a = I_A - U D^-1 U^T."""
 
-    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any, rotor: float) -> None:
+    def __init__(
+        self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, rotor: float
+    ) -> None:
         super().__init__(link, body, motion, tau)
         S_omega, S_v = self.subspace
         self.U_omega = full(body.I) @ S_omega + body.H @ S_v
@@ -149,13 +154,13 @@ class GeneralPassage(Passage):
         n, f = body.n + n + matvec(self.U_omega, self.rest), body.f + f + matvec(self.U_v, self.rest)
         return _moved(passed, self.transform, to_parent(self.transform, (n, f)))
 
-    def solved(self, a: Pair) -> tuple[Any, Pair]:
+    def solved(self, a: Pair) -> tuple[Array, Pair]:
         udot = self.rest - matvec(self.W_omega, a[0]) - matvec(self.W_v, a[1])
         S_omega, S_v = self.subspace
         return udot, (a[0] + matvec(S_omega, udot), a[1] + matvec(S_v, udot))
 
 
-def _beside(matrices: list[Any]) -> Any:
+def _beside(matrices: list[Any]) -> Array:
     """Matrices (..., n, m_k) side by side."""
     batch = np.broadcast_shapes(*(m.shape[:-2] for m in matrices))
     return np.concatenate([np.broadcast_to(m, (*batch, *m.shape[-2:]), subok=True) for m in matrices], axis=-1)
@@ -173,28 +178,28 @@ def _moved(body: Articulated, transform: Pair, force: Pair) -> Articulated:
     return Articulated(I, H_moved, M, *force)
 
 
-def forward(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(..., nu) udot with M udot + b = tau + J^T f_ext."""
     tree = system.tree
     motion = kinematics(tree, q, u)
     bodies = _bodies(system, motion, f_ext)
     tau = tau - passive_force(system, q, u)
-    passages: list[Any] = [None] * len(tree.links)
+    eliminations: list[Any] = [None] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        passage = _passage(system, link, bodies[i], _motion(motion, i), q[..., link.q], tau[..., link.u])
-        passages[i] = passage
+        elimination = _eliminated(system, link, bodies[i], _motion(motion, i), q[..., link.q], tau[..., link.u])
+        eliminations[i] = elimination
         if link.parent != WORLD:
-            passed = passage.passed()
+            passed = elimination.passed()
             bodies[link.parent] = _joined(bodies[link.parent], passed)
-    return assembled(system, _descend(system, passages))
+    return assembled(system, _descend(system, eliminations))
 
 
 def _motion(motion: Motion, i: int) -> tuple[Pair, Pair, Pair]:
     return motion.transforms[i], motion.subspaces[i], motion.drifts[i]
 
 
-def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Any) -> list[Articulated]:
+def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Array | None) -> list[Articulated]:
     """Every link by itself: its inertia, and the force v x* I v less f_ext."""
     found = []
     for link, velocity in zip(system.tree.links, motion.velocities, strict=True):
@@ -213,27 +218,27 @@ def _joined(body: Articulated, passed: Articulated | Pair) -> Articulated:
     return Articulated(body.I, body.H, body.M, body.n + passed[0], body.f + passed[1])
 
 
-def _passage(
-    system: ArticulatedSystem, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Any, tau: Any
-) -> Passage:
+def _eliminated(
+    system: ArticulatedSystem, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Array, tau: Array
+) -> Elimination:
     rotor = system.bodies[link.body].rotor_inertia
     bare = not may_be_nonzero(rotor)
     if link.joint.span == "rotations" and bare:
-        return TurnPassage(link, body, motion, tau, link.joint.subspace_inverse(q))
+        return RotationElimination(link, body, motion, tau, link.joint.subspace_inverse(q))
     if link.joint.span == "all" and bare:
-        return FreePassage(link, body, motion, tau)
-    return GeneralPassage(link, body, motion, tau, rotor)
+        return FreeElimination(link, body, motion, tau)
+    return GeneralElimination(link, body, motion, tau, rotor)
 
 
-def _descend(system: ArticulatedSystem, passages: list[Passage]) -> list[Any]:
+def _descend(system: ArticulatedSystem, eliminations: list[Elimination]) -> list[Array]:
     """udot of every joint, root first; gravity as an acceleration of the world."""
     found: list[Pair] = []
     parts = []
     world = np.zeros(3), -as_array(system.gravity)
-    for passage in passages:
-        parent = passage.link.parent
-        a_omega, a_v = to_child(passage.transform, world if parent == WORLD else found[parent])
-        udot, a = passage.solved((a_omega + passage.drift[0], a_v + passage.drift[1]))
+    for elimination in eliminations:
+        parent = elimination.link.parent
+        a_omega, a_v = to_child(elimination.transform, world if parent == WORLD else found[parent])
+        udot, a = elimination.solved((a_omega + elimination.drift[0], a_v + elimination.drift[1]))
         found.append(a)
         parts.append(udot)
     return parts

@@ -1,25 +1,31 @@
-"""Small symmetric systems written out: what the articulated-body recursion solves at every joint."""
+"""Small symmetric systems, solved by formulas without branches that run on floats and symbols alike: those of the
+articulated-body recursion at every joint, of constraints and of independent coordinates."""
 
 from typing import Any
 
 import numpy as np
 
 from myoquat.joints.stacking import components
+from myoquat.kernels.typing import Array
 
 __all__ = ["inverse3", "solve_small"]
 
 
-def inverse3(S: Any) -> Any:
+def inverse3(S: Array) -> Array:
     """(..., 6) inverse of a symmetric 3 x 3 matrix of entries S (..., 6), by its adjugate."""
     xx, yy, zz, xy, xz, yz = components(S)
     A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     D, E, F = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     scale = 1.0 / (xx * A + xy * B + xz * C)
-    return np.stack([A, D, F, B, C, E], axis=-1) * scale[..., None]
+    result: Array = np.stack([A, D, F, B, C, E], axis=-1) * scale[..., None]
+    return result
 
 
-def solve_small(D: Any, B: Any) -> Any:
-    """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows, by D = L L'^T written out."""
+def solve_small(D: Array, B: Array) -> Array:
+    """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows and B (..., n, m).
+
+    By the root-free Cholesky factorization D = L P L^T, P diagonal, without pivoting [G. H. Golub, C. F. Van Loan,
+    Matrix Computations, 4th ed., Johns Hopkins 2013, section 4.1.2]."""
     n = D.shape[-1]
     if n == 1:
         return B / D

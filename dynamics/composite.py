@@ -13,13 +13,14 @@ from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
+from myoquat.kernels.typing import Array
 
 __all__ = ["composites", "mass"]
 
 Inertia = tuple[float, Any, Any]  # mass, first moment (..., 3), rotational inertia (..., 6)
 
 
-def mass(system: ArticulatedSystem, q: Any) -> Any:
+def mass(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) M(q), rotor inertias on its diagonal."""
     tree = system.tree
     motion = kinematics(tree, q)
@@ -28,7 +29,8 @@ def mass(system: ArticulatedSystem, q: Any) -> Any:
     for i, link in enumerate(tree.links):
         if link.joint.nu:
             _fill(blocks, tree, motion, i, inertias[i])
-    return _matrix(system, tree, blocks) + np.diag(rotor_inertia(system))
+    result: Array = _matrix(system, tree, blocks) + np.diag(rotor_inertia(system))
+    return result
 
 
 def composites(tree: Tree, motion: Motion) -> list[Inertia]:
@@ -75,7 +77,7 @@ def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int
         j = tree.links[j].parent
 
 
-def _matrix(system: ArticulatedSystem, tree: Tree, blocks: dict[tuple[int, int], Any]) -> Any:
+def _matrix(system: ArticulatedSystem, tree: Tree, blocks: dict[tuple[int, int], Any]) -> Array:
     """(..., nu, nu) symmetric matrix of its blocks (carrier, carried); unrelated links have none."""
     batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
     moving = sorted((i for i, link in enumerate(tree.links) if link.joint.nu), key=lambda i: tree.links[i].u.start)

@@ -1,7 +1,5 @@
 """Energies and power: formulas on a system, floats or symbols."""
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
@@ -9,31 +7,32 @@ from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
 
 __all__ = ["kinetic", "potential", "work_rate"]
 
 
-def kinetic(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+def kinetic(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """(...) sum over bodies of v . I v / 2, and of the rotors [J]; equals u^T M u / 2."""
     motion = kinematics(system.tree, q, u)
-    energy = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
+    energy: Array = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
     for link, (omega, v) in zip(system.tree.links, motion.velocities, strict=True):
         n, f = inertia_times(link, (omega, v))
         energy = energy + (dot(omega, n) + dot(v, f)) / 2
     return energy
 
 
-def potential(system: ArticulatedSystem, q: Any) -> Any:
+def potential(system: ArticulatedSystem, q: Array) -> Array:
     """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
     motion = kinematics(system.tree, q)
     gravity = as_array(system.gravity)
-    energy = spring_energy(system, q) - _welded_moment(system) @ gravity
+    energy: Array = spring_energy(system, q) - _welded_moment(system) @ gravity
     for link, (R, p) in zip(system.tree.links, world_poses(system.tree, motion), strict=True):
         energy = energy - dot(matvec(R, link.moment) + link.mass * p, gravity)
     return energy
 
 
-def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
+def _welded_moment(system: ArticulatedSystem) -> Array:
     """(3,) mass times center of mass of the bodies that are welded to the ground."""
     moment = np.zeros(3)
     for body in system.bodies:
@@ -43,9 +42,9 @@ def _welded_moment(system: ArticulatedSystem) -> np.ndarray:
     return moment
 
 
-def work_rate(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
-    power = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
+    power: Array = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
     if f_ext is None:
         return power
     motion = kinematics(system.tree, q, u)

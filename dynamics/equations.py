@@ -9,15 +9,14 @@ All raise ValueError for arrays that do not fit; what needs a mass matrix raises
 moving leaf has no mass, what inverts it wherever it is singular.
 """
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
 from myoquat.dynamics.regularity import check_locks, check_massive, check_regular
-from myoquat.joints.door import Call
+from myoquat.joints.door import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.vectors import cross, matvec
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "bias_force",
@@ -37,14 +36,14 @@ __all__ = [
 METHODS = ("aba", "crba")
 
 
-def mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal."""
     call = Call(model).q(q)
     check_massive(call.system)
     return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
 
 
-def inverse_mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def inverse_mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(..., nu, nu) M^-1, from the factors M = L^T D L. Raises ValueError at the lock of an Euler joint."""
     call = Call(model).q(q)
     check_regular(call.system)
@@ -52,42 +51,51 @@ def inverse_mass_matrix(model: Any, q: Any, *, out: Any = None, backend: str = "
     return call.run("inverse_mass_matrix", lambda q: factor.inverse_mass(call.system, q), 2, out=out, backend=backend)
 
 
-def bias_force(model: Any, q: Any, u: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def bias_force(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, *, out: Array | None = None, backend: str = "kernel"
+) -> Array:
     """(..., nu) b: gravity, Coriolis and centrifugal forces, damping and springs."""
     call = Call(model).q(q).u(u)
     return call.run("bias_force", lambda q, u: inverse.bias(call.system, q, u), 1, out=out, backend=backend)
 
 
-def gravity_force(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def gravity_force(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(..., nu) the part of b that gravity makes: the gradient of its energy along u."""
     call = Call(model).q(q)
     return call.run("gravity_force", lambda q: inverse.gravity_load(call.system, q), 1, out=out, backend=backend)
 
 
 def inverse_dynamics(
-    model: Any, q: Any, u: Any, udot: Any, f_ext: Any = None, *, out: Any = None, backend: str = "kernel"
-) -> Any:
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    udot: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+    backend: str = "kernel",
+) -> Array:
     """(..., nu) tau = M udot + b - J^T f_ext, by the recursive Newton-Euler algorithm."""
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
     check_massive(call.system)
 
-    def formula(q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+    def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
         return inverse.inverse(call.system, q, u, udot, f_ext)
 
     return call.run("inverse_dynamics", formula, 1, out=out, backend=backend)
 
 
 def forward_dynamics(
-    model: Any,
-    q: Any,
-    u: Any,
-    tau: Any,
-    f_ext: Any = None,
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
     *,
     method: str = "aba",
-    out: Any = None,
+    out: Array | None = None,
     backend: str = "kernel",
-) -> Any:
+) -> Array:
     """(..., nu) udot with M udot + b = tau + J^T f_ext.
 
     method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies, or "crba", M and its
@@ -100,48 +108,68 @@ def forward_dynamics(
     check_locks(call.system, call.inputs["q"].array, "forward_dynamics")
     solver = articulated.forward if method == "aba" else factor.forward
 
-    def formula(q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+    def formula(q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
         return solver(call.system, q, u, tau, f_ext)
 
     return call.run("forward_dynamics", formula, 1, variant=method, out=out, backend=backend)
 
 
-def kinetic_energy(model: Any, q: Any, u: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def kinetic_energy(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, *, out: Array | None = None, backend: str = "kernel"
+) -> Array:
     """(...) kinetic energy [J]: the sum over bodies, and rotors; equal to u^T M u / 2."""
     call = Call(model).q(q).u(u)
     return call.run("kinetic_energy", lambda q, u: energy.kinetic(call.system, q, u), 0, out=out, backend=backend)
 
 
-def potential_energy(model: Any, q: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
     call = Call(model).q(q)
     return call.run("potential_energy", lambda q: energy.potential(call.system, q), 0, out=out, backend=backend)
 
 
-def power(model: Any, q: Any, u: Any, tau: Any, f_ext: Any = None, *, out: Any = None, backend: str = "kernel") -> Any:
+def power(
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+    backend: str = "kernel",
+) -> Array:
     """(...) rate of kinetic plus potential energy [W]: what tau and f_ext do, less what damping takes."""
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
 
-    def formula(q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+    def formula(q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
         return energy.work_rate(call.system, q, u, tau, f_ext)
 
     return call.run("power", formula, 0, out=out, backend=backend)
 
 
 def joint_reactions(
-    model: Any, q: Any, u: Any, udot: Any, f_ext: Any = None, *, out: Any = None, backend: str = "kernel"
-) -> Any:
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    udot: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+    backend: str = "kernel",
+) -> Array:
     """(..., bodies, 6) the wrench (force [N], torque [N m]) that each body gets through its joint, at the body's
     origin in world axes: everything that passes there, actuation, damping and springs included, welds too."""
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
 
-    def formula(q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+    def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
         return reactions.joint_wrenches(call.system, q, u, udot, f_ext)
 
     return call.run("joint_reactions", formula, 2, out=out, backend=backend)
 
 
-def external_force(model: Any, q: Any, f_ext: Any, *, out: Any = None, backend: str = "kernel") -> Any:
+def external_force(
+    model: SystemLike, q: ArrayLike, f_ext: ArrayLike, *, out: Array | None = None, backend: str = "kernel"
+) -> Array:
     """(..., nu) J^T f_ext: external wrenches as generalized forces."""
     call = Call(model).q(q).wrenches(f_ext)
     return call.run(
@@ -150,15 +178,20 @@ def external_force(model: Any, q: Any, f_ext: Any, *, out: Any = None, backend: 
 
 
 def wrench_at(
-    model: Any, q: Any, body: str | int, force: Any, torque: Any = (0.0, 0.0, 0.0), point: Any = (0.0, 0.0, 0.0)
-) -> Any:
+    model: SystemLike,
+    q: ArrayLike,
+    body: str | int,
+    force: ArrayLike,
+    torque: ArrayLike = (0.0, 0.0, 0.0),
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> Array:  # fmt: skip
     """(..., bodies, 6) f_ext of one force [N] and torque [N m], in world axes, on a point (..., 3) [m] of a body, in
     the body's axes. Several wrenches add."""
     call = Call(model).q(q).vector("force", force).vector("torque", torque).vector("point", point)
     index = call.system.indices.body(body)
     name, count = call.system.body_names[index], len(call.system.bodies)
 
-    def formula(q: Any, force: Any, torque: Any, point: Any) -> Any:
+    def formula(q: Array, force: Array, torque: Array, point: Array) -> Array:
         R, _ = pose(call.system, q, name, point)
         moment = torque + cross(matvec(R, point), force)
         row = np.concatenate(np.broadcast_arrays(force, moment, subok=True), axis=-1)

@@ -1,10 +1,8 @@
 """M = L^T D L for the mass matrix of a tree: a factorization that keeps the zeros between branches.
 
-L is unit lower triangular when velocities are numbered parents first; row k has entries only at velocities that carry
-k. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.5, tables 6.3 and 6.4.
+L is unit lower triangular when velocities are numbered parents first; row k has entries only at ancestors of k. Source:
+[RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.5, tables 6.3 and 6.4.
 """
-
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +11,14 @@ from myoquat.dynamics.inverse import inverse
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import mirrored
+from myoquat.kernels.typing import Array
 
-__all__ = ["carriers", "factor", "forward", "inverse_mass", "solve"]
+__all__ = ["ancestors", "factor", "forward", "inverse_mass", "solve"]
 
 
-def carriers(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
-    """Every velocity with the velocities that carry it, parents first, in an order in which carriers come first."""
+def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
+    """Every velocity with the velocities of the joints between it and the ground, its ancestors, which come first in
+    both lists: as [RBDA] expands the parent array in section 6.5."""
     links = system.tree.links
     above: dict[int, list[int]] = {WORLD: []}
     found: list[tuple[int, list[int]]] = []
@@ -31,7 +31,7 @@ def carriers(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
     return found
 
 
-def factor(order: list[tuple[int, list[int]]], M: Any) -> Any:
+def factor(order: list[tuple[int, list[int]]], M: Array) -> Array:
     """(..., nu, nu) L below its unit diagonal and 1/D on it, of M (..., nu, nu), M = L^T D L."""
     F = M.copy()
     for k, above in reversed(order):
@@ -46,7 +46,7 @@ def factor(order: list[tuple[int, list[int]]], M: Any) -> Any:
     return F
 
 
-def solve(order: list[tuple[int, list[int]]], F: Any, B: Any) -> Any:
+def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
     """(..., nu, n) M^-1 B from the factor F and B (..., nu, n)."""
     X = B + 0.0 * F[..., :1, :1]  # a fresh array of the common batch, of floats or symbols
     for k, above in reversed(order):
@@ -59,14 +59,14 @@ def solve(order: list[tuple[int, list[int]]], F: Any, B: Any) -> Any:
     return X
 
 
-def inverse_mass(system: ArticulatedSystem, q: Any) -> Any:
+def inverse_mass(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) M^-1."""
-    order = carriers(system)
+    order = ancestors(system)
     return mirrored(solve(order, factor(order, mass(system, q)), np.eye(system.nu)))
 
 
-def forward(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = None) -> Any:
+def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(..., nu) udot = M^-1 (tau - b + J^T f_ext)."""
-    order = carriers(system)
+    order = ancestors(system)
     rest = tau - inverse(system, q, u, None, f_ext)
     return solve(order, factor(order, mass(system, q)), rest[..., None])[..., 0]

@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 
 from myoquat.dynamics import composite, inverse
+from myoquat.dynamics.blocks import solve_small
 from myoquat.joints import state
 from myoquat.joints.checks import check_state
 from myoquat.joints.compiled import Input, evaluate
-from myoquat.joints.door import system_of
+from myoquat.joints.door import Call, SystemLike, system_of
 from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.arrays import as_array
+from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
 
@@ -48,12 +51,13 @@ class Gamma:
     ny: int
     time_constant: float | None = None
 
-    def corrected(self, q0: Any) -> Any:
+    def corrected(self, q0: Array) -> Array:
         """(..., nq) gamma(gamma^-1(q0)): the coordinates on the manifold; where a simulation can start."""
         q0 = as_array(q0)
-        return self.gamma(self.gamma_inverse(q0), q0)
+        result: Array = self.gamma(self.gamma_inverse(q0), q0)
+        return result
 
-    def check(self, q: Any) -> None:
+    def check(self, q: Array) -> None:
         """ModelError if an identity fails at a pose q (..., nq) on or near the manifold, by more than 1e-8."""
         q = np.asarray(self.corrected(np.asarray(q, dtype=float)))
         y = np.asarray(self.gamma_inverse(q))
@@ -67,36 +71,34 @@ class Gamma:
                 raise ModelError(f"gamma: {name} fails by {error:.3g}; allowed is {CHECKED:g}")
 
 
-def forward_dynamics_gamma(model: Any, gamma: Gamma, q: Any, qd: Any, tau: Any, f_ext: Any = None) -> np.ndarray:
-    """(..., nq) qddot of a system whose coordinates obey q = gamma(y), from q, qd (..., nq) as given.
+def forward_dynamics_gamma(
+    model: SystemLike, gamma: Gamma, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None
+) -> Array:
+    """(..., nq) qddot of a system with constrained coordinates q = gamma(y), from q, qd (..., nq) as given.
 
     tau (..., nu) acts on u. Coordinates are the system's own: for quaternions qd = Qdot, and qddot = Qddot, with the
-    unit norm as one constraint among others. Raises ModelError if an identity of gamma fails at q, ValueError for
-    arrays that do not fit.
+    unit norm as one constraint among others. Symbols, for which the formulas of gamma must hold too, go in and come
+    out. Raises ModelError if an identity of gamma fails at q, ValueError for arrays that do not fit.
     """
     system = system_of(model)
+    given = q, qd
     q = check_state("q", q, system.nq, system.coordinate_names)
     qd = check_state("qd", qd, system.nq, system.coordinate_names)
-    tau = check_state("tau", tau, system.nu, system.velocity_names)
-    gamma.check(q)
-    inputs = {
-        "q": Input(q, q, (system.nq,)), "qd": Input(qd, qd, (system.nq,)), "tau": Input(tau, tau, (system.nu,)),
-    }  # fmt: skip
-    if f_ext is not None:
-        shape = (len(system.bodies), 6)
-        f_ext = np.asarray(f_ext, dtype=float)
-        if f_ext.shape[-2:] != shape:
-            raise ValueError(f"f_ext has shape {f_ext.shape}; (..., {shape[0]}, 6) is needed")
-        inputs["f_ext"] = Input(f_ext, f_ext, shape)
+    if not any(is_symbolic(x) for x in (q, qd)):
+        gamma.check(q)
+    acting = Call(model).velocities("tau", tau).wrenches(f_ext).inputs
+    inputs = {"q": Input(given[0], q, (system.nq,)), "qd": Input(given[1], qd, (system.nq,)), **acting}
 
-    def formula(q: Any, qd: Any, tau: Any, f_ext: Any = None) -> Any:
+    def formula(q: Array, qd: Array, tau: Array, f_ext: Array | None = None) -> Array:
         return _acceleration(system, gamma, q, qd, tau, f_ext)
 
     content = (system.content_key, content_key(gamma), tuple(inputs))
     return evaluate("forward_dynamics_gamma", content, formula, inputs, 1)
 
 
-def _acceleration(system: Any, gamma: Gamma, q0: Any, qd0: Any, tau: Any, f_ext: Any) -> Any:
+def _acceleration(
+    system: ArticulatedSystem, gamma: Gamma, q0: Array, qd0: Array, tau: Array, f_ext: Array | None
+) -> Array:
     """(..., nq) qddot: in velocities u, qdot = N u, u = W ydot with W = N^+ G_y."""
     y = gamma.gamma_inverse(q0)
     q = gamma.gamma(y, q0)
@@ -115,35 +117,24 @@ def _acceleration(system: Any, gamma: Gamma, q0: Any, qd0: Any, tau: Any, f_ext:
     H = composite.mass(system, q)
     rest = tau - inverse.inverse(system, q, u, None, f_ext) - matvec(H, w)
     transposed = np.swapaxes(W, -1, -2)
-    ydd = _solved(transposed @ H @ W, matvec(transposed, rest))
+    ydd = solve_small(transposed @ H @ W, matvec(transposed, rest)[..., None])[..., 0]
     return matvec(G, ydd) + g
 
 
-def _velocity_rate(system: Any, q: Any, qd: Any, qdd: Any) -> Any:
+def _velocity_rate(system: ArticulatedSystem, q: Array, qd: Array, qdd: Array) -> Array:
     """(..., nu) d/dt of N^+(q) qdot along qdot and qddot."""
-    return jacobian_at(lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
+    result: Array = jacobian_at(
+        lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q
+    )[..., 0]
+    return result
 
 
-def _along(function: Callable[[Any], Any], like: Any) -> Any:
+def _along(function: Callable[[Any], Any], like: Array) -> Array:
     """(..., n) second derivative of a formula of one number s at s = 0."""
 
-    def slope(s: Any) -> Any:
-        return jacobian_at(function, s, like=like)[..., 0]
+    def slope(s: Array) -> Array:
+        result: Array = jacobian_at(function, s, like=like)[..., 0]
+        return result
 
-    return jacobian_at(slope, np.zeros(1), like=like)[..., 0]
-
-
-def _solved(A: Any, b: Any) -> Any:
-    """x with A x = b, A symmetric positive definite and small, written out."""
-    from_left = [[A[..., i, j] for j in range(A.shape[-1])] for i in range(A.shape[-1])]
-    x = [b[..., i] for i in range(b.shape[-1])]
-    n = len(x)
-    for k in range(n):
-        for i in range(k + 1, n):
-            factor = from_left[i][k] / from_left[k][k]
-            x[i] = x[i] - factor * x[k]
-            for j in range(k, n):
-                from_left[i][j] = from_left[i][j] - factor * from_left[k][j]
-    for i in reversed(range(n)):
-        x[i] = (x[i] - sum(from_left[i][j] * x[j] for j in range(i + 1, n))) / from_left[i][i]
-    return np.stack(x, axis=-1)
+    result: Array = jacobian_at(slope, np.zeros(1), like=like)[..., 0]
+    return result

@@ -4,8 +4,6 @@ Formulas on a system and arrays with leading batch axes, floats or symbols. Sour
 Dynamics Algorithms, Springer 2008, table 5.1 (its spatial vectors written out as pairs).
 """
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.dynamics.passive import passive_force, rotor_inertia
@@ -24,11 +22,12 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
 from myoquat.kernels.arrays import may_be_nonzero
+from myoquat.kernels.typing import Array
 
 __all__ = ["bias", "external", "generalized", "gravity_load", "inverse", "link_forces", "transmitted"]
 
 
-def inverse(system: ArticulatedSystem, q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+def inverse(system: ArticulatedSystem, q: Array, u: Array, udot: Array | None, f_ext: Array | None = None) -> Array:
     """(..., nu) tau = M udot + b - J^T f_ext."""
     tree = system.tree
     motion = kinematics(tree, q, u)
@@ -38,12 +37,12 @@ def inverse(system: ArticulatedSystem, q: Any, u: Any, udot: Any, f_ext: Any = N
     return tau + rotors * udot if udot is not None and may_be_nonzero(rotors) else tau
 
 
-def bias(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+def bias(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """(..., nu) b: gravity, Coriolis and centrifugal forces, damping and springs; M udot + b = tau."""
     return inverse(system, q, u, None)
 
 
-def gravity_load(system: ArticulatedSystem, q: Any) -> Any:
+def gravity_load(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu) the part of b that gravity makes."""
     tree = system.tree
     motion = kinematics(tree, q)
@@ -52,7 +51,9 @@ def gravity_load(system: ArticulatedSystem, q: Any) -> Any:
     return generalized(system, motion, transmitted(tree, motion, forces))
 
 
-def link_forces(system: ArticulatedSystem, tree: Tree, motion: Motion, udot: Any, f_ext: Any = None) -> list[Pair]:
+def link_forces(
+    system: ArticulatedSystem, tree: Tree, motion: Motion, udot: Array | None, f_ext: Array | None = None
+) -> list[Pair]:
     """(n, f) of every link: the force that its motion asks for beyond what f_ext gives; gravity as an acceleration."""
     found = []
     for i, a in enumerate(accelerations(tree, motion, udot, system.gravity)):
@@ -82,7 +83,7 @@ def transmitted(tree: Tree, motion: Motion, forces: list[Pair]) -> list[Pair]:
     return total
 
 
-def generalized(system: ArticulatedSystem, motion: Motion, forces: list[Pair]) -> Any:
+def generalized(system: ArticulatedSystem, motion: Motion, forces: list[Pair]) -> Array:
     """(..., nu) S^T f of every joint."""
     parts = [
         vecmat(n, S_omega) + vecmat(f, S_v) for (S_omega, S_v), (n, f) in zip(motion.subspaces, forces, strict=True)
@@ -90,7 +91,7 @@ def generalized(system: ArticulatedSystem, motion: Motion, forces: list[Pair]) -
     return assembled(system, [np.asanyarray(part) for part in parts])
 
 
-def external(system: ArticulatedSystem, q: Any, f_ext: Any) -> Any:
+def external(system: ArticulatedSystem, q: Array, f_ext: Array) -> Array:
     """(..., nu) J^T f_ext."""
     tree = system.tree
     motion = kinematics(tree, q)

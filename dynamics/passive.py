@@ -1,18 +1,17 @@
 """Springs, damping and rotor inertia of joints: forces and inertias that act on u directly."""
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.joints.body import Body
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, may_be_nonzero
+from myoquat.kernels.typing import Array
 
 __all__ = ["damping_force", "passive_force", "rotor_inertia", "spring_energy", "spring_force"]
 
 
-def damping_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+def damping_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """(..., nu) c d(q, u), d the velocities that dampers of the joints act on."""
     parts = []
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
@@ -23,22 +22,22 @@ def damping_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
     return joined(parts) if parts else np.zeros(0)
 
 
-def rotor_inertia(system: ArticulatedSystem) -> np.ndarray:
+def rotor_inertia(system: ArticulatedSystem) -> Array:
     """(nu,) what rotors add on the diagonal of the mass matrix."""
     return as_array([body.rotor_inertia for body in system.bodies for _ in range(body.joint.nu)])
 
 
-def mount(body: Body) -> np.ndarray:
+def mount(body: Body) -> Array:
     """(nq,) where the spring of a body's joint is mounted."""
     return body.joint.neutral() if body.spring_mount is None else as_array(body.spring_mount)
 
 
-def passive_force(system: ArticulatedSystem, q: Any, u: Any) -> Any:
+def passive_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """(..., nu) damping and springs as parts of b: c d(q, u) + k d(q)."""
     return damping_force(system, q, u) + spring_force(system, q)
 
 
-def spring_force(system: ArticulatedSystem, q: Any) -> Any:
+def spring_force(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu) k d(q), d the deviation from the mount: for a spherical joint the rotation vector from mount to q."""
     parts = []
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
@@ -49,9 +48,9 @@ def spring_force(system: ArticulatedSystem, q: Any) -> Any:
     return joined(parts) if parts else np.zeros(0)
 
 
-def spring_energy(system: ArticulatedSystem, q: Any) -> Any:
+def spring_energy(system: ArticulatedSystem, q: Array) -> Array:
     """(...) sum of k |d|^2 / 2 [J]."""
-    energy: Any = np.zeros(())
+    energy: Array = np.zeros(())
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
         if may_be_nonzero(body.stiffness):
             d = body.joint.deviation(q[..., iq], mount(body))

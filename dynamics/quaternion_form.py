@@ -1,11 +1,10 @@
-"""Equations of motion in quaternion coordinates: full rates Qdot under |Q|^2 = 1, and M(Q) xdot = f.
+"""Equations of motion in quaternion coordinates: full rates Qdot under |Q|^2 = 1, and the first-order M(Q) xdot = f.
 
 The mass matrix of the rates qdot is N^+T M N^+, 4 G^T I G for one ball: singular along Q, where nothing moves. The
-constraint A Qddot = -2 Qdot.Qdot, A = 2 Q^T, makes up for it [B. Graf, Quaternions
-and Dynamics, arXiv:0811.2889; F. E. Udwadia, A. D. Schutte, 2010].
+constraint A Qddot = -2 Qdot.Qdot, A = 2 Q^T, makes up for it [B. Graf, Quaternions and Dynamics, arXiv:0811.2889;
+F. E. Udwadia, A. D. Schutte, An alternative derivation of the quaternion equations of motion for rigid-body rotational
+dynamics, J. Appl. Mech. 77, 2010].
 """
-
-from typing import Any
 
 import numpy as np
 
@@ -14,15 +13,20 @@ from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
 from myoquat.joints import state
 from myoquat.joints.checks import check_state
 from myoquat.joints.compiled import Input, evaluate
-from myoquat.joints.door import system_of
+from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.stacking import joined
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
 
 
-def quaternion_form(model: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
+def quaternion_form(
+    model: SystemLike, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
     """(M (..., nq, nq), Q (..., nq), A (..., balls, nq), b (..., balls)): M qddot = Q under A qddot = b.
 
     q (..., nq), rates qd (..., nq) with Qdot perpendicular to Q, tau (..., nu) on the velocities u.
@@ -36,7 +40,7 @@ def quaternion_form(model: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
     inputs = {name: Input(array, array, (n,)) for name, (array, n) in arrays.items()}
     nq, balls = system.nq, len(system.quaternion_slices())
 
-    def formula(q: Any, qd: Any, tau: Any) -> Any:
+    def formula(q: Array, qd: Array, tau: Array) -> Array:
         parts = _parts(system, q, qd, tau)
         batch = q.shape[:-1]
         return joined([part.reshape((*batch, -1)) for part in parts])
@@ -48,14 +52,17 @@ def quaternion_form(model: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
     return M.reshape((*batch, nq, nq)), Q, A.reshape((*batch, balls, nq)), b
 
 
-def quaternion_accelerations(model: Any, q: Any, qd: Any, tau: Any) -> Constrained:
+def quaternion_accelerations(model: SystemLike, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Constrained:
     """qddot (..., nq) of `quaternion_form` by the augmented mass matrix, which its singular M needs, and the force that
-    keeps |Q| = 1."""
+    keeps |Q| = 1. Raises TypeError for symbols: a pseudo-inverse needs numbers, `quaternion_form` takes both."""
+    if any(is_symbolic(as_array(x)) for x in (q, qd, tau)):
+        raise TypeError("quaternion_accelerations takes numbers, not symbols; quaternion_form takes both")
     return augmented(*quaternion_form(model, q, qd, tau))
 
 
-def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
-    """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the first-order form.
+def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+    """(M (..., n, n), f (..., n)), n = nq + nu: M(Q) xdot = f with x = (q, u), the form in which the muscle
+    Jacobian study (GenFM code) states the equations of motion.
 
     The upper rows are qdot = N u, the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
     """
@@ -65,7 +72,7 @@ def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
     inputs = {"q": Input(q, q, (system.nq,)), "u": Input(u, u, (system.nu,)), "tau": Input(tau, tau, (system.nu,))}
     nq, n = system.nq, system.nq + system.nu
 
-    def formula(q: Any, u: Any, tau: Any) -> Any:
+    def formula(q: Array, u: Array, tau: Array) -> Array:
         batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], tau.shape[:-1])
         H = np.broadcast_to(composite.mass(system, q), (*batch, system.nu, system.nu), subok=True)
         upper = np.broadcast_to(np.eye(n)[:nq], (*batch, nq, n))
@@ -78,7 +85,7 @@ def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
     return flat[..., : n * n].reshape((*flat.shape[:-1], n, n)), flat[..., n * n :]
 
 
-def _parts(system: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
+def _parts(system: ArticulatedSystem, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
     """M, Q, A and b of `quaternion_form`."""
     plus = state.rate_inverse(system.layout, q)  # u = N^+ qdot
     transposed = np.swapaxes(plus, -1, -2)

@@ -9,11 +9,12 @@ from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
 
 __all__ = ["joint_wrenches"]
 
 
-def joint_wrenches(system: ArticulatedSystem, q: Any, u: Any, udot: Any, f_ext: Any = None) -> Any:
+def joint_wrenches(system: ArticulatedSystem, q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
     """(..., bodies, 6) (force, torque) that each body gets through its joint, at its origin in world axes."""
     tree = system.unmerged_tree
     motion = kinematics(tree, q, u)

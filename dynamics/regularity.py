@@ -1,16 +1,15 @@
 """Whether a system's mass matrix can be inverted, and where it fails if not."""
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.dynamics.composite import mass
-from myoquat.dynamics.factor import carriers
+from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import check_lock
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import Link
 from myoquat.joints.types import EulerJoint
+from myoquat.kernels.typing import Array
 
 __all__ = ["check_locks", "check_massive", "check_regular"]
 
@@ -35,7 +34,7 @@ def check_massive(system: ArticulatedSystem) -> None:
         raise _error(system, k)
 
 
-def check_locks(system: ArticulatedSystem, q: Any, function: str) -> None:
+def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     """ValueError if an Euler joint of a pose q (..., nq) is locked past a condition number of 1e12."""
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
         if isinstance(body.joint, EulerJoint):
@@ -56,7 +55,7 @@ def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
     q = system.random(SAMPLES, np.random.default_rng(0))
     M = np.broadcast_to(mass(system, q), (SAMPLES, system.nu, system.nu)).copy()
     diagonal = np.einsum("...ii->...i", M).copy()
-    for k, above in reversed(carriers(system)):
+    for k, above in reversed(ancestors(system)):
         if np.all(M[:, k, k] <= PIVOT * diagonal[:, k]):
             return k
         row = M[:, k, above]

@@ -28,6 +28,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import RevoluteJoint
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 
@@ -74,25 +75,31 @@ class PlanarSkeleton:
         return ArticulatedSystem(tuple(bodies), gravity=(0.0, -self.gravity, 0.0), name="planar_skeleton")
 
 
-def skeleton_mass(skeleton: PlanarSkeleton, q: Any, *, backend: str = "kernel") -> Any:
+def skeleton_mass(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> Array:
     """(..., n, n) H(q)."""
     return _run("skeleton_mass", skeleton, _mass, {"q": q}, 2, backend)
 
 
-def skeleton_bias(skeleton: PlanarSkeleton, q: Any, qd: Any, *, backend: str = "kernel") -> Any:
+def skeleton_bias(skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, *, backend: str = "kernel") -> Array:
     """(..., n) b(q, qd), gravity included."""
     return _run("skeleton_bias", skeleton, _bias, {"q": q, "qd": qd}, 1, backend)
 
 
-def skeleton_end(skeleton: PlanarSkeleton, q: Any, *, backend: str = "kernel") -> tuple[Any, Any]:
+def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> tuple[Array, Array]:
     """(..., 2) where the free end of the last link is, and J_E (..., 2, n) with J_E qd its velocity."""
     place = _run("skeleton_end", skeleton, lambda skeleton, q: _end(skeleton, q)[0], {"q": q}, 1, backend)
     return place, _run("skeleton_jacobian", skeleton, lambda skeleton, q: _end(skeleton, q)[1], {"q": q}, 2, backend)
 
 
 def skeleton_id(
-    skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None, *, backend: str = "kernel"
-) -> Any:
+    skeleton: PlanarSkeleton,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    f_end: ArrayLike | None = None,
+    *,
+    backend: str = "kernel",
+) -> Array:
     """(..., n) tau = H qdd + b - J_E^T f_E of angles q, rates qd and accelerations qdd (..., n), f_E (..., 2).
 
     Raises ValueError for shapes that do not fit and numbers that are not finite.
@@ -102,14 +109,22 @@ def skeleton_id(
 
 
 def skeleton_fd(
-    skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = None, *, backend: str = "kernel"
-) -> Any:
+    skeleton: PlanarSkeleton,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_end: ArrayLike | None = None,
+    *,
+    backend: str = "kernel",
+) -> Array:
     """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`."""
     given = {"q": q, "qd": qd, "tau": tau, "f_end": f_end}
     return _run("skeleton_fd", skeleton, _forward, given, 1, backend)
 
 
-def _run(quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str, Any], axes: int, backend: str) -> Any:
+def _run(
+    quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str, Any], axes: int, backend: str
+) -> Array:
     """The formula of checked arguments, those that are None left out, through its kernel."""
     inputs = {name: _input(skeleton, name, value) for name, value in given.items() if value is not None}
     bound = partial(formula, skeleton)
@@ -117,7 +132,7 @@ def _run(quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str,
     return evaluate(quantity, (skeleton, *inputs), bound, inputs, axes, backend=backend)
 
 
-def _input(skeleton: PlanarSkeleton, name: str, value: Any) -> Input:
+def _input(skeleton: PlanarSkeleton, name: str, value: Array) -> Input:
     names = ("fx", "fy") if name == "f_end" else tuple(f"link{k + 1}" for k in range(skeleton.n))
     return Input(value, check_state(name, value, len(names), names), (len(names),))
 
@@ -125,41 +140,41 @@ def _input(skeleton: PlanarSkeleton, name: str, value: Any) -> Input:
 # ---- formulas on arrays of floats or symbols -----------------------------------------------------------------
 
 
-def _mass(skeleton: PlanarSkeleton, q: Any) -> Any:
+def _mass(skeleton: PlanarSkeleton, q: Array) -> Array:
     return _square(_Places(skeleton, q).masses())
 
 
-def _bias(skeleton: PlanarSkeleton, q: Any, qd: Any) -> Any:
+def _bias(skeleton: PlanarSkeleton, q: Array, qd: Array) -> Array:
     return _Places(skeleton, q).bias(np.cumsum(qd, axis=-1))
 
 
-def _end(skeleton: PlanarSkeleton, q: Any) -> tuple[Any, Any]:
+def _end(skeleton: PlanarSkeleton, q: Array) -> tuple[Array, Array]:
     place = _Places(skeleton, q)
     x, y = place.x[-1], place.y[-1]
     J = np.stack([np.stack([-(y - y_i), x - x_i], axis=-1) for x_i, y_i in place.joints()], axis=-1)
     return np.stack([x, y], axis=-1), J
 
 
-def _inverse(skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None) -> Any:
+def _inverse(skeleton: PlanarSkeleton, q: Array, qd: Array, qdd: Array, f_end: Array | None = None) -> Array:
     tau = matvec(_mass(skeleton, q), qdd) + _bias(skeleton, q, qd)
     return tau if f_end is None else tau - _end_torque(skeleton, q, f_end)
 
 
-def _forward(skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = None) -> Any:
+def _forward(skeleton: PlanarSkeleton, q: Array, qd: Array, tau: Array, f_end: Array | None = None) -> Array:
     rest = tau - _bias(skeleton, q, qd)
     if f_end is not None:
         rest = rest + _end_torque(skeleton, q, f_end)
     return solve_small(_mass(skeleton, q), rest[..., None])[..., 0]
 
 
-def _end_torque(skeleton: PlanarSkeleton, q: Any, f_end: Any) -> Any:
+def _end_torque(skeleton: PlanarSkeleton, q: Array, f_end: Array) -> Array:
     return vecmat(f_end, _end(skeleton, q)[1])
 
 
 class _Places:
     """Joints, ends and centres of mass of the chain at q: lists over links of arrays (...)."""
 
-    def __init__(self, skeleton: PlanarSkeleton, q: Any) -> None:
+    def __init__(self, skeleton: PlanarSkeleton, q: Array) -> None:
         self.skeleton = skeleton
         theta = np.cumsum(q, axis=-1)
         cosines, sines = np.cos(theta), np.sin(theta)
@@ -173,31 +188,32 @@ class _Places:
         self.xG = [x + lG * c for x, lG, c in zip(self.x, skeleton.centers, self.c, strict=False)]
         self.yG = [y + lG * s for y, lG, s in zip(self.y, skeleton.centers, self.s, strict=False)]
 
-    def joints(self) -> list[tuple[Any, Any]]:
+    def joints(self) -> list[tuple[Array, Array]]:
         """(x_i, y_i)."""
         return list(zip(self.x[:-1], self.y[:-1], strict=True))
 
-    def arm(self, k: int, i: int) -> tuple[Any, Any]:
+    def arm(self, k: int, i: int) -> tuple[Array, Array]:
         """(xG_k - x_i, yG_k - y_i)."""
         return self.xG[k] - self.x[i], self.yG[k] - self.y[i]
 
-    def masses(self) -> list[list[Any]]:
+    def masses(self) -> list[list[Array]]:
         """H_ij for j <= i."""
         return [[self._entry(i, j) for j in range(i + 1)] for i in range(self.skeleton.n)]
 
-    def _entry(self, i: int, j: int) -> Any:
+    def _entry(self, i: int, j: int) -> Array:
         total: Any = 0.0
         for k in range(i, self.skeleton.n):
             (x_i, y_i), (x_j, y_j) = self.arm(k, i), self.arm(k, j)
             total = total + self.skeleton.masses[k] * (x_i * x_j + y_i * y_j) + self.skeleton.inertias[k]
-        return total
+        entry: Array = total
+        return entry
 
-    def bias(self, rate: Any) -> Any:
+    def bias(self, rate: Array) -> Array:
         """(..., n) b of absolute rates thetadot (..., n)."""
         squares = [rate[..., j] * rate[..., j] for j in range(self.skeleton.n)]
         return np.stack(np.broadcast_arrays(*self._bias_entries(squares), subok=True), axis=-1)
 
-    def _bias_entries(self, squares: list[Any]) -> list[Any]:
+    def _bias_entries(self, squares: list[Any]) -> list[Array]:
         """b_i: the centripetal acceleration of every centre of mass is -(sum hx thetadot^2, sum hy thetadot^2)."""
         n = self.skeleton.n
         entries: list[Any] = [0.0] * n
@@ -211,7 +227,7 @@ class _Places:
         return entries
 
 
-def _square(lower: list[list[Any]]) -> Any:
+def _square(lower: list[list[Any]]) -> Array:
     n = len(lower)
     rows = [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -1,8 +1,9 @@
 """Constrained motion from arrays: M a = Q with A a = b, in every form, redundant constraints included.
 
 M (..., n, n) mass matrix, Q (..., n) all forces of the unconstrained motion, A (..., k, n), b (..., k). All forms
-minimise Gauss's (a - M^-1 Q)^T M (a - M^-1 Q) under A a = b [F. E. Udwadia, R. E. Kalaba, Proc. R. Soc. Lond. A 439,
-1992]. Where each fails, and what it costs (`python -m benchmarks constraints` measures it):
+minimise Gauss's (a - M^-1 Q)^T M (a - M^-1 Q) under A a = b [F. E. Udwadia, R. E. Kalaba, A new perspective on
+constrained motion, Proc. R. Soc. Lond. A 439, 1992; Analytical Dynamics, Cambridge University Press 1996]. Where each
+fails, and what it costs (`python -m benchmarks constraints` measures it):
 
     form        singular M          redundant A    inconsistent b        cost (n = 30, k = 10)
     classical   fails               yes            least squares in M    1: a matrix root
@@ -14,9 +15,9 @@ minimise Gauss's (a - M^-1 Q)^T M (a - M^-1 Q) under A a = b [F. E. Udwadia, R. 
     priorities  if the levels with  yes            level by level        2.7: an SVD a level
                 M have full rank
 
-What is held against the classical form: at instability points, where rows of A become dependent, the pseudo-inverse
-cuts off what is below the tolerance instead of dividing by it, and the rank says so; no other form needs roots;
-`priorities` ranks constraints that cannot hold together.
+Where the classical form is weak: at poses where rows of A become dependent the pseudo-inverse drops singular values
+below the tolerance instead of dividing by them, and the rank says so; only the classical form needs a matrix root;
+`priorities` ranks constraints that contradict each other.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 
@@ -43,8 +45,9 @@ class Constrained:
     residual: np.ndarray
 
 
-def classical(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
-    """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free), Udwadia and Kalaba's form. ValueError for singular M."""
+def classical(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
+    """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free): the form of Udwadia and Kalaba, the reference for the others.
+    ValueError for singular M."""
     M, Q, A, b = _arrays(M, Q, A, b)
     values, vectors = np.linalg.eigh(M)
     _check_regular(values[..., 0], values[..., -1])
@@ -55,7 +58,7 @@ def classical(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE)
     return _result(M, Q, A, b, a, rank)
 
 
-def working(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
+def working(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
     """The same a with L^-T in place of M^-1/2, M = L L^T: no matrix root. ValueError for singular M."""
     M, Q, A, b = _arrays(M, Q, A, b)
     try:
@@ -70,7 +73,7 @@ def working(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -
     return _result(M, Q, A, b, a, rank)
 
 
-def augmented(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE) -> Constrained:
+def augmented(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
     """For singular M: M_A = M + A^+ A and Q + A^+ b in place of M and Q give the same a, if M and A together have full
     rank [F. E. Udwadia, A. D. Schutte, J. Appl. Mech. 77, 2010]. ValueError if they do not: then the motion is not
     determined."""
@@ -84,7 +87,7 @@ def augmented(M: Any, Q: Any, A: Any, b: Any, tolerance: float = RANK_TOLERANCE)
     return _result(M, Q, A, b, found.acceleration, found.rank)
 
 
-def kkt(M: Any, Q: Any, A: Any, b: Any) -> Constrained:
+def kkt(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> Constrained:
     """[[M, A^T], [A, 0]] (a, -lambda) = (Q, b): the saddle point. ValueError where the matrix is singular: redundant
     constraints, or a motion that is not determined."""
     M, Q, A, b = _arrays(M, Q, A, b)
@@ -99,7 +102,7 @@ def kkt(M: Any, Q: Any, A: Any, b: Any) -> Constrained:
 
 
 def priorities(
-    M: Any, Q: Any, levels: Sequence[tuple[Any, Any]], weights: Sequence[Any] | None = None,
+    M: ArrayLike, Q: ArrayLike, levels: Sequence[tuple[Any, Any]], weights: Sequence[Any] | None = None,
     tolerance: float = RANK_TOLERANCE,
 ) -> Constrained:  # fmt: skip
     """Least constraint, level by level: the first (A, b) exactly, or in the least-squares sense if it contradicts
@@ -126,7 +129,7 @@ def priorities(
     return _result(M, Q, A, b, a, rank)
 
 
-def _arrays(M: Any, Q: Any, A: Any, b: Any) -> tuple[np.ndarray, ...]:
+def _arrays(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> tuple[Array, ...]:
     M, Q, A, b = (np.asarray(x, dtype=float) for x in (M, Q, A, b))
     n, k = M.shape[-1], A.shape[-2] if A.ndim > 1 else -1
     if M.shape[-2:] != (n, n) or Q.shape[-1:] != (n,) or A.shape[-2:] != (k, n) or b.shape[-1:] != (k,):
@@ -140,12 +143,12 @@ def _arrays(M: Any, Q: Any, A: Any, b: Any) -> tuple[np.ndarray, ...]:
     return M, Q, A, b
 
 
-def _check_regular(least: Any, greatest: Any) -> None:
+def _check_regular(least: Array, greatest: Array) -> None:
     if np.any(least <= np.finfo(float).eps * 10 * greatest):
         raise ValueError("the mass matrix is singular: use augmented or kkt")
 
 
-def _pseudo_inverse(A: np.ndarray, tolerance: float, scale: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def _pseudo_inverse(A: Array, tolerance: float, scale: Array | None = None) -> tuple[Array, Array]:
     """(A^+, rank), singular values below tolerance times the largest, or times `scale`, taken as zero."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     top = s.max(axis=-1, initial=0.0) if scale is None else scale
@@ -154,13 +157,13 @@ def _pseudo_inverse(A: np.ndarray, tolerance: float, scale: Any = None) -> tuple
     return _times(np.swapaxes(Vt, -1, -2) * inverse[..., None, :], np.swapaxes(U, -1, -2)), kept.sum(axis=-1)
 
 
-def _result(M: Any, Q: Any, A: Any, b: Any, a: Any, rank: Any) -> Constrained:
+def _result(M: Array, Q: Array, A: Array, b: Array, a: Array, rank: Array) -> Constrained:
     return Constrained(a, _apply(M, a) - Q, np.asarray(rank), _apply(A, a) - b)
 
 
-def _times(A: Any, B: Any) -> Any:
+def _times(A: Array, B: Array) -> Array:
     return A @ B
 
 
-def _apply(A: Any, x: Any) -> Any:
+def _apply(A: Array, x: Array) -> Array:
     return matvec(A, x)

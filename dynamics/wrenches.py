@@ -1,18 +1,26 @@
-"""External wrenches: from rows (force, torque) of bodies in world axes to the links' own axes."""
+"""Wrenches on bodies: external ones brought to the links, and those of muscles and constraints by virtual work.
 
-from typing import Any
+A wrench of a body is a row (force [N], torque [N m]) at its origin in world axes.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
 from myoquat.joints.motion import Motion, Pair, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, vecmat
+from myoquat.joints.vectors import cross, row_cross, vecmat
+from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import lengths
 
-__all__ = ["link_wrenches"]
+__all__ = ["link_wrenches", "muscle_wrenches", "separate_bodies", "wrenches_of_work"]
 
 
-def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Any) -> list[Pair]:
+def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Array) -> list[Pair]:
     """(n, f) on every link, at its origin in its axes, of f_ext (..., bodies, 6): (force, torque) on each body at its
     origin in world axes. What acts on bodies welded to the ground, the ground takes."""
     poses = world_poses(tree, motion)
@@ -26,3 +34,67 @@ def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: 
         n = vecmat(f_ext[..., i, 3:], R) + cross(origin, f)
         total[link] = total[link][0] + n, total[link][1] + f
     return total
+
+
+def muscle_wrenches(model: Model, q: Array, tension: Array) -> Array:
+    """(..., bodies, 6) force [N] and torque [N m] of all muscles on each body, at its origin in world axes.
+
+    Muscles of tension F (..., m) and path length l do the virtual work -sum F dl, whatever their paths.
+    """
+    bodies = separate_bodies(model.system)
+
+    def work(motion: Array) -> Array:
+        result: Array = -np.sum(tension * lengths(bodies, model.muscles, q, motion), axis=-1)
+        return result
+
+    return wrenches_of_work(model.system, q, work)
+
+
+def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[Array], Array]) -> Array:
+    """(..., bodies, 6) the wrenches on the bodies whose virtual work is work(motion) (...).
+
+    motion (..., 6 bodies): the small step [m] and rotation vector [rad] of every body on its own, in world axes; see
+    `separate_bodies`.
+    """
+    count = len(system.bodies)
+    zero = np.zeros((*q.shape[:-1], 6 * count))
+    gradient = jacobian_at(lambda motion: work(motion)[..., None], zero, like=q)[..., 0, :]
+    result: Array = gradient.reshape((*gradient.shape[:-1], count, 6))
+    return result
+
+
+def separate_bodies(system: ArticulatedSystem, displacement: Array | None = None) -> ArticulatedSystem:
+    """A stand-in for the system whose bodies move each on its own, as if there were no joints.
+
+    Formulas that ask it for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself; those that
+    ask for poses get them after `displacement` (..., 6 bodies), to first order. Coordinates stay.
+    """
+    return cast(ArticulatedSystem, _SeparateBodies(system, displacement))
+
+
+class _SeparateBodies:
+    """What `separate_bodies` returns."""
+
+    def __init__(self, system: ArticulatedSystem, displacement: Array | None) -> None:
+        self._system, self._displacement = system, displacement
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def poses(self, q: Array) -> dict[str, Pair]:
+        """R, p of every body."""
+        poses = dict(self._system.poses(q))
+        if self._displacement is not None:
+            for name, (rotation, step) in self.shifts(q, self._displacement, poses, self._system.ground).items():
+                R, p = poses[name]
+                poses[name] = R + row_cross(rotation, R), p + step
+        return poses
+
+    def displaced(self, q: Array, motion: Array) -> Array:
+        """The coordinates, which stay: a point that moves with them does not move on its body here."""
+        return q
+
+    def shifts(self, q: Array, motion: Array, poses: dict[str, Pair], base: str) -> dict[str, Pair]:
+        """(rotation vector, step of the origin) of every body."""
+        entries = ((name, slice(6 * i, 6 * i + 6)) for i, name in enumerate(self._system.body_names))
+        return {name: (motion[..., s][..., 3:], motion[..., s][..., :3]) for name, s in entries}

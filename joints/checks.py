@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from myoquat.joints.errors import OffSphereError
 from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -27,13 +28,13 @@ def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> A
 
 
 def check_unit(q: Array, s: slice, names: tuple[str, ...]) -> None:
-    """ValueError if a quaternion in q[..., s] is off the unit sphere by more than the tolerance."""
+    """OffSphereError if a quaternion in q[..., s] is off the unit sphere by more than the tolerance."""
     if is_symbolic(q):
         return
     defect = np.abs(np.sqrt(np.einsum("...i,...i", q[..., s], q[..., s])) - 1)
     if defect.size and defect.max() > UNIT_TOLERANCE:
         where = tuple(int(i) for i in np.argwhere(defect > UNIT_TOLERANCE)[0])
-        raise ValueError(
+        raise OffSphereError(
             f"q{list(where) if where else ''}: the quaternion ({names[s][0]} ... {names[s][-1]}) has length "
             f"{np.linalg.norm(q[where][s]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
             "(joints.normalize makes it so)"

@@ -1,8 +1,12 @@
-"""The error of model files and descriptions."""
+"""The errors of model files and descriptions, and of poses."""
 
 from pathlib import Path
 
-__all__ = ["ModelError"]
+__all__ = ["ModelError", "OffSphereError"]
+
+
+class OffSphereError(ValueError):
+    """A pose with a quaternion whose length is not 1, which a division by the length would mend."""
 
 
 class ModelError(ValueError):

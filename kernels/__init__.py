@@ -14,6 +14,7 @@ from myoquat.kernels.compiled import Compiled, calls
 from myoquat.kernels.info import info
 from myoquat.kernels.iterate import iterate
 from myoquat.kernels.kernel import Kernel, compile
+from myoquat.kernels.outcome import Outcome
 from myoquat.kernels.program import Program
 from myoquat.kernels.schedules import Held, Tabulated
 from myoquat.kernels.steps import StepLoop, Steps, step_loop
@@ -26,6 +27,7 @@ __all__ = [
     "ConversionWarning",
     "Held",
     "Kernel",
+    "Outcome",
     "Program",
     "Stages",
     "StepLoop",

@@ -13,21 +13,21 @@ from myoquat.kernels.body import Body, Ports
 from myoquat.kernels.build import Size
 from myoquat.kernels.driver import ENTRY, Port
 from myoquat.kernels.ir import Builder, Module, double
+from myoquat.kernels.outcome import Outcome
 from myoquat.kernels.rows import read_rows, write_rows
 from myoquat.kernels.sampling import read_sample
 from myoquat.kernels.step_plan import HEADER, Places, StepPlan
 
-__all__ = ["BOUND", "NOT_FINITE", "PROTOTYPE", "RAN", "StepRecipe"]
+__all__ = ["PROTOTYPE", "StepRecipe"]
 
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-RAN, NOT_FINITE, BOUND = 0, 1, 2
 _PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
 
 
 @dataclass(frozen=True)
 class StepRecipe:
     """The recipe of a step loop. Its entry takes the table: HEADER, then (pointer, stride) of the initial states,
-    parameters, inputs, trajectory, final state, stopping step (NaN: none) and reason."""
+    parameters, inputs, trajectory, final state, stopping step (NaN: none) and `Outcome`."""
 
     plan: StepPlan
 
@@ -106,14 +106,14 @@ class _Writer:
             kept = b.select(go, value, b.load(b.slot("%frame", at.state.slot + k)))
             b.store(kept, b.slot("%frame", at.state.slot + k))
             b.store(kept, b.slot("%frame", at.stage.slot + k))
-        self._stop(b, b.logic("and", running, b.negate(finite)), NOT_FINITE)
+        self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
         b.store(b.number(go), b.slot("%frame", at.running.slot))
 
-    def _stop(self, b: Builder, lanes: str, reason: float) -> None:
-        """Note step %s and the reason for `lanes`."""
+    def _stop(self, b: Builder, lanes: str, outcome: Outcome) -> None:
+        """Note step %s and the outcome for `lanes`."""
         at = self.at
         step = b.splat(b.let("sitofp i64 %s to double"))
-        for port, value in ((at.stopped, step), (at.reason, reason)):
+        for port, value in ((at.stopped, step), (at.reason, float(outcome))):
             address = b.slot("%frame", port.slot)
             b.store(b.select(lanes, value, b.load(address)), address)
 
@@ -147,7 +147,7 @@ class _Writer:
         running = b.truth(b.load(b.slot("%frame", at.running.slot)))
         passed = b.compare("ogt", b.load(b.slot("%frame", at.value.slot)), 0.0)
         stop = b.logic("and", running, passed)
-        self._stop(b, stop, BOUND)
+        self._stop(b, stop, Outcome.BOUND)
         b.store(b.number(b.logic("and", running, b.negate(stop))), b.slot("%frame", at.running.slot))
         b.line("ret void")
         self.module.define("stop_at_bound", "void", "ptr %frame, i64 %s", b)
@@ -242,7 +242,7 @@ class _Writer:
         for port in at.loaded:
             b.store("-1", b.slot("%frame", port.slot), "i64")
         self._copy(b, at.following, at.state)
-        for port, value in ((at.running, 1.0), (at.stopped, math.nan), (at.reason, float(RAN))):
+        for port, value in ((at.running, 1.0), (at.stopped, math.nan), (at.reason, float(Outcome.COMPLETED))):
             b.store(value, b.slot("%frame", port.slot))
         b.line("call void @accept(ptr %frame, i64 0)")
 
@@ -251,7 +251,7 @@ class _Writer:
         at = self.at
         stopped = b.load(b.slot("%frame", at.stopped.slot))
         now = b.compare("oeq", stopped, b.splat(b.let(f"sitofp i64 {step} to double")))
-        bound = b.compare("oeq", b.load(b.slot("%frame", at.reason.slot)), float(BOUND))
+        bound = b.compare("oeq", b.load(b.slot("%frame", at.reason.slot)), float(Outcome.BOUND))
         running = b.truth(b.load(b.slot("%frame", at.running.slot)))
         shown = b.logic("or", running, b.logic("and", now, bound))
         for k in range(self.plan.size):

@@ -27,7 +27,7 @@ from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.schedules import Sample, sample
 from myoquat.kernels.settings import cache_folder, lane_count, target, thread_count
 from myoquat.kernels.step_plan import StepPlan
-from myoquat.kernels.stepping import BOUND, NOT_FINITE, PROTOTYPE, RAN, StepRecipe
+from myoquat.kernels.stepping import PROTOTYPE, StepRecipe
 from myoquat.kernels.tableaus import METHODS, Stages, Tableau
 from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
 
@@ -41,7 +41,8 @@ class Steps:
     """What a step loop returns, for a batch (...).
 
     times (r,); states (..., r, n), NaN after a stop; final (..., n), the last good state; stopped (...,) the step whose
-    state ended the run, -1 if none; reason (...,) RAN, NOT_FINITE or BOUND. A state stopped by a bound is still shown.
+    state ended the run, -1 if none; reason (...,) the `Outcome` of each: COMPLETED, NOT_FINITE or BOUND. A state
+    stopped by a bound is still shown.
     """
 
     times: np.ndarray
@@ -49,10 +50,6 @@ class Steps:
     final: np.ndarray
     stopped: np.ndarray
     reason: np.ndarray
-
-    RAN = RAN
-    NOT_FINITE = NOT_FINITE
-    BOUND = BOUND
 
 
 def step_loop(

@@ -11,7 +11,7 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.motions import motion_from_states, write_motion
 from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.dynamics.simulation.adaptive import ADAPTIVE
+from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints.labels import printable
 
 __all__ = ["command"]

@@ -7,9 +7,9 @@ import click
 
 from myoquat.analysis.studies import verification
 from myoquat.analysis.studies.export import check_export, export
-from myoquat.analysis.studies.layout import STATUS
 from myoquat.analysis.studies.run import ANY_CODE, RunOptions, compute
 from myoquat.analysis.studies.study import Study
+from myoquat.kernels import Outcome
 
 __all__ = ["command"]
 
@@ -45,14 +45,14 @@ def command(study: Path, output: Path, verify: bool, table: Path | None, force: 
     found = results.dataset()
     click.echo(f"computed {report.samples} of {found.sizes['sample']} samples in {report.wall:.1f} s")
     status = found.status.values
-    for kind, words in STATUS.items():
-        if (status == kind).any():
-            click.echo(f"{int((status == kind).sum()):>10}  {words}")
+    for outcome in Outcome:
+        if (status == outcome).any():
+            click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
     click.echo(f"wrote {output}")
     if table is not None:
         export(found, table)
         click.echo(f"wrote {table}")
-    if (status > 1).any():
+    if (status > Outcome.COMPLETED).any():
         raise click.exceptions.Exit(1)
 
 

@@ -15,16 +15,15 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies.columns import Columns
-from myoquat.analysis.studies.layout import FINITE_LOST, LIMIT, RAN
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.summaries.base import Moment
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
-from myoquat.dynamics.simulation.simulator import BY_ACCELERATION
+from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
-from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
+from myoquat.muscle.checks import check_laws
 
 __all__ = ["Engine", "check_study", "engine_for"]
 
@@ -101,7 +100,7 @@ class Engine:
         failed = run.stopped >= 0
         arrays: Arrays = {
             "values": values,
-            "status": _STATUS[run.reason].astype(np.int8),
+            "status": run.reason.astype(np.int8),
             "stopped_at": np.where(failed, run.stopped * study.step, np.nan),
         }
         arrays["fingerprint"] = np.ones(len(values), dtype=np.int8)  # the code that runs is the first of its own list
@@ -170,19 +169,5 @@ def check_study(study: Specification) -> None:
             f"the method {study.method!r} takes the model's numbers as constants and knows no limits: vary only the "
             f"start and activations, or use one of {', '.join(BY_ACCELERATION)}"
         )
-    check_laws(study)
+    check_laws(study.model, study.parameters.names)
     check_regular(study.model.system)
-
-
-def check_laws(study: Specification) -> None:
-    """ModelError for a muscle without a force law, or with a number left open that the study does not vary."""
-    for muscle in study.model.muscles:
-        if muscle.law is None:
-            raise ModelError("no force law is given", element=f"muscle {muscle.name!r}", file=study.model.file)
-        for key in muscle.law.open_parameters():
-            if f"muscles.{muscle.name}.{key}" not in study.parameters.names:
-                raise ModelError(f"no {key} is given", element=f"muscle {muscle.name!r}", file=study.model.file)
-
-
-_STATUS = np.zeros(3, dtype=np.int8)
-_STATUS[[kernels.Steps.RAN, kernels.Steps.NOT_FINITE, kernels.Steps.BOUND]] = RAN, FINITE_LOST, LIMIT

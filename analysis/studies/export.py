@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from myoquat.analysis.studies.layout import STATUS
 from myoquat.data.files import check_output, write_bytes
+from myoquat.kernels import Outcome
 
 __all__ = ["check_export", "export", "to_table", "to_trajectories"]
 
@@ -28,7 +28,7 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
         labels = results[along].values
         prefix = "" if name == "values" else f"{name}."
         columns |= {f"{prefix}{label}": array.values[:, i] for i, label in enumerate(labels)}
-    columns["status"] = pd.Categorical.from_codes(results.status.values, list(STATUS.values()))
+    columns["status"] = pd.Categorical.from_codes(results.status.values, [outcome.sentence for outcome in Outcome])
     return pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
 
 

@@ -7,16 +7,9 @@ import numpy as np
 
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.kernels import Outcome
 
-__all__ = ["FINITE_LOST", "LIMIT", "PENDING", "RAN", "STATUS", "Variable", "coordinates", "sizes", "variables"]
-
-PENDING, RAN, FINITE_LOST, LIMIT = 0, 1, 2, 3
-STATUS = {
-    PENDING: "not yet computed",
-    RAN: "ran to the end",
-    FINITE_LOST: "the state was no longer finite",
-    LIMIT: "a limit, or any possible speed, was passed",
-}
+__all__ = ["Variable", "coordinates", "sizes", "variables"]
 
 
 @dataclass(frozen=True)
@@ -32,14 +25,14 @@ class Variable:
     @property
     def fill(self) -> Any:
         """What stands where nothing has been computed."""
-        return PENDING if self.dtype == "int8" else np.nan
+        return int(Outcome.PENDING) if self.dtype == "int8" else np.nan
 
 
 def variables(study: Specification) -> list[Variable]:
     """All arrays that the study keeps."""
     found = [
         Variable("values", ("sample", "parameter"), "float64", "", "values of the varied parameters"),
-        Variable("status", ("sample",), "int8", "", "; ".join(f"{k}: {v}" for k, v in STATUS.items())),
+        Variable("status", ("sample",), "int8", "", "; ".join(f"{k:d}: {k.sentence}" for k in Outcome)),
         Variable("stopped_at", ("sample",), "float64", "s", "when a run that failed stopped"),
     ]
     if study.final:

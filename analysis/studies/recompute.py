@@ -15,6 +15,7 @@ from myoquat.analysis.studies.memory import dataset_of
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.store import StoreError, open_results
 from myoquat.analysis.studies.study import Study
+from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 
 __all__ = ["recompute", "study_of"]
@@ -38,7 +39,7 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
     if not 0 <= sample < study.count:
         raise IndexError(f"sample {sample}: the study has {study.count}, counted from 0")
     values = study.values(sample, sample + 1)
-    if found.status[sample] and not np.array_equal(values, found["values"][sample : sample + 1]):
+    if found.status[sample] != Outcome.PENDING and not np.array_equal(values, found["values"][sample : sample + 1]):
         note = "; ".join(differences(json.loads(found.attrs["machine"]), machine())) or "the same processor"
         raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
     changed = replace(study, **changes)

@@ -14,6 +14,7 @@ from scipy import stats
 
 from myoquat.analysis.studies.export import to_table
 from myoquat.analysis.studies.recompute import study_of
+from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
@@ -72,7 +73,7 @@ def sobol_indices(
     study = study_of(results, model)
     if study.design != "saltelli":
         raise ValueError(f"Sobol indices need the design 'saltelli', not {study.design!r}")
-    failed = int((results.status != 1).sum())
+    failed = int((results.status != Outcome.COMPLETED).sum())
     if failed:
         raise ValueError(f"Sobol indices need every sample; {failed} failed or are not yet there")
     y = outputs_of(results, outputs)
@@ -111,7 +112,7 @@ def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float
 
 def _finished(results: xr.Dataset, outputs: Patterns) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Parameters and outputs of the samples that ran to the end; ValueError for fewer than two."""
-    good = results.status.values == 1
+    good = results.status.values == Outcome.COMPLETED
     if good.sum() < 2:
         raise ValueError(f"{good.sum()} of {good.size} samples ran to the end; at least 2 are needed")
     x = pd.DataFrame(results["values"].values, columns=results.parameter.values)

@@ -39,7 +39,8 @@ __all__ = [
     "stored_description",
 ]
 
-FORMAT, VERSION = "myoquat-study-results", 1
+FORMAT, VERSION = "myoquat-study-results", 2
+READABLE = (1, 2)  # version 1 lacks the fingerprints; its numbers for outcomes are those of version 2
 CHECKSUM_BYTES = 4
 _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block which code computed it"
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
@@ -64,7 +65,7 @@ def attributes(study: Specification) -> dict[str, Any]:
 def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
-    Raises FileNotFoundError, or StoreError for anything that is not a store of results that this version reads.
+    Stores of format version 1 are read too. Raises FileNotFoundError, or StoreError for anything else.
     """
     _check_results(Path(path))
     try:
@@ -100,11 +101,12 @@ def _check_results(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} exists and is not a store of study results") from None
     if found.get("format") != FORMAT:
         raise StoreError(f"{path} is a Zarr store, but not of study results")
-    if found.get("format_version") != VERSION:
+    if found.get("format_version") not in READABLE:
         raise StoreError(
-            f"{path} holds results in format version {found.get('format_version')}; this reads version {VERSION}"
+            f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
+            f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
         )
-    for key in ("myoquat", "machine", "study", "fingerprints"):
+    for key in ("myoquat", "machine", "study", *(["fingerprints"] if found["format_version"] > 1 else [])):
         if not isinstance(found.get(key), str):
             raise StoreError(f"{path}: the attribute {key!r} of the results is missing")
     return found
@@ -167,6 +169,11 @@ class Store:
         """The store at a path, to go on with. Raises StoreError, saying what differs, if it is of another study,
         other code unless that is allowed, or another processor."""
         found = _check_results(path)
+        if found["format_version"] != VERSION:
+            raise StoreError(
+                f"{path} was begun by myoquat {found['myoquat']} in format version {found['format_version']}, which "
+                f"can be read but not resumed; myoquat {release()} writes version {VERSION}"
+            )
         _check_study(found, study, path)
         if not any_code:
             _check_code(found, path)

@@ -11,7 +11,6 @@ Derivatives nest, so rates and biases run on symbols and in kernels, not on floa
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic"]
 
@@ -29,47 +29,58 @@ class Constraint(Record, ABC):
     """A frozen dataclass of numbers and names; kernels are kept by its content."""
 
     @abstractmethod
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
-        """(..., k) phidot, or psi: zero on a motion that obeys."""
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        """(..., k) phidot, or psi: zero on a motion that satisfies the constraint."""
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k) phi, (..., 0) for a constraint on velocities alone."""
         return np.zeros((*q.shape[:-1], 0))
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the system lacks what the constraint names."""
 
-    def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A."""
         zero = np.zeros(system.nu)
-        return jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
+        result: Array = jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
+        return result
 
-    def bias(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
+    def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        """(..., h, nu) derivative of phi along the velocities."""
+
+        def moved(motion: Array) -> Array:
+            return self.position(system, state.displaced(system.layout, q, motion), t)
+
+        result: Array = jacobian_at(moved, np.zeros(system.nu), like=q)
+        return result
+
+    def bias(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b with A udot = b."""
 
-        def along(s: Any) -> Any:
+        def along(s: Array) -> Array:
             return self.rate(system, state.integrate(system.layout, q, s * u), u, t + s[..., 0])
 
-        return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        result: Array = -jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result
 
 
 class Holonomic(Constraint):
     """A constraint on coordinates."""
 
     @abstractmethod
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k) phi."""
 
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
-        def along(s: Any) -> Any:
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        def along(s: Array) -> Array:
             return self.position(system, state.displaced(system.layout, q, s * u), t + s[..., 0])
 
-        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result
 
-    def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""
-        zero = np.zeros(system.nu)
-        return jacobian_at(lambda m: self.position(system, state.displaced(system.layout, q, m), t), zero, like=q)
+        return self.position_jacobian(system, q, t)
 
 
 class NonHolonomic(Constraint):
@@ -92,7 +103,7 @@ def check_coordinates(system: ArticulatedSystem, *names: str) -> None:
             raise ModelError(f"constraint: coordinate {name!r} does not exist; known: {', '.join(known)}")
 
 
-def point_of(system: ArticulatedSystem, q: Any, body: str, point: Any) -> Any:
+def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -> Array:
     """(..., 3) a body's point in the world."""
     R, p = system.poses(q)[body]
     return p + matvec(R, np.asarray(point, dtype=float))

@@ -7,6 +7,7 @@ from typing import Any
 from myoquat.dynamics.constraints.base import Holonomic, check_coordinates
 from myoquat.joints.functions import AxisFunction, Linear
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
 
 __all__ = ["CoordinateCoupler", "Prescribed"]
 
@@ -23,7 +24,7 @@ class CoordinateCoupler(Holonomic):
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.dependent, self.independent)
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         wanted = self.scale * self.function.value(system.coordinate(self.independent, q))
         return (system.coordinate(self.dependent, q) - wanted)[..., None]
 
@@ -38,5 +39,6 @@ class Prescribed(Holonomic):
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.coordinate)
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
-        return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        result: Array = (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
+        return result

@@ -9,9 +9,13 @@ from myoquat import kernels
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.dynamics.equations import forward_dynamics, joint_reactions, mass_matrix
+from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from myoquat.joints.compiled import kernel_for
+from myoquat.joints.vectors import matvec
+from myoquat.kernels import Kernel
 from myoquat.kernels.arrays import as_casadi_vector, symbols_casadi
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["ConstraintArrays"]
 
@@ -31,37 +35,59 @@ class ConstraintArrays:
         """k, the number of rows of A."""
         return int(self.rate(self.system.neutral(), np.zeros(self.system.nu), 0.0).shape[-1])
 
-    def position(self, q: Any, t: Any) -> np.ndarray:
+    def position(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., h) phi."""
-        return self._kernel("phi", lambda q, t: self.constraints.position(q, t), {"q": self.system.nq, "t": ()})(q, t)
+        result: Array = self._kernel(
+            "phi", lambda q, t: self.constraints.position(q, t), {"q": self.system.nq, "t": ()}
+        )(q, t)
+        return result
 
-    def rate(self, q: Any, u: Any, t: Any) -> np.ndarray:
+    def rate(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) phidot and psi."""
-        return self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
+        result: Array = self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
+        return result
 
-    def jacobian(self, q: Any, t: Any) -> np.ndarray:
+    def jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., k, nu) A."""
-        return self._kernel("A", self.constraints.jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        result: Array = self._kernel("A", self.constraints.jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        return result
 
-    def bias(self, q: Any, u: Any, t: Any) -> np.ndarray:
+    def bias(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) b."""
-        return self._kernel("b", self.constraints.bias, self._state)(q, u, t)
+        result: Array = self._kernel("b", self.constraints.bias, self._state)(q, u, t)
+        return result
 
-    def wrenches(self, q: Any, t: Any, multipliers: Any) -> np.ndarray:
+    def wrenches(self, q: ArrayLike, t: ArrayLike, multipliers: Array) -> Array:
         """(..., bodies, 6) forces on the bodies, as `constraint_wrenches`."""
         formula = lambda q, t, f: constraint_wrenches(self.constraints, q, t, f)  # noqa: E731
         sizes = {"q": self.system.nq, "t": (), "multipliers": (self.count,)}
-        return self._kernel("wrenches", formula, sizes)(q, t, multipliers)
+        result: Array = self._kernel("wrenches", formula, sizes)(q, t, multipliers)
+        return result
 
-    def rank(self, q: Any, t: Any) -> int:
+    def motion(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Constrained:
+        """Accelerations and forces of states (..., nq), (..., nu) under generalized forces tau (..., nu), at times t
+        (...), by the working form of `myoquat.dynamics.udwadia_kalaba`; redundant constraints too."""
+        M = mass_matrix(self.system, q)
+        Q = matvec(M, forward_dynamics(self.system, q, u, tau))
+        return working(M, Q, self.jacobian(q, t), self.bias(q, u, t))
+
+    def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Array:
+        """(..., bodies, 6) what passes through the joints beside the constraints, arguments as for `motion`; of
+        redundant constraints the least forces are taken, since the motion does not determine them."""
+        found = self.motion(q, u, tau, t)
+        back = np.linalg.pinv(np.swapaxes(self.jacobian(q, t), -1, -2), rcond=RANK_TOLERANCE)
+        wrenches = self.wrenches(q, t, matvec(back, found.force))
+        return joint_reactions(self.system, q, u, found.acceleration, wrenches)
+
+    def rank(self, q: ArrayLike, t: ArrayLike) -> int:
         """Rank of A at one pose, in the metric of M."""
         A, M = self.jacobian(q, t), composite.mass(self.system, np.asarray(q, dtype=float))
         C = np.linalg.solve(np.linalg.cholesky(M), A.T)
         s = np.linalg.svd(C, compute_uv=False)
         return int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum())
 
-    def check(self, q: np.ndarray, u: np.ndarray, t: float = 0.0) -> None:
-        """ValueError with the violation for a state (..., nq), (..., nu) that does not obey within 1e-6."""
+    def check(self, q: Array, u: Array, t: float = 0.0) -> None:
+        """ValueError, saying by how much, for a state (..., nq), (..., nu) off the constraints by more than 1e-6."""
         for name, values in (("position", self.position(q, t)), ("velocity", self.rate(q, u, t))):
             worst = float(np.abs(values).max(initial=0.0))
             if not worst <= VIOLATION:
@@ -71,9 +97,9 @@ class ConstraintArrays:
                     f"{VIOLATION:g}; project_start=True moves it there"
                 )
 
-    def nearest(self, q: np.ndarray, u: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if there is no
-        way there."""
+    def nearest(self, q: Array, u: Array, t: float = 0.0) -> tuple[Array, Array]:
+        """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if
+        Newton's method does not converge."""
         q, u, left = q.copy(), u.copy(), np.inf
         for _ in range(ROUNDS):
             phi = self.position(q, t)
@@ -87,7 +113,7 @@ class ConstraintArrays:
         return q, u
 
     def varies(self) -> bool:
-        """True if time stands in the constraints."""
+        """True if the constraints depend on time explicitly."""
         q, u = symbols_casadi("q", (self.system.nq,)), symbols_casadi("u", (self.system.nu,))
         t = symbols_casadi("t", ())
         rows = as_casadi_vector(np.concatenate([self.constraints.position(q, t), self.constraints.rate(q, u, t)]))
@@ -99,15 +125,16 @@ class ConstraintArrays:
     def _state(self) -> dict[str, Any]:
         return {"q": self.system.nq, "u": self.system.nu, "t": ()}
 
-    def _position_jacobian(self, q: Any, t: Any) -> np.ndarray:
-        return self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
+    def _position_jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
+        result: Array = self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        return result
 
-    def _least(self, A: np.ndarray, q: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    def _least(self, A: Array, q: Array, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted."""
         L = np.linalg.cholesky(composite.mass(self.system, q))
         C = np.linalg.solve(L, A.T).T
         return np.linalg.solve(L.T, np.linalg.pinv(C, rcond=RANK_TOLERANCE) @ wanted)
 
-    def _kernel(self, name: str, formula: Any, sizes: dict[str, Any]) -> Any:
+    def _kernel(self, name: str, formula: Any, sizes: dict[str, Any]) -> Kernel:
         key = ("constraints", name, self.constraints.key)
         return kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"constraints_{name}"))

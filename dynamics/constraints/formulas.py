@@ -6,6 +6,7 @@ from typing import Any
 
 from myoquat.dynamics.constraints.base import Holonomic, NonHolonomic
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
 
 __all__ = ["PositionFormula", "VelocityFormula"]
 
@@ -16,8 +17,9 @@ class PositionFormula(Holonomic):
 
     formula: Callable[[ArticulatedSystem, Any, Any], Any]
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
-        return self.formula(system, q, t)
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        result: Array = self.formula(system, q, t)
+        return result
 
 
 @dataclass(frozen=True)
@@ -26,5 +28,6 @@ class VelocityFormula(NonHolonomic):
 
     formula: Callable[[ArticulatedSystem, Any, Any, Any], Any]
 
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
-        return self.formula(system, q, u, t)
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        result: Array = self.formula(system, q, u, t)
+        return result

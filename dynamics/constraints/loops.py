@@ -1,7 +1,6 @@
 """Loops: points, frames, distances and axes of two bodies held together."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
+from myoquat.kernels.typing import Array
 
 __all__ = ["Distance", "ParallelAxes", "PointLoop", "Weld"]
 
@@ -46,7 +46,7 @@ class PointLoop(_Pair):
         if not self.axes or not set(self.axes) <= set("xyz") or len(set(self.axes)) < len(self.axes):
             raise ValueError(f"axes are some of x, y, z, not {self.axes!r}")
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
         return d if self.axes == "xyz" else d[..., ["xyz".index(axis) for axis in self.axes]]
 
@@ -64,9 +64,10 @@ class Distance(_Pair):
         if not self.distance > 0:
             raise ValueError(f"a distance must be positive, not {self.distance}; PointLoop holds points together")
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
-        return (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+        result: Array = (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+        return result
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,13 @@ class ParallelAxes(_Pair):
     first_axis: Vector = (0.0, 0.0, 1.0)
     second_axis: Vector = (0.0, 0.0, 1.0)
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         poses = system.poses(q)
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
         E = np.stack(perpendiculars(unit_axis(self.first_axis)))
         axis = matvec(R2, np.array(unit_axis(self.second_axis)))
-        return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
+        result: Array = (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
+        return result
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Weld(_Pair):
     first_angles: Vector = ORIGIN
     second_angles: Vector = ORIGIN
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         poses = system.poses(q)
         R1, R2 = (
             poses[body][0] @ rotation_matrix(quaternion_from_euler(np.array(angles), "XYZ"))
@@ -106,7 +108,7 @@ class Weld(_Pair):
         return np.concatenate([apart, rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
 
 
-def rotation_log(R: Any) -> Any:
+def rotation_log(R: Array) -> Array:
     """(..., 3) rotation vector of R (..., 3, 3), smooth through the identity; of no use at half a turn."""
     v = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1) / 2
     cosine = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1) / 2

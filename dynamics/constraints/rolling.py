@@ -1,7 +1,6 @@
 """A ball that rolls on a plane without slipping."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array
 
 __all__ = ["Rolling"]
 
@@ -34,17 +34,19 @@ class Rolling(NonHolonomic):
     def check(self, system: ArticulatedSystem) -> None:
         check_bodies(system, self.body)
 
-    def position(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         over = point_of(system, q, self.body, self.centre) - np.array(self.plane_point)
-        return (np.sum(over * np.array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+        result: Array = (np.sum(over * np.array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+        return result
 
-    def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.body]
         n = np.array(unit_axis(self.normal))
         foot = np.array(self.centre) - self.radius * vecmat(n, R)
 
-        def along(s: Any) -> Any:  # the material point that touches now
+        def along(s: Array) -> Array:  # the material point that touches now
             R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]
             return p + matvec(R, foot)
 
-        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result

@@ -3,11 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-import numpy as np
-
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop
+from myoquat.kernels.typing import Array
 
 __all__ = ["FixedStep"]
 
@@ -23,10 +22,10 @@ class FixedStep(ABC):
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         """The compiled loop over the method's state."""
 
-    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray, *own: np.ndarray) -> np.ndarray:
+    def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         """(..., n) the method's state from q (..., nq), u (..., nu) and, if there are any, the muscles' states."""
         return joined([q, u, *own])
 
-    def end(self, equations: StateEquations, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def end(self, equations: StateEquations, x: Array) -> tuple[Array, Array]:
         """(q, u) from the method's states (..., n)."""
         return equations.split(x)

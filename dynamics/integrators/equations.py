@@ -1,10 +1,10 @@
-"""The equations of motion of first order, xdot = f(t, x), as one formula that step loops and solvers share.
+"""The equations of motion in first-order form, xdot = f(t, x): one formula for step loops and adaptive solvers.
 
-x = (q, u, w), udot = forward dynamics of muscle torques and outside torques, qdot = N(q) u; w are the states of the
+x = (q, u, w), udot = forward dynamics of muscle torques and external torques, qdot = N(q) u; w are the states of the
 muscles: the activations of those with activation dynamics, then what their laws integrate, such as fiber lengths.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,14 @@ from myoquat.joints.door import system_of
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.content import content_key
+from myoquat.kernels.typing import Array
 from myoquat.muscle import limits
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques
 
 __all__ = ["StateEquations"]
+
+Transform = Callable[[Array], Array]
 
 SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it has blown up
 
@@ -30,13 +33,13 @@ SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it ha
 class StateEquations:
     """The motion of a Model or an ArticulatedSystem.
 
-    outside      whether torques (nu,) from outside act, as the input "torque".
+    outside      whether external torques (nu,) act, as the input "torque".
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
                  so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
-    constraints  that the motion obeys; independent ones.
+    constraints  independent ones that the motion satisfies.
     """
 
-    model: Any
+    model: Model | ArticulatedSystem
     outside: bool = False
     baumgarte: bool = False
     constraints: tuple[Constraint, ...] = ()
@@ -44,6 +47,13 @@ class StateEquations:
     @property
     def system(self) -> ArticulatedSystem:
         return system_of(self.model)
+
+    @property
+    def muscled(self) -> Model:
+        """The Model whose muscles act; ValueError for a system without muscles."""
+        if not isinstance(self.model, Model):
+            raise ValueError("this system has no muscles")
+        return self.model
 
     @property
     def muscles(self) -> int:
@@ -59,8 +69,10 @@ class StateEquations:
     @property
     def own(self) -> tuple[str, ...]:
         """Names of the muscles' states, in the order of w."""
-        names = [f"{self.model.muscle_names[i]}.activation" for i in self.excited]
-        return (*names, *(state_names(self.model) if self.muscles else ()))
+        if not self.muscles:
+            return ()
+        model = self.muscled
+        return (*(f"{model.muscle_names[i]}.activation" for i in self.excited), *state_names(model))
 
     @property
     def size(self) -> int:
@@ -69,7 +81,7 @@ class StateEquations:
 
     @property
     def key(self) -> Hashable:
-        """What tells these equations from others."""
+        """Equal for equal equations: kernels are kept by it."""
         return (
             type(self).__name__,
             self.model.content_key,
@@ -90,61 +102,63 @@ class StateEquations:
         """Name and shape of what is constant."""
         return {"time_constant": ()} if self.baumgarte else {}
 
-    def named(self, values: Any) -> dict[str, Any]:
+    def named(self, values: Sequence[Any]) -> dict[str, Any]:
         """The arguments of a formula after x, by name."""
         return dict(zip((*self.inputs, *self.parameters), values, strict=True))
 
     # ---- formulas --------------------------------------------------------------------------------------------
 
-    def split(self, x: Any) -> tuple[Any, Any]:
+    def split(self, x: Array) -> tuple[Array, Array]:
         """(q, u) of x (..., size)."""
         nq, nu = self.system.nq, self.system.nu
         return x[..., :nq], x[..., nq : nq + nu]
 
-    def rest(self, x: Any) -> Any:
+    def rest(self, x: Array) -> Array:
         """w of x (..., size)."""
         return x[..., self.system.nq + self.system.nu :]
 
-    def given(self, x: Any, values: Any) -> dict[str, Any]:
+    def given(self, x: Array, values: Sequence[Any]) -> dict[str, Any]:
         """What forces depend on beside q and u: the arguments of a formula after x, and the states w as "own"."""
         return self.named(values) | ({"own": self.rest(x)} if self.own else {})
 
-    def activation(self, given: Mapping[str, Any]) -> Any:
+    def activation(self, given: Mapping[str, Any]) -> Array:
         """(..., m) activations: states of the muscles with activation dynamics, the input of the others."""
         if not self.excited:
-            return given["activation"]
+            result: Array = given["activation"]
+            return result
         control, own = given["excitation"], given["own"]
         columns = [control[..., i] for i in range(self.muscles)]
         for k, i in enumerate(self.excited):
             columns[i] = own[..., k]
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
-    def states(self, given: Mapping[str, Any]) -> Any:
+    def states(self, given: Mapping[str, Any]) -> Array | None:
         """(..., ns) the states of the laws, None for laws without."""
         return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
 
-    def force(self, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
-        """(..., nu) torques of the muscles, of limits, and from outside."""
-        tau: Any = given.get("torque", np.zeros(self.system.nu))
+    def force(self, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
+        """(..., nu) torques of the muscles and of limits, and external ones."""
+        tau: Array = given.get("torque", np.zeros(self.system.nu))
         if isinstance(self.model, Model) and self.model.limits:
             tau = tau + limits.torques(self.model, q, u)
         if not self.muscles:
             return tau
-        return tau + torques(self.model, q, u, self.activation(given), self.states(given))
+        result: Array = tau + torques(self.muscled, q, u, self.activation(given), self.states(given))
+        return result
 
-    def own_rate(self, q: Any, u: Any, given: Mapping[str, Any]) -> list[Any]:
+    def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
         """[(..., len(own))] wdot; nothing where muscles have no states."""
         if not self.own:
             return []
         activation, state, parts = self.activation(given), self.states(given), []
         if self.excited:
-            rate = activation_rates(self.model, given["excitation"], activation)
+            rate = activation_rates(self.muscled, given["excitation"], activation)
             parts.append(np.stack([rate[..., i] for i in self.excited], axis=-1))
         if state is not None:
-            parts.append(rates(self.model, q, u, activation, state))
+            parts.append(rates(self.muscled, q, u, activation, state))
         return [joined(parts)]
 
-    def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
+    def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
         free = articulated.forward(self.system, q, u, self.force(q, u, given))
         if not self.constraints:
@@ -153,7 +167,7 @@ class StateEquations:
         rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
         return held.acceleration(q, u, t, free, rest)[0]
 
-    def rate(self, t: Any, x: Any, *values: Any) -> Any:
+    def rate(self, t: Array, x: Array, *values: Array) -> Array:
         """(..., size) xdot, the values in the order of inputs and parameters."""
         given = self.given(x, values)
         q, u = self.split(x)
@@ -162,35 +176,36 @@ class StateEquations:
             qdot = qdot - self._excess(q) / given["time_constant"]
         return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])
 
-    def beyond(self, t: Any, x: Any, *values: Any) -> Any:
+    def beyond(self, t: Array, x: Array, *values: Array) -> Array:
         """Positive where |u| is beyond the speed limit."""
         _, u = self.split(x)
-        return np.sum(u * u, axis=-1) - SPEED_LIMIT**2
+        result: Array = np.sum(u * u, axis=-1) - SPEED_LIMIT**2
+        return result
 
-    def _excess(self, q: Any) -> Any:
+    def _excess(self, q: Array) -> Array:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""
         return self._by_quaternion(q, lambda Q: (np.sum(Q * Q, axis=-1)[..., None] - 1) / 2 * Q, lambda r: 0.0 * r)
 
-    def settled(self, x: Any, stabilization: str, t: Any = 0.0) -> Any:
+    def settled(self, x: Array, stabilization: str, t: Array | float = 0.0) -> Array:
         """(..., size) x after a step: projected for "projection", of unit norm for "norm", as it is otherwise."""
         if stabilization == "projection":
             return self.project(x, t)
         return self.normalized(x) if stabilization == "norm" else x
 
-    def normalized(self, x: Any) -> Any:
+    def normalized(self, x: Array) -> Array:
         """(..., size) x with every quaternion divided by its length: the nearest point of each unit sphere."""
         q, u = self.split(x)
         q = self._by_quaternion(q, lambda Q: Q / np.sqrt(np.sum(Q * Q, axis=-1))[..., None], lambda rest: rest)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
 
-    def project(self, x: Any, t: Any = 0.0) -> Any:
+    def project(self, x: Array, t: Array | float = 0.0) -> Array:
         """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
         q, u = self.split(self.normalized(x))
         if self.constraints:
             q, u = Constraints(self.system, self.constraints).nearest(q, u, t + np.zeros(()), rounds=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
 
-    def _by_quaternion(self, q: Any, ball: Any, otherwise: Any) -> Any:
+    def _by_quaternion(self, q: Array, ball: Transform, otherwise: Transform) -> Array:
         """q taken apart into quaternions and what lies between them."""
         parts, start = [], 0
         for s in (*self.system.quaternion_slices(), slice(self.system.nq, None)):

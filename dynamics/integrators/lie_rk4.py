@@ -1,6 +1,6 @@
 """A Runge-Kutta method of order 4 on the Lie group of poses: no stage leaves |Q| = 1."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import Stages, StepLoop, step_loop
+from myoquat.kernels.typing import Array
 
 __all__ = ["LieRungeKutta4"]
 
@@ -31,7 +32,7 @@ class LieRungeKutta4(FixedStep):
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         system, nu, count = equations.system, equations.system.nu, len(equations.own)
 
-        def moved(x: Any, *steps: Any) -> Any:
+        def moved(x: Array, *steps: Array) -> Array:
             """x after the given steps (all of it together), one after the other."""
             q, u = equations.split(x)
             own = [equations.rest(x)] if count else []
@@ -40,19 +41,19 @@ class LieRungeKutta4(FixedStep):
                 own = [w + step[..., 2 * nu : 2 * nu + count] for w in own]
             return joined([q, u, *own])
 
-        def slope(t: Any, x: Any, *values: Any) -> Any:
+        def slope(t: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
             given = equations.given(x, values)
             rest = np.zeros((*u.shape[:-1], system.nq - nu))  # slopes are as long as the state
             return joined([u, equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given), rest])
 
-        def second(x: Any, h: Any, k1: Any) -> Any:
+        def second(x: Array, h: Array, k1: Array) -> Array:
             return moved(x, h / 2 * k1)
 
-        def fourth(x: Any, h: Any, k1: Any, k3: Any) -> Any:
+        def fourth(x: Array, h: Array, k1: Array, k3: Array) -> Array:
             return moved(x, h / 2 * k1, h * (k3 - k1 / 2))
 
-        def last(x: Any, h: Any, k1: Any, k2: Any, k3: Any, k4: Any) -> Any:
+        def last(x: Array, h: Array, k1: Array, k2: Array, k3: Array, k4: Array) -> Array:
             middle = 2 * (k2 + k3)
             return moved(x, h / 12 * (3 * k1 + middle - k4), h / 12 * (middle - k1 + 3 * k4))
 

@@ -1,12 +1,13 @@
 """Semi-implicit Euler on the manifold: the speed first, then the pose along the new speed."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop, step_loop
+from myoquat.kernels.typing import Array
 
 __all__ = ["SemiImplicitEuler"]
 
@@ -24,7 +25,7 @@ class SemiImplicitEuler(FixedStep):
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
     def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
-        def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
+        def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
             given = equations.given(x, values)
             own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]

@@ -1,5 +1,6 @@
 """A variational method: symplectic, and with the momenta that the symmetries of the system keep."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,9 @@ from myoquat.dynamics.passive import damping_force
 from myoquat.joints import state
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
-from myoquat.kernels import StepLoop, step_loop
+from myoquat.kernels import Kernel, StepLoop, step_loop
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array
 
 __all__ = ["Variational"]
 
@@ -47,7 +49,7 @@ class Variational(FixedStep):
                 "the adaptive methods do"
             )
 
-        def step(t: Any, h: Any, x: Any, *values: Any) -> Any:
+        def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
             q, p = equations.split(x)
             given = equations.named(values)
             v = _solved(equations, h, q, p, given, t)
@@ -66,35 +68,35 @@ class Variational(FixedStep):
             lanes=lanes,
         )
 
-    def begin(self, equations: StateEquations, q: np.ndarray, u: np.ndarray, *own: np.ndarray) -> np.ndarray:
+    def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         p = _kernel(
             equations, "momenta", lambda q, u: np.sum(composite.mass(equations.system, q) * u[..., None, :], -1)
         )
         return super().begin(equations, q, p(q, u))
 
-    def end(self, equations: StateEquations, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def end(self, equations: StateEquations, x: Array) -> tuple[Array, Array]:
         q, p = equations.split(x)
         return q, _kernel(equations, "velocities", lambda q, p: _velocity(equations, q, p))(q, p)
 
 
-def _kernel(equations: StateEquations, name: str, formula: Any) -> Any:
+def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
     sizes = {"q": equations.system.nq, "v": equations.system.nu}
     key = ("variational", name, equations.system.content_key)
     return kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"variational_{name}"))
 
 
-def _velocity(equations: StateEquations, q: Any, p: Any) -> Any:
+def _velocity(equations: StateEquations, q: Array, p: Array) -> Array:
     """(..., nu) M^-1 p."""
-    order = factor.carriers(equations.system)
+    order = factor.ancestors(equations.system)
     return factor.solve(order, factor.factor(order, composite.mass(equations.system, q)), p[..., None])[..., 0]
 
 
-def _solved(equations: StateEquations, h: Any, q: Any, p: Any, given: Any, t: Any) -> Any:
+def _solved(equations: StateEquations, h: Array, q: Array, p: Array, given: Mapping[str, Any], t: Array) -> Array:
     """(..., nu) v with p + D1 L_d + h f / 2 = 0."""
-    order = factor.carriers(equations.system)
+    order = factor.ancestors(equations.system)
     F = factor.factor(order, composite.mass(equations.system, q))
 
-    def times_inverse(r: Any) -> Any:
+    def times_inverse(r: Array) -> Array:
         return factor.solve(order, F, r[..., None])[..., 0]
 
     v = h * times_inverse(p)
@@ -104,20 +106,23 @@ def _solved(equations: StateEquations, h: Any, q: Any, p: Any, given: Any, t: An
     return v
 
 
-def _momenta(equations: StateEquations, h: Any, q: Any, v: Any, given: Any, t: Any) -> tuple[Any, Any]:
+def _momenta(
+    equations: StateEquations, h: Array, q: Array, v: Array, given: Mapping[str, Any], t: Array
+) -> tuple[Array, Array]:
     """(..., nu), (..., nu): the momenta -D1 L_d - h f / 2 at q and D2 L_d + h f / 2 at q exp(v)."""
     system = equations.system
     after = state.integrate(system.layout, q, v)
 
-    def action(q: Any, v: Any) -> Any:
+    def action(q: Array, v: Array) -> Array:
         middle = state.integrate(system.layout, q, v / 2)
-        return h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
+        result: Array = h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
+        return result
 
-    def from_start(d: Any) -> Any:
+    def from_start(d: Array) -> Array:
         start = state.integrate(system.layout, q, d)
         return action(start, state.difference(system.layout, start, after))[..., None]
 
-    def to_end(d: Any) -> Any:
+    def to_end(d: Array) -> Array:
         return action(q, state.difference(system.layout, q, state.integrate(system.layout, after, d)))[..., None]
 
     zero = np.zeros(system.nu)

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.content import content_key
+from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
 __all__ = ["VariedEquations"]
@@ -35,17 +38,20 @@ class VariedEquations(StateEquations):
     def parameters(self) -> dict[str, Any]:
         return super().parameters | ({"p": (len(self.names),)} if self.names else {})
 
-    def acceleration(self, t: Any, q: Any, u: Any, given: Mapping[str, Any]) -> Any:
+    def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         return StateEquations(self.bound(given.get("p")), self.outside, self.baumgarte).acceleration(t, q, u, given)
 
-    def own_rate(self, q: Any, u: Any, given: Mapping[str, Any]) -> list[Any]:
+    def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
         return StateEquations(self.bound(given.get("p")), self.outside).own_rate(q, u, given)
 
-    def bound(self, p: Any) -> Any:
+    def bound(self, p: Array | None) -> Model | ArticulatedSystem:
         """The model with p (n,) in it; the model as it is for None."""
-        return self.model if p is None or self.varied is None else self.varied.bind(p)
+        if p is None or self.varied is None:
+            return self.model
+        bound: Model | ArticulatedSystem = self.varied.bind(p)
+        return bound
 
-    def beyond(self, t: Any, x: Any, *values: Any) -> Any:
+    def beyond(self, t: Array, x: Array, *values: Array) -> Array:
         """Positive beyond a limit, or where no body can be as fast."""
         excess = [super().beyond(t, x, *values)]
         for entry, low, high in self.limits:

@@ -1,65 +1,40 @@
 """Adaptive simulation of a batch: one state after the other, since each takes its own steps."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.simulation.adaptive import AdaptiveRun, solve
-from myoquat.dynamics.simulation.controls import Control
-from myoquat.dynamics.simulation.events import Event
-from myoquat.dynamics.simulation.simulator import Run
+from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, AdaptiveRun, solve
+from myoquat.dynamics.simulation.run import Run
+from myoquat.kernels.typing import Array
 
 __all__ = ["solve_batch"]
 
 
-class _Element:
-    """A control as one element of the batch sees it."""
-
-    def __init__(self, control: Control, where: tuple[int, ...]) -> None:
-        self._control, self._where, self.knots = control, where, control.knots
-
-    def at(self, times: np.ndarray) -> np.ndarray:
-        values = self._control.at(times)
-        axes = values.ndim - 2
-        index = self._where[len(self._where) - axes :] if axes else ()
-        return values[tuple(i if n > 1 else 0 for i, n in zip(index, values.shape, strict=False))]
-
-
-def solve_batch(
-    model: Any,
-    equations: StateEquations,
-    start: Sequence[np.ndarray],
-    duration: float,
-    controls: dict[str, Control],
-    *,
-    output: np.ndarray | None,
-    events: Sequence[Event],
-    **options: Any,
-) -> tuple[Run, Any, Any]:
+def solve_batch(problem: AdaptiveProblem, start: Sequence[Array]) -> tuple[Run, Any, Any]:
     """(run, steps (...,), occurrences (...,)); the start, (q (..., nq), u (..., nu)) and, if there are any, the
-    muscles' states, and the controls broadcast.
+    muscles' states, and the problem's controls broadcast.
 
-    Raises ValueError for a batch without `output`: its states take different steps.
+    Raises ValueError for a batch without times of output: its states take different steps.
     """
-    heads = [control.at(np.zeros(1)).shape[:-2] for control in controls.values()]
+    heads = [control.at(np.zeros(1)).shape[:-2] for control in problem.controls.values()]
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in start), *heads)
-    if batch and output is None:
+    if batch and problem.timing.output is None:
         raise ValueError("a batch of adaptive simulations needs output_step: every state takes steps of its own")
     x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in start], axis=-1)
     runs: dict[tuple[int, ...], AdaptiveRun] = {}
     for where in np.ndindex(batch):
-        seen: dict[str, Any] = {name: _Element(control, where) for name, control in controls.items()}
-        runs[where] = solve(
-            model, equations, x[where], duration, controls=seen, output=output, events=events, **options
-        )
-    return _gathered(equations, runs, batch, output)
+        controls = {name: control.of_element(where) for name, control in problem.controls.items()}
+        runs[where] = solve(replace(problem, controls=controls), x[where])
+    return _gathered(problem, runs, batch)
 
 
 def _gathered(
-    equations: StateEquations, runs: dict[tuple[int, ...], AdaptiveRun], batch: tuple[int, ...], output: Any
+    problem: AdaptiveProblem, runs: dict[tuple[int, ...], AdaptiveRun], batch: tuple[int, ...]
 ) -> tuple[Run, Any, Any]:
+    equations, output = problem.equations, problem.timing.output
     times = np.array(runs[()].times) if output is None else np.concatenate([[0.0], output])
     rows = np.full((*batch, len(times), equations.size), np.nan)
     final, stopped = np.empty((*batch, equations.size)), np.empty(batch)
@@ -67,8 +42,8 @@ def _gathered(
     happened: Any = np.empty(batch, dtype=object)
     for where, run in runs.items():
         rows[where][: len(run.rows)] = run.rows
-        final[where], stopped[where], reason[where], steps[where] = run.rows[-1], run.stopped, run.reason, run.steps
+        final[where], stopped[where], reason[where], steps[where] = run.rows[-1], run.stopped, run.outcome, run.steps
         happened[where] = tuple(run.occurrences)
-    own = (equations.rest(rows), equations.rest(final))
-    whole = Run(times, *equations.split(rows), *equations.split(final), stopped, reason, *own)
+    (q, u), (final_q, final_u) = equations.split(rows), equations.split(final)
+    whole = Run(times, q, u, final_q, final_u, stopped, reason, equations.rest(rows), equations.rest(final))
     return whole, steps[()], happened[()]

@@ -1,15 +1,30 @@
-"""Activations and torques as a simulation takes them: constants, tables over time, functions of time."""
+"""Activations, excitations and torques as a simulation takes them: constants, tables over time, functions of time."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
-from myoquat.kernels import Tabulated
+from myoquat.kernels import Tabulated, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Control", "is_constant"]
+__all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "element", "is_constant"]
 
-Check = Callable[[Any], np.ndarray]
+Check = Callable[[ArrayLike], Array]
+ControlLike: TypeAlias = ArrayLike | Callable[[float], ArrayLike]  # constants or a pair (times, values); a function
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What acts on a model in a simulation, as it was given: see the arguments of the same names of `simulate`."""
+
+    activation: ControlLike | None = None
+    torque: ControlLike | None = None
+    excitation: ControlLike | None = None
+    muscle_states: ArrayLike | None = None
+    parameters: Mapping[str, ArrayLike] = field(default_factory=dict)
 
 
 class Control:
@@ -20,17 +35,17 @@ class Control:
     check   the door for values (..., n).
     """
 
-    def __init__(self, name: str, given: Any, check: Check) -> None:
+    def __init__(self, name: str, given: ControlLike, check: Check) -> None:
         self.name = name
-        self._check = check
-        self._function = given if callable(given) else None
-        self._table = None
+        self._check: Check = lambda values: check_numbers(name, check(values))
+        self._function: Callable[[float], ArrayLike] | None = given if callable(given) else None
+        self._table: tuple[Array, Array] | None = None
         if _is_pair(given):
-            self._table = _table(name, given[0], check(given[1]))
-        elif self._function is None:
-            self._constant = check(given)
+            self._table = _table(name, given[0], self._check(given[1]))
+        elif not callable(given):
+            self._constant = self._check(given)
 
-    def over(self, start: float, h: float, steps: int) -> Any:
+    def over(self, start: float, h: float, steps: int) -> Tabulated | Array:
         """What a step loop takes for `steps` steps of `h` from `start`: exact at the steps and halfway between."""
         if self._table is not None:
             return Tabulated(*self._table)
@@ -39,31 +54,61 @@ class Control:
         times = start + h / 2 * np.arange(2 * steps + 1)
         return Tabulated(times, self.at(times))
 
-    def at(self, times: np.ndarray) -> np.ndarray:
+    def at(self, times: Array) -> Array:
         """(..., t, n) at times (t,)."""
         if self._table is not None:
             return _interpolated(*self._table, times)
-        if self._function is not None:
-            return self._check(np.stack([np.asarray(self._function(float(t)), dtype=float) for t in times], axis=-2))
+        function = self._function
+        if function is not None:
+            return self._check(np.stack([np.asarray(function(float(t)), dtype=float) for t in times], axis=-2))
         n = self._constant.shape[-1]
         return np.broadcast_to(self._constant[..., None, :], (*self._constant.shape[:-1], len(times), n))
 
+    def of_element(self, where: tuple[int, ...]) -> "Control":
+        """The input of the element `where` of a batch."""
+        if not where:
+            return self
+        found, function, check = copy(self), self._function, self._check
+        if self._table is not None:
+            found._table = (self._table[0], element(self._table[1], where, 2))
+        elif function is None:
+            found._constant = element(self._constant, where)
+        else:
+            found._function = lambda t: element(check(function(t)), where)
+        return found
+
     @property
-    def knots(self) -> np.ndarray:
+    def knots(self) -> Array:
         """Times at which the input has a kink; an adaptive method starts anew there."""
         return np.zeros(0) if self._table is None else self._table[0]
 
 
-def is_constant(given: Any) -> bool:
+def check_numbers(name: str, array: Array) -> Array:
+    """The array; TypeError, naming it, if it holds symbols."""
+    if is_symbolic(array):
+        raise TypeError(f"{name}: a simulation takes numbers, not symbols; formulas such as forward_dynamics take both")
+    return array
+
+
+def element(values: Array, where: tuple[int, ...], axes: int = 1) -> Array:
+    """The values of one element of a batch: `where` indexes the leading axes of values, which broadcast; the last
+    `axes` axes are kept."""
+    leading = values.ndim - axes
+    index = where[len(where) - leading :] if leading else ()
+    found: Array = values[tuple(i if n > 1 else 0 for i, n in zip(index, values.shape, strict=False))]
+    return found
+
+
+def is_constant(given: ControlLike) -> bool:
     """True for values that do not change with time."""
     return not callable(given) and not _is_pair(given)
 
 
-def _is_pair(given: Any) -> bool:
+def _is_pair(given: ControlLike) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:
     return isinstance(given, (tuple, list)) and len(given) == 2 and np.ndim(given[0]) == 1 and np.ndim(given[1]) > 1
 
 
-def _table(name: str, times: Any, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _table(name: str, times: ArrayLike, values: Array) -> tuple[Array, Array]:
     times = np.asarray(times, dtype=float)
     if times.shape != values.shape[-2:-1] or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise ValueError(
@@ -73,10 +118,11 @@ def _table(name: str, times: Any, values: np.ndarray) -> tuple[np.ndarray, np.nd
     return times, values
 
 
-def _interpolated(times: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:
+def _interpolated(times: Array, values: Array, t: Array) -> Array:
     """(..., t, n) linear between the rows of values (..., k, n), constant outside."""
     if len(times) == 1:
         return np.repeat(values, len(t), axis=-2)
     k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
     share = np.clip((t - times[k]) / (times[k + 1] - times[k]), 0.0, 1.0)[:, None]
-    return values[..., k, :] * (1 - share) + values[..., k + 1, :] * share
+    found: Array = values[..., k, :] * (1 - share) + values[..., k + 1, :] * share
+    return found

@@ -40,7 +40,7 @@ class Event:
         def value(model: Any, t: float, q: np.ndarray, u: np.ndarray) -> float:
             if muscle not in model.muscle_names:
                 raise ValueError(f"event: no muscle {muscle!r}; known: {', '.join(model.muscle_names)}")
-            return path_lengths(model, q)[model.muscle_names.index(muscle)] - at
+            return float(path_lengths(model, q)[model.muscle_names.index(muscle)] - at)
 
         return cls(muscle, value, direction, terminal)
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from myoquat.data.files import write_bytes
+from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.labels import figure_label
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -24,14 +25,14 @@ WRITERS = {".gif": "pillow", ".html": "html", ".mp4": "ffmpeg"}
 PALE, STRONG = np.array([0.95, 0.75, 0.7]), np.array([0.6, 0.0, 0.0])  # muscles from slack to strongest
 
 
-def _chosen(trajectory: Any, run: int | tuple[int, ...]) -> tuple[int, ...]:
+def _chosen(trajectory: Trajectory, run: int | tuple[int, ...]) -> tuple[int, ...]:
     run = (run,) if isinstance(run, int) else tuple(run)
     if len(run) != len(trajectory.batch) or any(not 0 <= i < n for i, n in zip(run, trajectory.batch, strict=False)):
         raise ValueError(f"run {run} does not name one of a batch {trajectory.batch}")
     return run
 
 
-def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
+def plot(trajectory: Trajectory, run: int | tuple[int, ...] = ()) -> Figure:
     """Coordinates, velocities, tensions and energies over time; activations and states of muscles where they move."""
     run = _chosen(trajectory, run)
     system, muscled = trajectory.system, trajectory.activation is not None
@@ -40,14 +41,14 @@ def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
         ("velocities u [rad/s, m/s]", system.velocity_names, trajectory.u[run]),
     ]
     if muscled:
-        panels.append(("muscle tension [N]", trajectory.model.muscle_names, trajectory.forces[run]))
+        panels.append(("muscle tension [N]", trajectory.muscled.muscle_names, trajectory.forces[run]))
     kinetic, potential = trajectory.kinetic_energy[run], trajectory.potential_energy[run]
     energies = np.stack([kinetic, potential - potential[0], kinetic + potential - potential[0]], axis=-1)
     panels.append(("energy from the start [J]", ("kinetic", "potential", "sum"), energies))
-    if trajectory.excitation is not None:
-        panels.append(("activation", trajectory.model.muscle_names, trajectory.activation[run]))
+    if trajectory.excitation is not None and trajectory.activation is not None:
+        panels.append(("activation", trajectory.muscled.muscle_names, trajectory.activation[run]))
     if trajectory.muscle_states is not None:
-        panels.append(("fiber length [m]", state_names(trajectory.model), trajectory.muscle_states[run]))
+        panels.append(("fiber length [m]", state_names(trajectory.muscled), trajectory.muscle_states[run]))
     rows = max(2, (len(panels) + 1) // 2)
     figure = Figure(figsize=(11, 3.5 * rows), layout="constrained")
     axes = np.atleast_2d(figure.subplots(rows, 2, sharex=True)).ravel()
@@ -62,7 +63,7 @@ def plot(trajectory: Any, run: int | tuple[int, ...] = ()) -> Figure:
     return figure
 
 
-def animate(trajectory: Any, file: Any, run: int | tuple[int, ...], speed: float) -> animation.FuncAnimation:
+def animate(trajectory: Trajectory, file: Any, run: int | tuple[int, ...], speed: float) -> animation.FuncAnimation:
     """A stick figure with muscles, darker the harder they pull."""
     if not speed > 0:
         raise ValueError(f"speed must be positive, not {speed}")
@@ -96,7 +97,7 @@ def _write(moving: animation.FuncAnimation, path: Path) -> None:
 class _Film:
     """The figure and what moves in it."""
 
-    def __init__(self, trajectory: Any, run: tuple[int, ...], frames: np.ndarray) -> None:
+    def __init__(self, trajectory: Trajectory, run: tuple[int, ...], frames: np.ndarray) -> None:
         model = trajectory.model
         self.model = model if isinstance(model, Model) else Model(trajectory.system)
         self.time, self.q = trajectory.time[frames], trajectory.q[run][frames]
@@ -134,4 +135,5 @@ class _Film:
         return self.lines
 
     def _line(self, points: np.ndarray, **style: Any) -> Line2D:
-        return self.axes.plot(*points.T, **style)[0]
+        line: Line2D = self.axes.plot(*points.T, **style)[0]
+        return line

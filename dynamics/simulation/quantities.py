@@ -9,6 +9,7 @@ from myoquat import kernels
 from myoquat.dynamics import articulated, energy, reactions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import system_of
+from myoquat.kernels.typing import Array
 from myoquat.muscle import limits, states
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.path import lengths
@@ -27,7 +28,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 }
 
 
-def varied_quantity(varied: Parameters, name: str, arrays: tuple[np.ndarray, ...], p: np.ndarray) -> np.ndarray:
+def varied_quantity(varied: Parameters, name: str, arrays: tuple[Array, ...], p: Array) -> Array:
     """A quantity of the model with its numbers p (rows, n) in every row of the arrays (rows, ...)."""
     sizes = {f"x{k}": array.shape[-1] for k, array in enumerate(arrays)} | {"p": p.shape[-1]}
     key = ("varied", name, varied.model.content_key, varied.names, tuple(sizes.values()))

@@ -1,11 +1,14 @@
-"""Which steps a simulation takes: whole steps that fill the output step, or the duration."""
+"""When a simulation computes and stores states: its duration, its steps and its rows."""
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-__all__ = ["Schedule"]
+from myoquat.kernels.typing import Array
+
+__all__ = ["Schedule", "Timing"]
 
 SLACK = 1e-9  # relative: 4 / 1e-3 is 4000 steps however it rounds
 DEFAULT_STEP = 1e-3
@@ -40,9 +43,34 @@ class Schedule:
         return cls(output_step / every, rows * every, every)
 
     @property
-    def times(self) -> np.ndarray:
+    def times(self) -> Array:
         """(rows,) times of the rows."""
         return np.arange(self.steps // self.every + 1) * (self.h * self.every)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The times of a simulation as they were asked for [s]: its duration, the step of a fixed-step method or the first
+    step of an adaptive one, and the time between stored rows; None for the default and for every step."""
+
+    duration: float
+    step: float | None = None
+    output_step: float | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.schedule  # refuses times that cannot be
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The steps of a fixed-step method; ValueError for times that cannot be."""
+        return Schedule.of(self.duration, self.step, self.output_step)
+
+    @cached_property
+    def output(self) -> Array | None:
+        """(rows,) times after the start at which an adaptive method stores rows; None for the end of every step."""
+        if self.output_step is None:
+            return None
+        return np.minimum(self.schedule.times[1:], self.duration)  # 3 times 0.1 is a little more than 0.3
 
 
 def _whole(span: float, step: float) -> int:

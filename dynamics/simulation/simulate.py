@@ -3,27 +3,27 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from myoquat.dynamics.equations import forward_dynamics
-from myoquat.dynamics.integrators import StateEquations, VariedEquations
-from myoquat.dynamics.simulation.adaptive import ADAPTIVE, EVENT
+from myoquat.dynamics.constraints import Constraint
+from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
 from myoquat.dynamics.simulation.batches import solve_batch
-from myoquat.dynamics.simulation.controls import Control
+from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs
 from myoquat.dynamics.simulation.events import Event
-from myoquat.dynamics.simulation.schedule import Schedule
-from myoquat.dynamics.simulation.simulator import BASELINE, Run, Simulator
-from myoquat.dynamics.simulation.trajectory import REASONS, Trajectory
-from myoquat.joints.checks import check_state
-from myoquat.joints.door import system_of
-from myoquat.joints.quaternion import normalize
-from myoquat.kernels import Steps
-from myoquat.muscle.evaluate import limit_torques, muscle_torques
-from myoquat.muscle.model import Model
+from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice
+from myoquat.dynamics.simulation.problem import Problem
+from myoquat.dynamics.simulation.run import Run
+from myoquat.dynamics.simulation.schedule import Timing
+from myoquat.dynamics.simulation.simulator import Simulator
+from myoquat.dynamics.simulation.start import Start
+from myoquat.dynamics.simulation.stops import stop_message
+from myoquat.dynamics.simulation.trajectory import Trajectory
+from myoquat.joints.door import SystemLike
+from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["SimulationWarning", "simulate"]
 
@@ -35,237 +35,132 @@ class SimulationWarning(UserWarning):
 
 
 def simulate(
-    model: Any,
-    q0: Any = None,
-    u0: Any = None,
-    duration: float = 1.0,
-    step: float | None = None,
-    rtol: float | None = None,
-    activation: Any = None,
-    torque: Any = None,
-    constraints: tuple[Any, ...] = (),
-    method: str = "rk4",
-    stabilization: str = "projection",
-    output_step: float | None = None,
-    *,
-    excitation: Any = None,
-    muscle_states: Any = None,
-    parameters: Mapping[str, Any] | None = None,
-    events: Sequence[Event] = (),
-    project_start: bool = False,
-    progress: bool | None = None,
-) -> Trajectory:
+    model: SystemLike, q0: ArrayLike | None = None, u0: ArrayLike | None = None, duration: float = 1.0,
+    step: float | None = None, rtol: float | None = None, activation: ControlLike | None = None,
+    torque: ControlLike | None = None, constraints: Sequence[Constraint] = (), method: str = "rk4",
+    stabilization: str = "projection", output_step: float | None = None, *, excitation: ControlLike | None = None,
+    muscle_states: ArrayLike | None = None, parameters: Mapping[str, ArrayLike] | None = None,
+    events: Sequence[Event] = (), project_start: bool = False, progress: bool | None = None,
+) -> Trajectory:  # fmt: skip
     """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
 
-    q0, u0         the start, by default the model's own (neutral and at rest if it names none); leading axes
-                   broadcast with those of activation and torque and run side by side.
+    q0, u0         the start, by default the model's own, or neutral and at rest. Leading axes broadcast with those of
+                   activation, torque and parameters: a batch of runs side by side.
+    step           [s] of a fixed-step method, 1e-3 by default, shortened so that whole steps fill duration and
+                   output_step; of an adaptive method its first step.
+    rtol           bound on the local error of each step relative to 1 + |x|; asks for an adaptive method (1e-6).
+    activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)) with
+                   linear interpolation, or a function of t. With activation dynamics it is a state, and this its start.
+    torque         (nu,) on u [N m, N], in the same forms; zero by default.
+    constraints    `myoquat.dynamics.constraints` that the motion satisfies; redundant ones need dop853 or rk45.
     method         of fixed step: "rk4", "lie_rk4", "euler" (semi-implicit), "variational" (symplectic); adaptive:
-                   "dop853", "rk45", "radau" (implicit, for stiff muscles). rtol asks for an adaptive one, dop853 if
-                   method is left at "rk4".
-    step           [s] of a fixed-step method, 1e-3 by default; shortened so that whole steps fill duration and
-                   output_step. Of an adaptive method, its first step.
-    rtol           bound on the local error of a step of an adaptive method, 1e-6 by default, relative to 1 + |x|.
-    stabilization  "projection" divides every Q by its length after each step and brings the state onto the
-                   constraints, along M^-1 A^T; "norm" divides every Q by its length alone, which is the geometric
-                   projection onto the unit sphere, and leaves constraints to drift; "baumgarte" pulls both back;
-                   "none". Adaptive methods know no "norm".
-    constraints    `myoquat.dynamics.constraints` that the motion obeys; redundant ones need dop853 or rk45.
-    activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)),
-                   linear in between, or a function of t; torque (nu,) [N m] on u likewise, zero by default.
-    excitation     of a model with activation dynamics, in every form of activation, which is then a state: activation
-                   is its start (..., m), equal to the excitation if it is not given, and the other way round. Muscles
-                   without activation dynamics act as they are excited.
-    muscle_states  (..., ns) the start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic
-                   tendons; in equilibrium at rest by default. Stiff tendons need small steps, or radau.
-    parameters     numbers of the model by name (`myoquat.muscle.parameter_names`, patterns with `*` too), each an
-                   array (...) whose axes broadcast with those of q0 and u0: every run has a model of its own.
-                   With the methods rk4, lie_rk4 and euler, without constraints.
+                   "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
+    stabilization  after each step "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T,
+                   "norm" (fixed steps) only |Q| to 1; "baumgarte" pulls both back; "none".
     output_step    [s] between rows of the trajectory; every step by default.
-    events         `Event`s to look for, with an adaptive method; they end up in `Trajectory.occurrences`.
-    project_start  True divides quaternions of q0 by their lengths and moves the start onto the constraints; otherwise
-                   one that is off by more than 1e-6 is refused, with the violation.
+    excitation     input of muscles with activation dynamics, in the forms of activation; each defaults to the other.
+    muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
+                   default in equilibrium at rest. Stiff tendons need small steps, or radau.
+    parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
+                   each run. With rk4, lie_rk4 and euler, without constraints.
+    events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
+    project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
 
-    A state that blows up (not finite, or |u| beyond 1e6) stops alone: a SimulationWarning gives time, state and norm
-    of the acceleration, `Trajectory.stopped` and `.reason` keep it, later rows are NaN. Raises ValueError for an
-    unknown method or stabilization, times that are not positive, and values that do not fit, ModelError for a
-    singular mass matrix.
+    A state that is no longer finite, or with |u| beyond 1e6, stops alone: later rows are NaN, `Trajectory.stopped` and
+    `.reason` say when and why, a SimulationWarning the state. Raises ValueError for arguments that do not fit,
+    TypeError for symbols, ModelError for a singular mass matrix.
     """
-    system = system_of(model)
-    q, u = _start(model, q0, u0, project_start)
-    inputs = {
-        "activation": activation, "torque": torque, "excitation": excitation, "muscle_states": muscle_states
-    }  # fmt: skip
-    adaptive = method in ADAPTIVE or rtol is not None
-    parameters = dict(parameters or {})
-    if adaptive and parameters:
-        raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
-    constraints = tuple(constraints)
-    rank = count = 0
-    if constraints:
-        q, u, rank, count = _constrained_start(system, constraints, q, u, project_start)
-    if events and not adaptive:
-        raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
-    if adaptive and stabilization == "norm":
-        raise ValueError("stabilization 'norm' is one of fixed steps; adaptive methods take projection or baumgarte")
-    if adaptive:
-        method = "dop853" if method == "rk4" else method
-        run, simulator, controls, steps, occurrences = _adaptive(
-            model, q, u, duration, step, rtol, inputs, method, stabilization, output_step, events, constraints,
-            rank < count,
-        )  # fmt: skip
+    choice = MethodChoice.of(method, stabilization, rtol)
+    inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}))
+    start = Start.of(model, q0, u0, tuple(constraints), project_start)
+    timing = Timing(duration, step, output_step)
+    if choice.adaptive:
+        solution = _adaptive(model, start, timing, inputs, choice, events)
     else:
-        if rank < count:
-            raise ValueError(
-                f"{count} constraints of rank {rank} at the start: redundant ones need an adaptive method, one of "
-                f"dop853 and rk45 (rtol=...)"
-            )
-        run, simulator, controls = _fixed(
-            model, q, u, duration, step, inputs, method, stabilization, output_step, progress, constraints, parameters
-        )
-        steps = np.broadcast_to(Schedule.of(duration, step, output_step).steps, run.stopped.shape)[()]
-        occurrences = ()
-    given = {name: control.at(run.time) for name, control in controls.items()}
-    equations, seen = simulator.equations, given | {"own": run.own}
-    trajectory = Trajectory(
-        model, run.time, run.q, run.u, equations.activation(seen) if equations.muscles else None, given.get("torque"),
-        f"{method}, {stabilization}", run.stopped, run.reason, steps, occurrences, constraints,
-        equations.states(seen), given.get("excitation"), simulator.values(parameters), tuple(simulator.names),
-    )  # fmt: skip
-    if np.isin(run.reason, (Steps.RAN, EVENT), invert=True).any():
-        message = _stop_message(simulator.equations, run, controls, trajectory.parameters)
+        solution = _fixed_step(model, start, timing, inputs, choice, events, progress)
+    trajectory = solution.trajectory()
+    message = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
+    if message is not None:
         warnings.warn(message, SimulationWarning, stacklevel=2)
     return trajectory
 
 
-def _fixed(
-    model: Any, q: Any, u: Any, duration: float, step: float | None, inputs: dict[str, Any], method: str,
-    stabilization: str, output_step: float | None, progress: bool | None, constraints: tuple[Constraint, ...],
-    parameters: dict[str, Any],
-) -> tuple[Run, Simulator, dict[str, Control]]:  # fmt: skip
+@dataclass(frozen=True)
+class _Solution:
+    """What was computed, and from what."""
+
+    problem: Problem
+    inputs: Inputs
+    controls: dict[str, Control]
+    run: Run
+    steps: Any
+    occurrences: Any = ()
+
+    def trajectory(self) -> Trajectory:
+        """The same as a Trajectory."""
+        problem, run, equations = self.problem, self.run, self.problem.equations
+        given = {name: control.at(run.time) for name, control in self.controls.items()}
+        seen = given | {"own": run.own}
+        return Trajectory(
+            problem.model, run.time, run.q, run.u,
+            activation=equations.activation(seen) if equations.muscles else None,
+            torque=given.get("torque"),
+            method=f"{problem.choice.name}, {problem.choice.stabilization}",
+            stopped=run.stopped,
+            code=run.reason,
+            steps=self.steps,
+            occurrences=self.occurrences,
+            constraints=equations.constraints,
+            muscle_states=equations.states(seen),
+            excitation=given.get("excitation"),
+            parameters=problem.values(self.inputs.parameters),
+            parameter_names=problem.names,
+        )  # fmt: skip
+
+
+def _fixed_step(
+    model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event],
+    progress: bool | None,
+) -> _Solution:  # fmt: skip
     """By a compiled loop, all states side by side."""
-    simulator = Simulator(
-        model, method=method, stabilization=stabilization, outside=inputs["torque"] is not None,
-        constraints=constraints, parameters=parameters,
-    )  # fmt: skip
-    if simulator.held is not None and stabilization == "projection" and method != "euler" and simulator.held.varies():
+    if events:
+        raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
+    if start.redundant:
         raise ValueError(
-            f"constraints that change with time: method {method!r} cannot project onto them; use "
+            f"{start.count} constraints of rank {start.rank} at the start: redundant ones need an adaptive method, one "
+            "of dop853 and rk45 (rtol=...)"
+        )
+    simulator = Simulator(
+        model, method=choice.name, stabilization=choice.stabilization, outside=inputs.torque is not None,
+        constraints=start.constraints, parameters=inputs.parameters,
+    )  # fmt: skip
+    problem = simulator.problem
+    if problem.held is not None and choice.projects and choice.name != "euler" and problem.held.varies():
+        raise ValueError(
+            f"constraints that change with time: method {choice.name!r} cannot project onto them; use "
             "stabilization='baumgarte' or an adaptive method (rtol=...)"
         )
-    controls = simulator.controls(inputs["activation"], inputs["torque"], inputs["excitation"])
-    states = math.prod(np.broadcast_shapes(q.shape[:-1], u.shape[:-1]))
-    total = round(duration / (step or 1e-3)) if duration > 0 and math.isfinite(duration) else 0
+    total = timing.schedule.steps
+    states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
     hidden = (None if states * total >= LONG else True) if progress is None else not progress
     with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:
-        run = simulator(
-            q, u, duration, step=step, output_step=output_step, parameters=parameters, tick=bar.update, **inputs
-        )
-    return run, simulator, controls
+        run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update)
+    steps = np.broadcast_to(total, run.stopped.shape)[()]
+    return _Solution(problem, inputs, problem.controls(inputs), run, steps)
 
 
 def _adaptive(
-    model: Any, q: Any, u: Any, duration: float, step: float | None, rtol: float | None, inputs: dict[str, Any],
-    method: str, stabilization: str, output_step: float | None, events: Sequence[Event],
-    constraints: tuple[Constraint, ...], redundant: bool,
-) -> tuple[Run, Simulator, dict[str, Control], Any, Any]:  # fmt: skip
+    model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event]
+) -> _Solution:
     """By SciPy's solvers, state after state."""
-    if method not in ADAPTIVE:
-        raise ValueError(f"rtol needs an adaptive method, one of {', '.join(ADAPTIVE)}, not {method!r}")
-    rtol = 1e-6 if rtol is None else rtol
-    if not 1e-14 < rtol < 1:
-        raise ValueError(f"rtol must lie between 1e-14 and 1, not {rtol!r}")
-    if redundant and method == "radau":
+    if inputs.parameters:
+        raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
+    if start.redundant and choice.name == "radau":
         raise ValueError("method 'radau' needs independent constraints; dop853 and rk45 take redundant ones")
-    outside = inputs["torque"] is not None
-    simulator = Simulator(model, stabilization=stabilization, outside=outside, constraints=constraints)
-    controls = simulator.controls(inputs["activation"], inputs["torque"], inputs["excitation"])
-    start = (q, u, *simulator.own_start(q, controls, inputs["activation"], inputs["muscle_states"]))
-    schedule = Schedule.of(duration, step, output_step)
-    rows = np.minimum(schedule.times[1:], duration)  # 3 times 0.1 is a little more than 0.3
-    constant = (BASELINE * schedule.h,) if simulator.equations.baumgarte else ()
-    run, steps, occurrences = solve_batch(
-        model, simulator.equations, start, duration, controls,
-        output=None if output_step is None else rows, events=events, method=method, rtol=rtol,
-        parameters=constant, project=stabilization == "projection", first_step=step,
-        redundant=redundant,
-    )  # fmt: skip
-    return run, simulator, controls, steps, occurrences
-
-
-def _start(model: Any, q0: Any, u0: Any, project: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The checked start; the model's own where nothing is given."""
-    system = system_of(model)
-    own_q, own_u = getattr(model, "start_q", None), getattr(model, "start_u", None)
-    q = q0 if q0 is not None else system.neutral() if own_q is None else own_q
-    u = u0 if u0 is not None else np.zeros(system.nu) if own_u is None else own_u
-    if project:
-        q = np.array(check_state("q0", q, system.nq, system.coordinate_names))
-        for s in system.quaternion_slices():
-            q[..., s] = normalize(q[..., s])
-    try:
-        return system.check_q(q), system.check_u(u)
-    except ValueError as error:
-        hint = "; project_start=True divides by the length" if "must be 1 to within" in str(error) else ""
-        raise ValueError(f"{error}{hint}") from None
-
-
-def _constrained_start(
-    system: Any, constraints: tuple[Constraint, ...], q: np.ndarray, u: np.ndarray, project: bool
-) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """The start on the constraints, their rank there and their number; ValueError with the violation otherwise."""
-    held = ConstraintArrays(Constraints(system, constraints))
-    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
-    q, u = (np.array(np.broadcast_to(x, (*batch, x.shape[-1]))) for x in (q, u))
-    if project:
-        for where in np.ndindex(batch):
-            q[where], u[where] = held.nearest(q[where], u[where])
-    held.check(q, u)
-    ranks = [held.rank(q[where], 0.0) for where in np.ndindex(batch)]
-    return q, u, min(ranks, default=0), held.count
-
-
-def _stop_message(equations: StateEquations, run: Run, controls: dict[str, Any], parameters: Any) -> str:
-    """Time, state and |udot| of the first state that stopped."""
-    failed = np.isin(run.reason, (Steps.RAN, EVENT), invert=True)
-    where = tuple(int(i) for i in np.argwhere(failed)[0]) if run.reason.ndim else ()
-    time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
-    values = {name: _picked(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
-    values["own"] = run.final_own[where]
-    norm = _acceleration_norm(equations, q, u, values, parameters, where)
-    which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
-    return (
-        f"{which} at t = {time:.6g} s: {REASONS[int(run.reason[where])]}; last good state q = {_shown(q)}, "
-        f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; a smaller step may help"
-    )
-
-
-def _acceleration_norm(
-    equations: StateEquations, q: Any, u: Any, values: dict[str, Any], parameters: Any, where: tuple[int, ...]
-) -> float:
-    """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
-    model, backend = equations.model, "kernel"
-    if parameters is not None and isinstance(equations, VariedEquations):
-        model, backend = equations.bound(_picked(parameters, where)), "numpy"  # one model of many, not worth a kernel
-    with np.errstate(all="ignore"):
-        try:
-            tau = values.get("torque", np.zeros(equations.system.nu))
-            if isinstance(model, Model):
-                tau = tau + limit_torques(model, q, u, backend=backend)
-            if equations.muscles:
-                activation, states = equations.activation(values), equations.states(values)
-                tau = tau + muscle_torques(model, q, u, activation, states, backend=backend)
-            return float(np.linalg.norm(forward_dynamics(model, q, u, tau, backend=backend)))
-        except ValueError:
-            return math.nan
-
-
-def _picked(values: np.ndarray, where: tuple[int, ...]) -> np.ndarray:
-    """The values of one batch element."""
-    axes = values.ndim - 1
-    index = where[len(where) - axes :] if axes else ()
-    return values[tuple(i if n > 1 else 0 for i, n in zip(index, values.shape, strict=False))]
-
-
-def _shown(array: np.ndarray) -> str:
-    return np.array2string(array, precision=4, threshold=20, max_line_width=10**6)
+    problem = Problem(model, choice, start.constraints, outside=inputs.torque is not None)
+    controls = problem.controls(inputs)
+    whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
+    states = (start.q, start.u, *problem.muscle_start(start.q, controls, inputs))
+    run, steps, occurrences = solve_batch(whole, states)
+    return _Solution(problem, inputs, controls, run, steps, occurrences)

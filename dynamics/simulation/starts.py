@@ -1,11 +1,13 @@
 """Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
 from myoquat.dynamics.integrators import VariedEquations
+from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.path import lengths
@@ -18,22 +20,22 @@ class MuscleStarts:
     """Activations equal to the excitations, and the laws' states at rest."""
 
     def __init__(self, equations: VariedEquations) -> None:
-        self.equations, model = equations, equations.model
+        self.equations, model = equations, equations.muscled
         self.names = {kind: list(numbers_of(kind, laws)) for kind, laws in elastic(model).items()}
         sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
         names = ["lengths", *(kind.__name__ for kind in self.names)]
         self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", threads=1)
 
-    def _formula(self, q: Any, p: Any) -> tuple[Any, ...]:
+    def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
         """Path lengths (m,), and of every class of laws its numbers (names, laws)."""
-        bound = self.equations.bound(p if self.equations.names else None)
+        bound = replace(self.equations, model=self.equations.bound(p if self.equations.names else None)).muscled
         values = [numbers_of(kind, laws) for kind, laws in elastic(bound).items()]
         return (
             lengths(bound.system, bound.muscles, q),
             *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
         )
 
-    def __call__(self, q: np.ndarray, activation: np.ndarray, p: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    def __call__(self, q: Array, activation: Array, p: Array | None) -> tuple[Array, ...]:
         """Activations of the excited muscles and the laws' states, (samples, n) each; q (samples, nq), activation
         (samples, m). NaN where a muscle finds no balance."""
         found = self.kernel(q=q, p=np.zeros((1, 1)) if p is None else p)
@@ -43,4 +45,4 @@ class MuscleStarts:
             for (kind, names), value in zip(self.names.items(), values, strict=True)
         }
         activation = np.broadcast_to(activation, l.shape)
-        return activation[:, list(self.equations.excited)], equilibria(self.equations.model, l, activation, numbers)
+        return activation[:, list(self.equations.excited)], equilibria(self.equations.muscled, l, activation, numbers)

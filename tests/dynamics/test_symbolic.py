@@ -7,15 +7,23 @@ import sympy
 from sympy.physics.mechanics import KanesMethod, Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
 
 from myoquat.dynamics import (
+    Gamma,
+    Simulator,
     bias_force,
+    first_order_form,
     forward_dynamics,
+    forward_dynamics_gamma,
     inverse_mass_matrix,
     kinetic_energy,
     mass_matrix,
     potential_energy,
+    quaternion_accelerations,
+    quaternion_form,
+    simulate,
 )
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
 from myoquat.joints.kinematics import frame_pose
+from myoquat.kernels import as_casadi_vector, symbols_casadi
 
 MASS, LENGTH, CENTER, INERTIA = (2, 3), 1, sympy.Rational(1, 2), (sympy.Rational(1, 4), sympy.Rational(1, 2))
 
@@ -110,3 +118,48 @@ def test_casadi_function_of_the_forward_dynamics(method):
     state = system.random(1, rng)[0], rng.normal(size=system.nu), rng.normal(size=system.nu)
     expected = forward_dynamics(system, *state, method=method)
     np.testing.assert_allclose(np.asarray(function(*state))[:, 0], expected, rtol=1e-12)
+
+
+# ---- symbols in every public function that takes a model ---------------------------------------------------
+
+
+def _geared(y, q0):
+    return np.concatenate([y, 2 * y], axis=-1)
+
+
+GEARED = Gamma(_geared, lambda q: q[..., :1], 1)
+WITH_SYMBOLS = {
+    "forward_dynamics_gamma": lambda q, u, tau: forward_dynamics_gamma(_pendulum(), GEARED, q, u, tau),
+    "quaternion_form": lambda q, u, tau: quaternion_form(_pendulum(), q, u, tau)[1],
+    "first_order_form": lambda q, u, tau: first_order_form(_pendulum(), q, u, tau)[1],
+}
+
+
+@pytest.mark.parametrize("name", WITH_SYMBOLS)
+def test_less_common_forms_take_symbols(name):
+    function = WITH_SYMBOLS[name]
+    values = np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.2, -0.1])
+    wanted = function(*values)
+    symbols = [np.array(sympy.symbols(f"{letter}1:3", real=True)) for letter in ("q", "u", "tau")]
+    found = sympy.Matrix(function(*symbols)).subs(dict(zip(np.ravel(symbols), np.ravel(values), strict=True)))
+    np.testing.assert_allclose(np.array(found, dtype=float).ravel(), wanted, rtol=1e-12)
+    arrays = [symbols_casadi(letter, (2,)) for letter in ("q", "u", "tau")]
+    vectors = [as_casadi_vector(array) for array in arrays]
+    compiled = casadi.Function(name, vectors, [as_casadi_vector(function(*arrays))])
+    np.testing.assert_allclose(np.array(compiled(*values)).ravel(), wanted, rtol=1e-12)
+
+
+REFUSED = {
+    "q0: a simulation": lambda system, q: simulate(system, q, duration=0.01),
+    "torque: a simulation": lambda system, q: simulate(system, torque=q, duration=0.01),
+    "u0: a simulation": lambda system, q: Simulator(system)(np.zeros(2), q, 0.01),
+    "quaternion_accelerations": lambda system, q: quaternion_accelerations(system, q, q, q),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("kind", ["sympy", "casadi"])
+def test_what_needs_numbers_refuses_symbols_by_name(name, kind):
+    symbols = np.array(sympy.symbols("x1:3", real=True)) if kind == "sympy" else symbols_casadi("x", (2,))
+    with pytest.raises(TypeError, match=f"{name}.* takes numbers, not symbols"):
+        REFUSED[name](_pendulum(), symbols)

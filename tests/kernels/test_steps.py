@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from myoquat.kernels import METHODS, Held, Program, Stages, Steps, Tableau, Tabulated, step_loop
+from myoquat.kernels import METHODS, Held, Outcome, Program, Stages, Tableau, Tabulated, step_loop
 
 
 def oscillator(t, x, u, w):
@@ -47,7 +47,7 @@ def test_agrees_with_the_method_in_numpy(start, w, method):
     np.testing.assert_allclose(run.states, wanted, rtol=1e-12, atol=1e-13)
     assert np.array_equal(run.final, run.states[:, -1])
     assert (run.stopped == -1).all()
-    assert (run.reason == Steps.RAN).all()
+    assert (run.reason == Outcome.COMPLETED).all()
     np.testing.assert_allclose(run.times, 0.2 * np.arange(16))
 
 
@@ -93,7 +93,7 @@ def test_a_state_that_explodes_stops_alone(start):
     loop = step_loop(1, rhs=lambda t, x: x * x * x, method="euler")
     x0 = np.array([[0.1], [50.0], [-0.2], [np.nan], [0.3], [np.inf]])
     run = loop(x0, h=0.1, steps=40)
-    assert list(run.reason) == [0, 1, 0, 1, 0, 1]
+    assert list(run.reason) == [Outcome.COMPLETED, Outcome.NOT_FINITE] * 3
     assert run.stopped[3] == run.stopped[5] == 0
     s = run.stopped[1]
     assert 0 < s < 40
@@ -108,7 +108,7 @@ def test_a_bound_stops_a_state_and_shows_it(start):
     loop = step_loop(1, rhs=lambda t, x, v: v * np.ones(1), parameters={"v": ()}, bound=lambda t, x, v: x[0] > 0.55)
     run = loop(np.zeros((3, 1)), h=0.1, steps=10, v=np.array([1.0, 0.1, 2.0]))
     assert list(run.stopped) == [6, -1, 3]
-    assert list(run.reason) == [Steps.BOUND, Steps.RAN, Steps.BOUND]
+    assert list(run.reason) == [Outcome.BOUND, Outcome.COMPLETED, Outcome.BOUND]
     np.testing.assert_allclose(run.states[2, :, 0], [0, 0.2, 0.4, 0.6] + [np.nan] * 7)
 
 

@@ -8,10 +8,10 @@ import xarray as xr
 
 from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
 from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
-from myoquat.analysis.studies.summaries.joint_reaction import muscle_wrenches
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.wrenches import muscle_wrenches
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.muscle import Model, muscle_forces, muscle_torques
 from myoquat.muscle.laws.thelen import Thelen2003

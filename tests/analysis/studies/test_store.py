@@ -11,6 +11,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 import zarr
@@ -133,7 +134,7 @@ def change(path, **attributes):
     [
         ({"myoquat": "0.0.1"}, "begun with myoquat 0.0.1"),
         ({"machine": json.dumps({"cpu": "abacus"})}, "abacus.*MYOQUAT_CPU"),
-        ({"format_version": 99}, "format version 99; this reads version 1"),
+        ({"format_version": 99}, "format version 99, written by myoquat .*; myoquat .* reads versions 1, 2"),
         ({"format": "something"}, "not of study results"),
     ],
 )
@@ -144,6 +145,14 @@ def test_results_of_another_version_or_processor_are_refused(path, attributes, m
         STUDY.run(path, resume=True)
     if "format" not in str(attributes):
         assert open_results(path).sizes["sample"] == 60  # still readable
+
+
+def test_a_store_of_the_first_format_is_read_but_not_resumed(path, whole):
+    STUDY.run(path, block=BLOCK)
+    change(path, format_version=1, myoquat="0.0.9")
+    np.testing.assert_array_equal(open_results(path).status, whole.status)
+    with pytest.raises(StoreError, match=r"begun by myoquat 0\.0\.9 in format version 1, .* not resumed"):
+        STUDY.run(path, resume=True)
 
 
 def test_a_study_that_cannot_be_leaves_no_store(path):

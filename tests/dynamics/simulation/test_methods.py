@@ -12,7 +12,7 @@ from myoquat.data import load_model
 from myoquat.dynamics import Event, SimulationWarning, simulate
 from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.dynamics.simulation.adaptive import ADAPTIVE
+from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints import ArticulatedSystem, normalize
 from myoquat.joints.system import Body
 from myoquat.joints.types import PrismaticJoint, SphericalJoint
@@ -86,7 +86,7 @@ def test_norm_alone_leaves_constraints_to_drift(pendulum):
     assert np.abs(whole.constraint_drift).max() < 1e-12 < np.abs(norm.constraint_drift).max()
     free = [simulate(pendulum, q0, duration=0.5, stabilization=kind) for kind in ("projection", "norm")]
     np.testing.assert_array_equal(free[0].q, free[1].q)
-    with pytest.raises(ValueError, match="one of fixed steps"):
+    with pytest.raises(ValueError, match="for methods of fixed step"):
         simulate(pendulum, q0, rtol=1e-6, stabilization="norm")
 
 

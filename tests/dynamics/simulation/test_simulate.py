@@ -10,6 +10,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.dynamics import SimulationWarning, Simulator, simulate
 from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.errors import OffSphereError
 from myoquat.joints.system import Body
 from myoquat.joints.types import RevoluteJoint
 
@@ -132,7 +133,7 @@ def test_a_state_that_blows_up_stops_alone_and_says_so(model):
 
 def test_a_start_off_the_sphere_is_refused_or_projected(model):
     q = np.array(model.start_q) * np.where(np.arange(8) < 4, 1.01, 1.0)
-    with pytest.raises(ValueError, match=r"length 1\.01; it must be 1.*project_start=True"):
+    with pytest.raises(OffSphereError, match=r"length 1\.01; it must be 1.*project_start=True"):
         simulate(model, q)
     trajectory = simulate(model, q, duration=0.01, project_start=True)
     np.testing.assert_allclose(trajectory.q, simulate(model, duration=0.01).q, atol=1e-15)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.dynamics import Trajectory, simulate
+from myoquat.dynamics import Simulator, Trajectory, simulate
 from myoquat.dynamics.constraints import PointLoop
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.system import Body
 from myoquat.joints.types import FloatingJoint
+from myoquat.kernels import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +39,55 @@ def test_a_system_without_muscles_comes_back_as_one(tmp_path):
         held.save(tmp_path / "held.npz")
 
 
+def write_first_format(path, way, codes):
+    """A file as the first format had it: outcomes numbered from 0, ran to the end, to 4, step size too small."""
+    way.save(path)
+    with np.load(path) as archive:
+        data = dict(archive) | {"format": "myoquat-trajectory-1", "code": np.array(codes)}
+    np.savez_compressed(path, **data)
+
+
+def test_files_of_the_first_format_are_read(tmp_path):
+    model = load_model("two_link")
+    way = simulate(model, u0=np.zeros((5, 6)), duration=0.002)
+    path = tmp_path / "old.npz"
+    write_first_format(path, way, [0, 1, 2, 3, 4])
+    again = Trajectory.load(path)
+    names = ("COMPLETED", "NOT_FINITE", "BOUND", "EVENT", "STUCK")
+    assert [Outcome(code).name for code in again.code] == list(names)
+    assert list(again.reason) == [Outcome[name].sentence for name in names]
+    np.testing.assert_array_equal(again.q, way.q)
+    write_first_format(path, simulate(model, duration=0.002), 0)
+    assert Trajectory.load(path).complete
+    write_first_format(path, way, [0, 1, 2, 3, 5])
+    with pytest.raises(ValueError, match=r"no saved trajectory .*: code \[0 1 2 3 5\]"):
+        Trajectory.load(path)
+
+
+def test_the_representation_is_short(way):
+    text = repr(way)
+    assert text == (
+        "<Trajectory of 'two_link' (2 bodies, 6 velocities, 6 muscles): 11 rows from 0 to 0.2 s; rk4, projection; "
+        "ran to the end>"
+    )
+    many = simulate(way.model, u0=np.zeros((2, 3, 6)), duration=0.002)
+    assert "<Trajectory 2 x 3 runs of" in repr(many)
+    assert "6: ran to the end" in repr(many)
+    table = way._repr_html_()
+    assert table.startswith("<table><tr><th>model</th>")
+    assert "11 rows from 0 to 0.2 s" in table
+    simulator = Simulator(way.model, constraints=[PointLoop("A", "ground")])
+    assert repr(simulator).endswith("6 muscles): rk4, projection, 1 constraint>")
+    assert max(len(repr(x)) for x in (way, many, simulator)) < 200
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04broken"])
 def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "x.npz").write_bytes(content)
     with pytest.raises(ValueError, match="no saved trajectory"):
         Trajectory.load(tmp_path / "x.npz")
     np.savez(tmp_path / "y.npz", time=np.zeros(3))
-    with pytest.raises(ValueError, match="format 'myoquat-trajectory-1'"):
+    with pytest.raises(ValueError, match="format 'myoquat-trajectory-2' or 'myoquat-trajectory-1'"):
         Trajectory.load(tmp_path / "y.npz")
 
 

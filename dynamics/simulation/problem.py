@@ -1,0 +1,186 @@
+"""What step loops and adaptive methods share: a model's equations of motion, and the checks of a call's inputs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.integrators import StateEquations, VariedEquations
+from myoquat.dynamics.regularity import check_regular
+from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, is_constant
+from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
+from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.joints.checks import check_state
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.checks import check_laws
+from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters
+from myoquat.muscle.states import state_names
+
+__all__ = ["Problem"]
+
+
+class Problem:
+    """The equations of motion of a Model or an ArticulatedSystem, and the checks of what a simulation gives them.
+
+    choice       the method, which decides what may vary.
+    constraints  that the motion satisfies.
+    parameters   names of the numbers of the model that calls give.
+    outside      whether external torques act.
+
+    Raises ValueError for a stabilization that is unknown and for parameters that cannot vary, ModelError for a singular
+    mass matrix or a muscle without a force law.
+    """
+
+    def __init__(
+        self, model: SystemLike, choice: MethodChoice, constraints: Sequence[Constraint] = (),
+        parameters: Iterable[str] = (), outside: bool = False,
+    ) -> None:  # fmt: skip
+        choice.check_stabilization()
+        if isinstance(model, Model):
+            check_laws(model)
+        self.choice, self.system = choice, system_of(model)
+        self.model = model if isinstance(model, Model) else self.system
+        self.varied = _varied(self.model, list(parameters), choice.name, constraints)
+        self.equations: StateEquations = (
+            StateEquations(self.model, outside, choice.baumgarte, tuple(constraints))
+            if self.varied is None
+            else VariedEquations(self.model, outside, choice.baumgarte, varied=self.varied)
+        )
+        check_regular(self.system)
+        self.held = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The numbers of the model that calls give."""
+        return () if self.varied is None else self.varied.names
+
+    def values(self, given: Mapping[str, ArrayLike]) -> Array | None:
+        """(..., n) the parameters, in the order of `names`, from arrays (...) by name; None without. ValueError for
+        names that are missing or not varied, and for values that the model refuses."""
+        if self.varied is None:
+            if given:
+                raise ValueError(f"parameters: this Simulator varies none; make it with parameters={list(given)}")
+            return None
+        found: dict[str, Array] = {}
+        for pattern, values in given.items():
+            for name in Parameters.of(self.model, pattern).names:
+                if name in found:
+                    raise ValueError(f"parameters: {name!r} is given twice, the second time by {pattern!r}")
+                found[name] = np.asarray(values, dtype=float)
+        strange = [name for name in found if name not in self.names]
+        missing = [name for name in self.names if name not in found]
+        if strange or missing:
+            raise ValueError(f"parameters: missing are {missing}, and {strange} are not varied by this Simulator")
+        columns = [found[name] for name in self.names]
+        try:
+            together = np.stack(np.broadcast_arrays(*columns), axis=-1)
+        except ValueError:
+            shapes = ", ".join(f"{name} {value.shape}" for name, value in found.items())
+            raise ValueError(f"parameters: the arrays do not broadcast: {shapes}") from None
+        return self.varied.check(together)
+
+    # ---- inputs of the muscles and torques ---------------------------------------------------------------------
+
+    def controls(self, inputs: Inputs) -> dict[str, Control]:
+        """The inputs by name; ValueError for values that are missing, not finite or out of range."""
+        found = {}
+        if self.equations.muscles:
+            assert isinstance(self.model, Model)
+            name = "excitation" if self.equations.excited else "activation"
+            found[name] = Control(name, self._muscle_input(self.model, inputs), self.model.check_activation)
+        elif any(_has_values(given) for given in (inputs.activation, inputs.excitation)):
+            raise ValueError("activation: the model has no muscles")
+        if self.equations.outside:
+            system = self.system
+            given = np.zeros(system.nu) if inputs.torque is None else inputs.torque
+            check = lambda values: check_state("torque", values, system.nu, system.velocity_names)  # noqa: E731
+            found["torque"] = Control("torque", given, check)
+        elif inputs.torque is not None:
+            raise ValueError("torque: this Simulator was made without; Simulator(..., outside=True) takes torques")
+        return found
+
+    def _muscle_input(self, model: Model, inputs: Inputs) -> ControlLike:
+        """The input of the muscles: excitations where there are activation dynamics, activations otherwise."""
+        activation, excitation = inputs.activation, inputs.excitation
+        if not self.equations.excited and activation is not None and excitation is not None:
+            raise ValueError("excitation: no muscle has activation dynamics; give either this or activation")
+        if self.equations.excited and activation is not None and not is_constant(activation):
+            name = model.muscle_names[self.equations.excited[0]]
+            raise ValueError(
+                f"activation: a state of muscle {name!r} and others, of which only the start (..., m) can be given; "
+                "excitation= takes tables and functions of time"
+            )
+        if excitation is not None:
+            return excitation
+        return _default_activation(model) if activation is None else activation
+
+    # ---- the muscles' states at the start ----------------------------------------------------------------------
+
+    def muscle_start(
+        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None
+    ) -> tuple[Array, ...]:
+        """The muscles' states at the start: activations, given or equal to the excitations, and the states of the laws,
+        given or in equilibrium at rest. ValueError where they do not fit or there is none."""
+        names = state_names(self.model) if isinstance(self.model, Model) else ()
+        if inputs.muscle_states is not None and not names:
+            raise ValueError("muscle_states: this model's muscles have none")
+        if not self.equations.own:
+            return ()
+        assert isinstance(self.model, Model)
+        excited = list(self.equations.excited)
+        at_start = next(iter(controls.values())).at(np.zeros(1))[..., 0, :]
+        if excited and inputs.activation is not None:
+            assert not callable(inputs.activation)  # refused by `controls`: a state has a start, not a course
+            given = self.model.check_activation(inputs.activation)
+            follows = np.isin(np.arange(self.equations.muscles), excited)
+            at_start = np.where(follows, given, at_start)
+        if inputs.muscle_states is not None:
+            states = check_state("muscle_states", inputs.muscle_states, len(names), names)
+        elif p is not None:
+            states = self._equilibria(q, at_start, p)
+        else:
+            states = equilibrium_states(self.model, q, at_start)
+        return at_start[..., excited], states
+
+    def _equilibria(self, q: Array, activation: Array, p: Array) -> Array:
+        """The laws' states at rest, each with its own numbers; ValueError where there is no balance."""
+        batch = np.broadcast_shapes(q.shape[:-1], activation.shape[:-1], p.shape[:-1])
+        flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, activation, p)]
+        assert isinstance(self.equations, VariedEquations)
+        _, states = MuscleStarts(self.equations)(*flat)
+        if not np.isfinite(states).all():
+            sample = int(np.argwhere(~np.isfinite(states))[0, 0])
+            raise ValueError(f"muscle_states: sample {sample} of the parameters has no equilibrium at the start")
+        return states.reshape(*batch, states.shape[-1])
+
+
+def _has_values(given: ControlLike | None) -> bool:
+    return given is not None and (callable(given) or bool(np.size(given)))
+
+
+def _varied(
+    model: SystemLike, names: Sequence[str], method: str, constraints: Sequence[Constraint]
+) -> Parameters | None:
+    """The numbers of the model with these names, None for none; ValueError for what a simulation cannot vary."""
+    if not names:
+        return None
+    if method not in BY_ACCELERATION:
+        raise ValueError(f"parameters vary with methods {', '.join(BY_ACCELERATION)}, not {method!r}")
+    if constraints:
+        raise ValueError("parameters do not vary under constraints: simulate one model after the other")
+    varied = Parameters.of(model, names)
+    for name in varied.names:
+        if name.startswith(("start_q.", "start_u.")) or name.endswith(".activation"):
+            raise ValueError(f"parameters: {name!r} is an input of its own: q0, u0, activation")
+    return varied
+
+
+def _default_activation(model: Model) -> Array:
+    """(m,) the activations that the model names; ValueError if it leaves one open."""
+    for muscle in model.muscles:
+        if muscle.activation is None:
+            raise ValueError(f"activation: the model names none for muscle {muscle.name!r}; give activation=")
+    return np.array([muscle.activation for muscle in model.muscles], dtype=float)

@@ -1,0 +1,71 @@
+"""The state at which a simulation starts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.simulation.controls import check_numbers
+from myoquat.joints.checks import check_state
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.errors import OffSphereError
+from myoquat.joints.quaternion import normalize
+from myoquat.kernels import as_array
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Start"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A checked start, q (..., nq) and u (..., nu), on the constraints; the number of their rows and their least rank
+    there."""
+
+    q: Array
+    u: Array
+    constraints: tuple[Constraint, ...] = ()
+    count: int = 0
+    rank: int = 0
+
+    @property
+    def redundant(self) -> bool:
+        """True if the constraints depend on each other."""
+        return self.rank < self.count
+
+    @classmethod
+    def of(
+        cls, model: SystemLike, q0: ArrayLike | None, u0: ArrayLike | None, constraints: Sequence[Constraint],
+        project: bool,
+    ) -> "Start":  # fmt: skip
+        """The start from the arguments of `simulate`; the model's own where nothing is given, neutral and at rest where
+        it names none. Raises ValueError, with the violation, for a state off the manifold unless `project` is true."""
+        system = system_of(model)
+        own_q, own_u = getattr(model, "start_q", None), getattr(model, "start_u", None)
+        q = q0 if q0 is not None else system.neutral() if own_q is None else own_q
+        u = u0 if u0 is not None else np.zeros(system.nu) if own_u is None else own_u
+        check_numbers("q0", as_array(q))
+        check_numbers("u0", as_array(u))
+        if project:
+            q = np.array(check_state("q0", q, system.nq, system.coordinate_names))
+            for s in system.quaternion_slices():
+                q[..., s] = normalize(q[..., s])
+        try:
+            q, u = system.check_q(q), system.check_u(u)
+        except OffSphereError as error:
+            raise OffSphereError(f"{error}; project_start=True divides by the length") from None
+        if not constraints:
+            return cls(q, u)
+        return cls._constrained(ConstraintArrays(Constraints(system, constraints)), q, u, project)
+
+    @classmethod
+    def _constrained(cls, held: ConstraintArrays, q: Array, u: Array, project: bool) -> "Start":
+        """The start on the constraints; ValueError with the violation for one that is not there."""
+        batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
+        q, u = (np.array(np.broadcast_to(x, (*batch, x.shape[-1]))) for x in (q, u))
+        if project:
+            for where in np.ndindex(batch):
+                q[where], u[where] = held.nearest(q[where], u[where])
+        held.check(q, u)
+        ranks = [held.rank(q[where], 0.0) for where in np.ndindex(batch)]
+        return cls(q, u, held.constraints.parts, held.count, min(ranks, default=0))

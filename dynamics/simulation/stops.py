@@ -1,0 +1,65 @@
+"""What a warning says about simulations that stopped before their end."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from myoquat.dynamics.equations import forward_dynamics
+from myoquat.dynamics.integrators import StateEquations, VariedEquations
+from myoquat.dynamics.simulation.controls import Control, element
+from myoquat.dynamics.simulation.run import Run
+from myoquat.kernels import Outcome
+from myoquat.kernels.typing import Array
+from myoquat.muscle.evaluate import limit_torques, muscle_torques
+from myoquat.muscle.model import Model
+
+__all__ = ["stop_message"]
+
+FAILED = [outcome for outcome in Outcome if outcome.failed]
+
+
+def stop_message(
+    equations: StateEquations, run: Run, controls: Mapping[str, Control], parameters: Array | None
+) -> str | None:
+    """Time, state and |udot| of the first state that failed; None if none did."""
+    failed = np.isin(run.reason, FAILED)
+    if not failed.any():
+        return None
+    where = tuple(int(i) for i in np.argwhere(failed)[0]) if run.reason.ndim else ()
+    time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
+    values = {name: element(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
+    values["own"] = run.final_own[where]
+    norm = _acceleration_norm(_equations_of(equations, parameters, where), q, u, values)
+    which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
+    return (
+        f"{which} at t = {time:.6g} s: {Outcome(run.reason[where]).sentence}; last good state q = {_shown(q)}, "
+        f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; a smaller step may help"
+    )
+
+
+def _equations_of(equations: StateEquations, parameters: Array | None, where: tuple[int, ...]) -> StateEquations:
+    """The equations of one element of the batch, its own numbers in the model."""
+    if parameters is None or not isinstance(equations, VariedEquations):
+        return equations
+    return StateEquations(equations.bound(element(parameters, where)), equations.outside, equations.baumgarte)
+
+
+def _acceleration_norm(equations: StateEquations, q: Array, u: Array, values: Mapping[str, Array]) -> float:
+    """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
+    model = equations.model
+    with np.errstate(all="ignore"):
+        try:
+            tau = values.get("torque", np.zeros(equations.system.nu))
+            if isinstance(model, Model):
+                tau = tau + limit_torques(model, q, u, backend="numpy")
+                if equations.muscles:
+                    activation, states = equations.activation(values), equations.states(values)
+                    tau = tau + muscle_torques(model, q, u, activation, states, backend="numpy")
+            return float(np.linalg.norm(forward_dynamics(model, q, u, tau, backend="numpy")))
+        except ValueError:
+            return math.nan
+
+
+def _shown(array: Array) -> str:
+    return np.array2string(array, precision=4, threshold=20, max_line_width=10**6)
