@@ -32,7 +32,8 @@ class PiecewiseLinear(AxisFunction):
 
     @cached_property
     def _slopes(self) -> list[float]:
-        return [float(slope) for slope in np.diff(self.y) / np.diff(self.x)]
+        slopes: list[float] = (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
+        return slopes
 
     def value(self, x: Array) -> Array:
         x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
