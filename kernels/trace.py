@@ -42,6 +42,16 @@ class Signature:
         """Numbers per state of each output."""
         return [math.prod(shape) for shape in self.outputs.values()]
 
+    def notes(self) -> dict[str, Any]:
+        """The signature in words of JSON, in order."""
+        return {"name": self.name, "inputs": [*self.inputs.items()], "outputs": [*self.outputs.items()]}
+
+    @classmethod
+    def of(cls, notes: Mapping[str, Any]) -> "Signature":
+        """The signature from its notes."""
+        inputs, outputs = ({name: tuple(shape) for name, shape in notes[key]} for key in ("inputs", "outputs"))
+        return cls(str(notes["name"]), inputs, outputs)
+
     def __str__(self) -> str:
         return (
             f"{self.name}({', '.join(map(_shown, self.inputs.items()))}) -> "
