@@ -13,8 +13,9 @@ from myoquat.kernels.body import Deferred, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.differentiation import Names, Pattern
+from myoquat.kernels.notice import waiting
 from myoquat.kernels.sources import sources_digest
-from myoquat.kernels.trace import Formula, Signature, as_list, trace
+from myoquat.kernels.trace import Formula, Signature, as_list, name_of, trace
 
 __all__ = ["Kernel", "compile"]
 
@@ -45,8 +46,10 @@ def compile(
     ValueError for shapes and names that do not fit and for operations that cannot be compiled.
     """
     start = time.perf_counter()
-    body = _body(function, inputs, outputs, name, content)
-    kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=as_list(function))
+    formulas = as_list(function)
+    with waiting(f"compiling {name or name_of(formulas[0])}"):
+        body = _body(function, inputs, outputs, name, content)
+        kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
     kernel.build_seconds = time.perf_counter() - start
     return kernel
 

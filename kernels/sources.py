@@ -18,21 +18,10 @@ __all__ = ["sources_digest"]
 _PACKAGE = __name__.partition(".")[0]
 _ROOT = Path(sys.modules[_PACKAGE].__path__[0])
 
-_KNOWN = {
-    *(
-        _PACKAGE,
-        "casadi",
-        "click",
-        "lazy_loader",
-        "llvmlite",
-        "lxml",
-        "matplotlib",
-        "numpy",
-        "pandas",
-        "scipy",
-        "sympy",
-    ),
-    *("tomlkit", "tqdm", "xarray", "zarr"),
+_KNOWN = {  # whose functions may stand in this package's modules
+    *(_PACKAGE, "_plotly_utils", "anywidget", "casadi", "click", "dask", "distributed", "ipywidgets", "lazy_loader"),
+    *("llvmlite", "lxml", "matplotlib", "numpy", "pandas", "plotly", "scipy", "sympy", "tomlkit", "tqdm", "xarray"),
+    "zarr",
 }
 
 Stamps = dict[str, tuple[int, int]]

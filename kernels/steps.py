@@ -23,6 +23,7 @@ from myoquat.kernels.body import Body, Straight
 from myoquat.kernels.build import assembly, build
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import count_call
+from myoquat.kernels.notice import waiting
 from myoquat.kernels.program import Program
 from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.schedules import Sample, sample
@@ -100,11 +101,12 @@ def step_loop(
         raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
     stages = _stages(name, method) if rhs is not None else None
     wanted = _Wanted(name, state, shapes["inputs"], shapes["parameters"], rhs, step, stages, node, project, bound)
-    recipe = wanted.recipe(content)
-    return StepLoop(
-        name, state, wanted.nodes, recipe, shapes["inputs"], shapes["parameters"],
-        lanes=lanes, threads=threads, cache=cache,
-    )  # fmt: skip
+    with waiting(f"compiling {name}"):
+        recipe = wanted.recipe(content)
+        return StepLoop(
+            name, state, wanted.nodes, recipe, shapes["inputs"], shapes["parameters"],
+            lanes=lanes, threads=threads, cache=cache,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
