@@ -21,6 +21,7 @@ from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import system_of
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
@@ -90,7 +91,7 @@ def forward_dynamics_gamma(model: Any, gamma: Gamma, q: Any, qd: Any, tau: Any, 
     def formula(q: Any, qd: Any, tau: Any, f_ext: Any = None) -> Any:
         return _acceleration(system, gamma, q, qd, tau, f_ext)
 
-    content = (system.content_key, gamma, tuple(inputs))
+    content = (system.content_key, content_key(gamma), tuple(inputs))
     return evaluate("forward_dynamics_gamma", content, formula, inputs, 1)
 
 

@@ -10,6 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
+from myoquat.kernels.records import Record
 
 __all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
 
@@ -18,7 +19,7 @@ INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
 
 
 @dataclass(frozen=True)
-class Body:
+class Body(Record):
     """A rigid body and the joint that carries it. SI units; vectors in the frames named.
 
     position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame.

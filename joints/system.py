@@ -1,6 +1,5 @@
 """The articulated system: a tree of bodies joined by joints, its coordinates q and velocities u."""
 
-import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
@@ -21,12 +20,14 @@ from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.vectors import cross, row_cross, turn
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.content import content_digest
+from myoquat.kernels.records import Record
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 
 
 @dataclass(frozen=True)
-class ArticulatedSystem:
+class ArticulatedSystem(Record):
     """Bodies in the order given; each parent is the ground or a body of the system, before or after it.
 
     q and u hold the joints' coordinates and velocities in that order, or in that of `joint_order`, names of all bodies
@@ -42,7 +43,8 @@ class ArticulatedSystem:
     name: str = field(default="", compare=False)
     joint_order: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self, joint_order: Sequence[str] | None) -> None:
+    def __post_init__(self, joint_order: Sequence[str] | None) -> None:  # type: ignore[override]
+        super().__post_init__()
         if self.velocity_frame not in VELOCITY_FRAMES:
             raise ModelError(f"velocity_frame is 'child' or 'parent', not {self.velocity_frame!r}")
         bodies = tuple(_in_velocity_frame(body, self.velocity_frame) for body in self.bodies)
@@ -67,8 +69,7 @@ class ArticulatedSystem:
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the system computes with; equal systems share compiled kernels."""
-        content = (self.bodies, self.ground, self.gravity, self.velocity_frame)
-        return hashlib.sha256(repr(content).encode()).hexdigest()
+        return content_digest(self.bodies, self.ground, self.gravity, self.velocity_frame)
 
     @cached_property
     def nq(self) -> int:

@@ -10,6 +10,7 @@ from myoquat.joints._layout import row_times, vector
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
 
 if TYPE_CHECKING:
     from myoquat.muscle.model import Model
@@ -18,7 +19,7 @@ __all__ = ["CoordinateLimit", "torques"]
 
 
 @dataclass(frozen=True)
-class CoordinateLimit:
+class CoordinateLimit(Record):
     """f = -k_up s(x - upper) (x - upper) + k_low s(lower - x) (lower - x) - c (s(x - upper) + s(lower - x)) dx/dt
 
     on the `coordinate` x by name, an angle that a quaternion has replaced among them: OpenSim's CoordinateLimitForce. s

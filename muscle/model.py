@@ -1,6 +1,5 @@
 """The model: an articulated system and its muscles."""
 
-import hashlib
 import importlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,8 @@ import numpy as np
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem, check_state
+from myoquat.kernels.content import content_digest
+from myoquat.kernels.records import Record
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
@@ -20,7 +21,7 @@ __all__ = ["Model"]
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
@@ -41,7 +42,7 @@ class Model:
     limits: tuple[CoordinateLimit, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "muscles", tuple(self.muscles))
+        super().__post_init__()
         seen: set[str] = set()
         for muscle in self.muscles:
             if muscle.name in seen:
@@ -73,8 +74,7 @@ class Model:
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        content = self.system.content_key + repr(self.muscles) + (repr(self.limits) if self.limits else "")
-        return hashlib.sha256(content.encode()).hexdigest()
+        return content_digest(self.system.content_key, self.muscles, self.limits)
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.

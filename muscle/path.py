@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross
+from myoquat.kernels.records import Record
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
@@ -21,7 +22,7 @@ Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of i
 
 
 @dataclass(frozen=True)
-class Muscle:
+class Muscle(Record):
     """A muscle: its path from origin over via points to insertion, and its force law.
 
     Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way: those that act on

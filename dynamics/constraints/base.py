@@ -19,12 +19,13 @@ from myoquat.joints import state
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic"]
 
 
-class Constraint(ABC):
-    """A frozen dataclass of numbers and names; its repr tells it from others, and kernels are kept by it."""
+class Constraint(Record, ABC):
+    """A frozen dataclass of numbers and names; kernels are kept by its content."""
 
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
@@ -34,7 +35,7 @@ class Constraint(ABC):
         """(..., k) phi, (..., 0) for a constraint on velocities alone."""
         return np.zeros((*q.shape[:-1], 0))
 
-    def check(self, system: ArticulatedSystem) -> None:  # noqa: B027 - a constraint may name nothing
+    def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the system lacks what the constraint names."""
 
     def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:

@@ -4,7 +4,7 @@ The straight-line forms here need independent constraints: S = A M^-1 A^T is fac
 see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from myoquat.dynamics import composite, factor
 from myoquat.dynamics.constraints.base import Constraint
 from myoquat.joints import state
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Constraints"]
@@ -27,9 +28,9 @@ class Constraints:
         self.system, self.parts = system, tuple(constraints)
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Hashable:
         """What tells these constraints from others."""
-        return (self.system.content_key, self.parts)
+        return (self.system.content_key, content_key(self.parts))
 
     def position(self, q: Any, t: Any) -> Any:
         """(..., h) phi of all."""

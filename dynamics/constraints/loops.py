@@ -41,6 +41,7 @@ class PointLoop(_Pair):
     axes: str = "xyz"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.axes or not set(self.axes) <= set("xyz") or len(set(self.axes)) < len(self.axes):
             raise ValueError(f"axes are some of x, y, z, not {self.axes!r}")
 
@@ -58,6 +59,7 @@ class Distance(_Pair):
     distance: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.distance > 0:
             raise ValueError(f"a distance must be positive, not {self.distance}; PointLoop holds points together")
 

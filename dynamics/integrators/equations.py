@@ -16,6 +16,7 @@ from myoquat.joints import state
 from myoquat.joints._layout import joined
 from myoquat.joints.door import system_of
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.content import content_key
 from myoquat.muscle import limits
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques
@@ -69,7 +70,13 @@ class StateEquations:
     @property
     def key(self) -> Hashable:
         """What tells these equations from others."""
-        return (type(self).__name__, self.model.content_key, self.outside, self.baumgarte, self.constraints)
+        return (
+            type(self).__name__,
+            self.model.content_key,
+            self.outside,
+            self.baumgarte,
+            content_key(self.constraints),
+        )
 
     @property
     def inputs(self) -> dict[str, int]:

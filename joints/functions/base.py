@@ -3,10 +3,12 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from myoquat.kernels.records import Record
+
 __all__ = ["AxisFunction"]
 
 
-class AxisFunction(ABC):
+class AxisFunction(Record, ABC):
     """A twice differentiable function f(x) of a coordinate x (...), floats or symbols.
 
     Implementations are frozen dataclasses of numbers, so that equal joints have equal descriptions.

@@ -24,6 +24,7 @@ class PiecewiseLinear(AxisFunction):
     y: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         increasing("piecewise linear function", self.x, self.y, 2)
 
     @cached_property

@@ -26,6 +26,7 @@ class SimmSpline(AxisFunction):
     y: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         increasing("spline", self.x, self.y, 2)
 
     @cached_property

@@ -7,6 +7,7 @@ import numpy as np
 
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from myoquat.kernels.records import Record
 
 __all__ = ["Angles"]
 
@@ -15,7 +16,7 @@ Vector3 = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Angles:
+class Angles(Record):
     """R = R(a1, f1) R(a2, f2) R(a3, f3), f_k = factor_k x_k + offset_k: three turns about orthogonal unit axes a_k of
     the joint frame, each after the ones before, by coordinates x = (x1, x2, x3) with `names`.
 
@@ -29,6 +30,7 @@ class Angles:
     offsets: Vector3 = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         A = np.array(self.axes, dtype=float)
         if A.shape != (3, 3) or np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
             raise ValueError(f"the axes of a ball joint's angles must be orthogonal unit vectors, not {self.axes}")

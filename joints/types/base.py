@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
 
 __all__ = ["VELOCITY_FRAMES", "CoordinateJoint", "Joint", "JointFacts"]
 
@@ -41,7 +42,7 @@ class JointFacts:
         return len(self.velocities)
 
 
-class Joint(ABC):
+class Joint(Record, ABC):
     """A joint between a parent and a child body: coordinates q (nq,), velocities u (nu,).
 
     Every verb is a plain NumPy formula on arrays with leading batch axes, floats or symbols alike. The joint frame is

@@ -11,12 +11,13 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.turning import child_axes, turned, turning_drift
 from myoquat.joints.vectors import cross, turn_back
+from myoquat.kernels.records import Record
 
 __all__ = ["Axis", "CustomJoint"]
 
 
 @dataclass(frozen=True)
-class Axis:
+class Axis(Record):
     """A turn [rad] about, or a slide [m] along, `direction` by `function` of the joint's coordinate number
     `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError."""
 
@@ -25,6 +26,7 @@ class Axis:
     function: AxisFunction = field(default_factory=Linear)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "direction", unit_axis(self.direction))
 
 
@@ -45,6 +47,7 @@ class CustomJoint(CoordinateJoint):
     units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         count = len(self.coordinates)
         if count > 6 or len(self.rotations) > 3 or len(self.translations) > 3:
             raise ValueError(

@@ -18,6 +18,7 @@ class AxisJoint(CoordinateJoint):
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "axis", unit_axis(self.axis))
 
 

@@ -32,6 +32,7 @@ class EllipsoidJoint(CoordinateJoint):
     sequence: str = "XYZ"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         EulerJoint(self.sequence)  # knows its sequences
         if len(self.radii) != 3 or not all(math.isfinite(r) and r > 0 for r in self.radii):
             raise ValueError(f"the radii of an ellipsoid joint must be three positive numbers, not {self.radii}")

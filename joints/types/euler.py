@@ -40,6 +40,7 @@ class EulerJoint(CoordinateJoint):
     sequence: str = "YZY"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         axes(self.sequence)
 
     @property

@@ -35,6 +35,7 @@ class UniversalJoint(CoordinateJoint):
     second: tuple[float, float, float] = (0.0, 1.0, 0.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "first", unit_axis(self.first))
         object.__setattr__(self, "second", unit_axis(self.second))
         if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:

@@ -11,6 +11,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.records import Record
 
 __all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
 
@@ -41,7 +42,7 @@ class Contact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrap(ABC):
+class Wrap(Record, ABC):
     """A surface fixed to a body; a taut path between two points goes around it.
 
     position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
