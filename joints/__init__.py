@@ -1,6 +1,6 @@
 """Rotations and their maps, joint types, and the articulated system that carries the muscles."""
 
-from myoquat.joints.balls import obstacle
+from myoquat.joints.balls import why_not_ball
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
@@ -121,7 +121,6 @@ __all__ = [
     "joint_table",
     "momentum",
     "normalize",
-    "obstacle",
     "point_position",
     "quaternion_conjugate",
     "quaternion_exp",
@@ -144,5 +143,6 @@ __all__ = [
     "spatial_to_euler",
     "spatial_to_quaternion",
     "spatial_torque",
+    "why_not_ball",
     "with_rotations",
 ]

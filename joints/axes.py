@@ -23,14 +23,14 @@ from myoquat.joints.types import (
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.direction import perpendiculars
 
-__all__ = ["as_axes", "as_turns", "completed"]
+__all__ = ["as_axes", "completed", "with_angles"]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 Vector3 = tuple[float, float, float]
 Axes = tuple[list[Any], list[Any]]  # directions of turns and of slides with their coordinates
 
 
-def as_turns(body: Body) -> Body:
+def with_angles(body: Body) -> Body:
     """The body with angles where it has a quaternion, the opposite of `myoquat.joints.balls.as_ball`.
 
     A spherical joint, or the turns of a floating one, get the angles that they remember, else those of the sequence XYZ

@@ -13,12 +13,12 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import ORTHOGONAL, Angles
 
-__all__ = ["Ball", "as_ball", "obstacle", "places"]
+__all__ = ["Ball", "as_ball", "places", "why_not_ball"]
 
 Ball = SphericalJoint | EulerJoint
 
 
-def obstacle(body: Body) -> str | None:
+def why_not_ball(body: Body) -> str | None:
     """Why a body's joint cannot become a quaternion joint; None if it can, or is one."""
     joint = body.joint
     if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint)):
@@ -35,10 +35,10 @@ def obstacle(body: Body) -> str | None:
         return "its axes are not orthogonal"
     if body.damping or body.stiffness or body.rotor_inertia:
         return "a damper, a spring or a rotor acts on its own coordinates"
-    return _obstacle_of_slides(joint, set(turning))
+    return _why_not_translations(joint, set(turning))
 
 
-def _obstacle_of_slides(joint: CustomJoint, turning: set[int | None]) -> str | None:
+def _why_not_translations(joint: CustomJoint, turning: set[int | None]) -> str | None:
     sliding = [axis.coordinate for axis in joint.translations if _constant(axis.function, axis.coordinate) is None]
     if set(sliding) & turning:
         return "its centre moves with its turns"
@@ -53,7 +53,7 @@ def _obstacle_of_slides(joint: CustomJoint, turning: set[int | None]) -> str | N
 
 def as_ball(body: Body) -> Body:
     """The body on a spherical or a floating joint that remembers its angles; ModelError if that cannot be."""
-    reason = obstacle(body)
+    reason = why_not_ball(body)
     if reason is not None:
         raise ModelError(f"no ball joint: {reason}", element=f"body {body.name!r}")
     joint = body.joint
@@ -95,7 +95,7 @@ def _line(function: AxisFunction) -> tuple[float, float] | None:
 def _constant(function: AxisFunction, coordinate: int | None) -> float | None:
     """The value of a function that does not vary."""
     if coordinate is None or isinstance(function, Constant):
-        return float(function.value(0.0))
+        return float(function.value(np.zeros(())))
     if isinstance(function, Multiplier):
         inner = _constant(function.function, coordinate)
         return None if inner is None else function.scale * inner

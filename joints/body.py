@@ -11,6 +11,7 @@ from myoquat.joints.shapes import Shape
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
 
@@ -47,6 +48,9 @@ class Body(Record):
     joint_name: str = ""
     coordinate_names: tuple[str, ...] | None = None
     shapes: tuple[Shape, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Body {self.name!r} on {self.parent!r} by a {self.joint.kind} joint, {self.mass:g} kg>"
 
     @property
     def names_of_coordinates(self) -> tuple[str, ...]:
@@ -108,6 +112,6 @@ def check_physical(body: Body) -> None:
         )
 
 
-def principal_moments(inertia: Vector) -> np.ndarray:
+def principal_moments(inertia: Vector) -> Array:
     """(3,) the principal moments of an inertia (6,), the least first."""
     return np.linalg.eigvalsh(full(np.array(inertia)))

@@ -41,7 +41,7 @@ def content_key(value: object) -> Hashable:
         if isinstance(value, (tuple, list)):
             return (type(value), *map(content_key, value))
         if _is_record(value):
-            return (type(value), *(content_key(getattr(value, name)) for name in _names(type(value))))
+            return (type(value), *map(content_key, _fields(value)))
         if isinstance(value, Hashable):
             return value
         raise
@@ -96,7 +96,7 @@ def _encoded_other(value: object) -> bytes:
     if isinstance(value, (np.ndarray, np.generic)):
         return _encoded_array(value)
     if _is_record(value):
-        body = _encoded_items((getattr(value, name) for name in _names(type(value))), b"d")
+        body = _encoded_items(_fields(value), b"d")
         return _encoded_text(identity(type(value))) + body
     for kind in (str, int, float):
         if isinstance(value, kind):
@@ -119,7 +119,12 @@ def _is_record(value: object) -> bool:
     return is_dataclass(value) and not isinstance(value, type)
 
 
+def _fields(record: Any) -> list[object]:
+    """The values of the fields that tell records of a class apart."""
+    return [getattr(record, name) for name in _names(record.__class__)]
+
+
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a dataclass that tell its instances apart."""
     return tuple(f.name for f in fields(kind) if f.compare)

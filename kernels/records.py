@@ -20,7 +20,8 @@ class Record:
     """
 
     def __post_init__(self) -> None:
-        for name, single, floating in _declared(type(self)):
+        kind: Any = type(self)
+        for name, single, floating in _declared(kind):
             given = getattr(self, name)
             if single and np.ndim(given):
                 continue
@@ -30,7 +31,7 @@ class Record:
 
 
 @cache
-def _declared(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
+def _declared(kind: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
     """Of every field the name, whether it is declared as one number, and whether it holds floats only."""
     hints = get_type_hints(kind)
     return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(kind))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.joints._layout import row_times, vector
 from myoquat.joints.errors import ModelError
+from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 
@@ -78,6 +79,6 @@ def torques(model: "Model", q: Any, u: Any) -> Any:
         return vector([system.coordinate(limit.coordinate, moved) for limit in limits])
 
     J = jacobian_at(values, np.zeros(system.nu), like=q)
-    x, speed = values(np.zeros(system.nu)), (J @ u[..., None])[..., 0]
+    x, speed = values(np.zeros(system.nu)), matvec(J, u)
     f = vector([limit.force(x[..., i], speed[..., i]) for i, limit in enumerate(limits)])
-    return row_times(f, J)
+    return vecmat(f, J)

@@ -264,7 +264,7 @@ WITHOUT_BACKEND = {
     "convert_velocities": "changes how a state is written, joint by joint",
     "first_order_form": "runs a kernel only; tested against independent values",
     "forward_dynamics_gamma": "second derivatives, which floats do not have; tested against constraints",
-    "obstacle": "says in words why a joint is no ball joint",
+    "why_not_ball": "says in words why a joint is no ball joint",
     "quaternion_accelerations": "runs a kernel only; tested against forward dynamics",
     "quaternion_form": "runs a kernel only; tested against forward dynamics",
     "with_rotations": "makes a system",

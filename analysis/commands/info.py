@@ -4,7 +4,7 @@ import click
 
 from myoquat import kernels
 from myoquat.data import load_model, published_models
-from myoquat.joints.balls import obstacle
+from myoquat.joints.balls import why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
@@ -56,7 +56,7 @@ def _as_ball(body: Body) -> str:
     """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
     if isinstance(body.joint, (SphericalJoint, FloatingJoint)) or body.joint.facts.nu < 3:
         return ""
-    reason = obstacle(body)
+    reason = why_not_ball(body)
     if reason is not None:
         return f"; no quaternion joint: {reason}"
     return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""

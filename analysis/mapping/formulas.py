@@ -20,6 +20,7 @@ from myoquat.joints.maps import (
 )
 from myoquat.joints.rates import condition_constrained
 from myoquat.joints.types import EulerJoint, SphericalJoint
+from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, ModelError
 
 __all__ = ["EXTENSIONS", "ROWS", "Ball", "Pair", "Row", "conditions", "power_errors", "row_errors", "split_errors"]
@@ -207,12 +208,12 @@ def split_errors(pair: Pair, q: Any, J: Any, *extended: Any) -> Any:
 def power_errors(pair: Pair, q: Any, phi: Any, u: Any, F: Any, J: Any, J_Q: Any, J_star: Any, J_phi: Any) -> Any:
     """tau . omega - (-F l') per muscle (..., m), with the torque through J_Q, through J*_Q and on the Euler angles;
     and the power -F l' itself, l' = J u."""
-    power = -F * (J @ u[..., None])[..., 0]
+    power = -F * matvec(J, u)
     totals = [0.0, 0.0, 0.0]
     for b in pair.balls:
         Q, omega = q[..., None, b.q], u[..., None, b.u]
-        rates = (euler_rate_inverse(phi[..., b.phi], b.sequence) @ u[..., b.u, None])[..., 0]
+        rates = matvec(euler_rate_inverse(phi[..., b.phi], b.sequence), u[..., b.u])
         totals[0] = totals[0] + np.sum(quaternion_to_spatial(J_Q[..., b.q], Q) * omega, axis=-1)
         totals[1] = totals[1] + np.sum(constrained_to_spatial(J_star[..., b.star], Q, 0) * omega, axis=-1)
-        totals[2] = totals[2] + np.sum(J_phi[..., b.phi] * rates[..., None, :], axis=-1)
+        totals[2] = totals[2] + matvec(J_phi[..., b.phi], rates)
     return (*(-F * total - power for total in totals), power)

@@ -13,6 +13,7 @@ from myoquat.data.xml import complain
 from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -140,7 +141,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
     points = []
     for point in muscle.path:
         R, p = poses[point.body]
-        points.append(p + (R @ np.broadcast_to(point.local(system, q), p.shape)[..., None])[..., 0])
+        points.append(p + matvec(R, np.broadcast_to(point.local(system, q), p.shape)))
     placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
     ordered = sorted(placed, key=lambda item: item[0])
     whole = (0, len(points) - 1)
@@ -152,7 +153,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
     """(where along the path at the start it lies nearest, the points between which it acts, the surface)."""
     R, p = poses[wrap.body]
-    seen = [wrap.seen(((x - p)[..., None, :] @ R)[..., 0, :]) for x in points]
+    seen = [wrap.seen(vecmat(x - p, R)) for x in points]
     plain = replace(wrap, quadrant="all")
     near, met = {}, {}
     for end in range(1, len(points)):

@@ -10,6 +10,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
 
 __all__ = ["Distance", "ParallelAxes", "PointLoop", "Weld"]
@@ -79,7 +80,7 @@ class ParallelAxes(_Pair):
         poses = system.poses(q)
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
         E = np.stack(perpendiculars(unit_axis(self.first_axis)))
-        axis = (R2 @ np.array(unit_axis(self.second_axis))[..., None])[..., 0]
+        axis = matvec(R2, np.array(unit_axis(self.second_axis)))
         return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
 
 

@@ -1,9 +1,9 @@
 """What a function of one coordinate must answer."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["AxisFunction"]
 
@@ -15,13 +15,13 @@ class AxisFunction(Record, ABC):
     """
 
     @abstractmethod
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         """(...) f(x)."""
 
     @abstractmethod
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         """(...) df/dx."""
 
     @abstractmethod
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         """(...) d2f/dx2."""

@@ -1,13 +1,13 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["Angles"]
 
@@ -38,16 +38,16 @@ class Angles(Record):
             raise ValueError(f"the factors of a ball joint's angles must not be zero: {self.factors}")
 
     @property
-    def _signs(self) -> np.ndarray:
+    def _signs(self) -> Array:
         """(3,) the third turn counts backwards in a left-handed triple."""
         return np.array([1.0, 1.0, np.sign(np.linalg.det(np.array(self.axes)))])
 
     @property
-    def _frame(self) -> np.ndarray:
+    def _frame(self) -> Array:
         """(3, 3) A, the right-handed frame along the axes as columns."""
         return np.array(self.axes).T * self._signs
 
-    def quaternion(self, x: Any) -> Any:
+    def quaternion(self, x: Array) -> Array:
         """(..., 4) Q of the coordinates x (..., 3) [rad]."""
         phi = self._signs * (x * np.array(self.factors) + np.array(self.offsets))
         frame = quaternion_from_matrix(self._frame)
@@ -55,10 +55,11 @@ class Angles(Record):
             quaternion_multiply(frame, quaternion_from_euler(phi, "XYZ")), quaternion_conjugate(frame)
         )
 
-    def values(self, Q: Any) -> Any:
+    def values(self, Q: Array) -> Array:
         """(..., 3) coordinates x [rad] of Q: turns f1, f3 in (-pi, pi], f2 in [-pi/2, pi/2]; only the sum or the
         difference of the outer ones is determined at the lock, f2 = +-pi/2, and one is then taken as zero."""
         frame = quaternion_from_matrix(self._frame)
         turned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
         phi = self._signs * euler_from_quaternion(turned, "XYZ")
-        return (phi - np.array(self.offsets)) / np.array(self.factors)
+        result: Array = (phi - np.array(self.offsets)) / np.array(self.factors)
+        return result

@@ -1,13 +1,14 @@
 """The planar joint: sliding in a plane and turning about its normal."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import AxisJoint, perpendiculars
-from myoquat.joints.vectors import axis_turn, cross, turn_back
+from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
+from myoquat.kernels.typing import Array
 
 __all__ = ["PlanarJoint"]
 
@@ -36,21 +37,22 @@ class PlanarJoint(AxisJoint):
     def facts(self) -> JointFacts:
         return FACTS
 
-    def _in_plane(self, x: Any) -> Any:
+    def _in_plane(self, x: Array) -> Array:
         e1, e2 = perpendiculars(self.axis)
-        return x[..., 0, None] * e1 + x[..., 1, None] * e2
+        result: Array = x[..., 0, None] * e1 + x[..., 1, None] * e2
+        return result
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return axis_turn(self.axis, q[..., 2]), self._in_plane(q)
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return axis_angle_matrix(self.axis, q[..., 2]), self._in_plane(q)
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
-        R = axis_turn(self.axis, q[..., 2])
-        columns = [turn_back(R, e) for e in perpendiculars(self.axis)]
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        R = axis_angle_matrix(self.axis, q[..., 2])
+        columns = [vecmat(e, R) for e in perpendiculars(self.axis)]
         S_v = np.stack([*columns, np.zeros(columns[0].shape)], axis=-1)
         S_omega = np.stack([np.zeros(3), np.zeros(3), np.array(self.axis)], axis=-1)
         return S_omega, S_v
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """Rate of R^T pdot at constant pdot: -omega x v."""
-        v = turn_back(axis_turn(self.axis, q[..., 2]), self._in_plane(u))
+        v = vecmat(self._in_plane(u), axis_angle_matrix(self.axis, q[..., 2]))
         return np.zeros(3), cross(v, u[..., 2, None] * np.array(self.axis))

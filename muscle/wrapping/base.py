@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.records import Record
 
@@ -137,7 +138,7 @@ class Wrap(Record, ABC):
 
     def seen(self, x: Any) -> Any:
         """(..., 3) a point of the body's frame in the surface's."""
-        return ((x - as_array(self.position))[..., None, :] @ self._turn())[..., 0, :]
+        return vecmat(x - as_array(self.position), self._turn())
 
     def in_body(self, x: Any) -> Any:
         """(..., 3) a point of the surface's frame in the body's."""
@@ -145,7 +146,7 @@ class Wrap(Record, ABC):
 
     def turned(self, v: Any) -> Any:
         """(..., 3) a direction of the surface's frame in the body's."""
-        return (self._turn() @ v[..., None])[..., 0]
+        return matvec(self._turn(), v)
 
     def _turn(self) -> Any:
         return rotation_matrix(as_array(self.orientation))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array, is_symbolic

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
 from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 
 __all__ = ["RangeOfMotion"]
 

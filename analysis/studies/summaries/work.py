@@ -6,6 +6,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.joints.vectors import matvec
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 
@@ -21,7 +22,7 @@ class Work(Summary):
     description: ClassVar[str] = "work done on the skeleton"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        speed = (jacobians.velocity(model, at.q) @ at.u[..., None])[..., 0]
+        speed = matvec(jacobians.velocity(model, at.q), at.u)
         return -forces(model, at.q, at.u, at.activation, at.state) * speed
 
     def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
-from myoquat.joints.axes import as_turns
+from myoquat.joints.axes import with_angles
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.model import Model
@@ -76,7 +76,7 @@ def _prepared(model: Model) -> Model:
     """The model on OpenSim's ground, with angles where it has quaternions, as far as paths can see."""
     system = named_as_ground(model.system)
     was, new = model.system.ground, system.ground
-    system = replace(system, bodies=tuple(as_turns(body) for body in system.bodies))
+    system = replace(system, bodies=tuple(with_angles(body) for body in system.bodies))
 
     def on(things: Any) -> Any:
         return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)
