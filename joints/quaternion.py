@@ -6,13 +6,18 @@ integrator leave the unit sphere a little; identities that need |Q| = 1 say so. 
 shape, a number that is not finite, or a zero quaternion.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.libraries import Library
 from myoquat.kernels.typing import Array, ArrayLike
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 __all__ = [
     "normalize",
@@ -29,6 +34,8 @@ __all__ = [
 
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that counts as a rotation
+
+_transform = Library("scipy.spatial.transform")
 
 
 @formula(Q=QUATERNION)
@@ -165,11 +172,12 @@ def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Ar
     return normalize(rng.standard_normal((*shape, 4)))
 
 
-def quaternion_from_rotation(rotation: Rotation) -> Array:
+def quaternion_from_rotation(rotation: "Rotation") -> Array:
     """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
     return np.roll(rotation.as_quat(), 1, axis=-1)
 
 
-def rotation_from_quaternion(Q: ArrayLike) -> Rotation:
+def rotation_from_quaternion(Q: ArrayLike) -> "Rotation":
     """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes."""
-    return Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))
+    rotation: Rotation = _transform.Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))
+    return rotation

@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import casadi
-
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port, write_driver
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Builder, Module
+from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lower import Call, Frame, emit_straight
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.tape import Tape, read_tape

@@ -5,10 +5,9 @@ import json
 import platform
 import time
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
-
-import casadi
 
 from myoquat.kernels.cache import Cache, digest
 from myoquat.kernels.driver import ENTRY
@@ -88,7 +87,7 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "fma": target.fma,
         "lanes": lanes,
         "system": platform.system(),
-        "casadi": casadi.CasadiMeta.version(),
+        "casadi": metadata.version("casadi"),
         "generator": _generator(),
         **versions(),
     }

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import casadi
 import numpy as np
 
 from myoquat.kernels.arrays import as_array, as_casadi_vector, symbols_casadi
 from myoquat.kernels.iterate import Pending, gathering
+from myoquat.kernels.libraries import casadi
 
 __all__ = [
     "Formula",
