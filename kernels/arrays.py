@@ -14,10 +14,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-import casadi
 import numpy as np
 
-from myoquat.kernels.elements import UFUNCS, exact, is_casadi, is_number, is_sympy, sympy_module, where
+from myoquat.kernels.elements import UFUNCS, exact, is_casadi, is_casadi_array, is_number, is_sympy, sympy_module, where
+from myoquat.kernels.libraries import casadi
 from myoquat.kernels.typing import Array
 
 __all__ = [
@@ -122,7 +122,7 @@ def _plain(x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         array = np.asarray(x)
         return array if array.dtype == object else array.astype(float).astype(object)
-    if is_casadi(x) or is_sympy(x) or isinstance(x, casadi.array):
+    if is_casadi(x) or is_sympy(x) or is_casadi_array(x):
         return np.asarray(as_array(x))
     if isinstance(x, bool):
         return _zero_axes(x)
@@ -190,7 +190,7 @@ def as_array(x: Any) -> np.ndarray:
     """
     if isinstance(x, SymbolArray):
         return x
-    if isinstance(x, casadi.array):
+    if is_casadi_array(x):
         return _from_casadi_array(x)
     if is_casadi(x):
         return _from_casadi(x)

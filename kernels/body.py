@@ -1,22 +1,22 @@
 """Bodies: what a kernel evaluates once per block of W states, as a function on the frame."""
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
-
-import casadi
 
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port, write_driver
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Builder, Module
+from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lower import Call, Frame, emit_straight
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.tape import Tape, read_tape
 from myoquat.kernels.trace import Signature, Traced
 
-__all__ = ["Body", "Cost", "Ports", "Straight", "StraightRecipe", "price", "slots_of", "take_ports"]
+__all__ = ["Body", "Cost", "Deferred", "Ports", "Straight", "StraightRecipe", "price", "slots_of", "take_ports"]
 
 _PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
 _PRICE_ELEMENTARY = 1.5
@@ -80,6 +80,43 @@ class Straight:
             cost = Cost(cost.operations + loop.cost.operations, cost.price + loop.cost.price)
         emit_straight(module, name, tape, frame, read, written, calls)
         return cost
+
+
+class Deferred:
+    """A formula that is traced only when somebody asks for more than its machine code, which the cache has under `key`.
+
+    The key says everything that the formula depends on: see `content` of `myoquat.kernels.compile`.
+    """
+
+    def __init__(self, key: str, trace: Callable[[], Straight]) -> None:
+        self.key = key
+        self._trace = trace
+
+    @functools.cached_property
+    def straight(self) -> Straight:
+        """The formula itself."""
+        return self._trace()
+
+    @property
+    def function(self) -> Any:
+        return self.straight.function
+
+    @property
+    def loops(self) -> tuple[tuple[Straight, int, float], ...]:
+        return self.straight.loops
+
+    @property
+    def signature(self) -> Signature:
+        return self.straight.signature
+
+    def identity(self) -> str:
+        return digest("deferred", self.key)
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        return self.straight.write(module, name, frame, inputs, outputs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.straight.__reduce__()
 
 
 def _straight(serialized: str, signature: Signature, loops: Any) -> Straight:
@@ -162,6 +199,9 @@ class StraightRecipe:
 
     def identity(self) -> str:
         return self.body.identity()
+
+    def notes(self) -> dict[str, Any]:
+        return self.body.signature.notes()
 
     def write(self, module: Module) -> Size:
         frame = Frame()

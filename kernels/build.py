@@ -4,11 +4,10 @@ import functools
 import json
 import platform
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
-
-import casadi
 
 from myoquat.kernels.cache import Cache, digest
 from myoquat.kernels.driver import ENTRY
@@ -37,13 +36,17 @@ class Recipe(Protocol):
     def write(self, module: Module) -> Size:
         """Define ENTRY in `module`."""
 
+    def notes(self) -> dict[str, Any]:
+        """What is to be known of the code beside its size, in words of JSON: kept in the cache with it."""
+
 
 @dataclass(frozen=True)
 class Code:
-    """A recipe in machine code."""
+    """A recipe in machine code, with the recipe's notes."""
 
     entry: Any
     size: Size
+    notes: dict[str, Any]
     source: str
     seconds: float
     key: str
@@ -58,14 +61,14 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
     if entry is None:
         module = Module(lanes, target.fma, target.lanes)
         size = recipe.write(module)
-        code = compile_object(module.text(), target)
-        cache.store(key, {"slots": size.slots, "operations": size.operations, "price": size.price}, code)
+        code, notes = compile_object(module.text(), target), recipe.notes()
+        cache.store(key, {"size": asdict(size), "notes": notes}, code)
         source = "compiled"
     else:
         header, code = entry
-        size, source = Size(**header), "cache"
+        size, notes, source = Size(**header["size"]), header["notes"], "cache"
     function = Loaded(code, target, ENTRY).function(prototype)
-    return Code(function, size, source, time.perf_counter() - start, key)
+    return Code(function, size, notes, source, time.perf_counter() - start, key)
 
 
 def assembly(recipe: Recipe, target: Target, lanes: int) -> str:
@@ -84,7 +87,7 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "fma": target.fma,
         "lanes": lanes,
         "system": platform.system(),
-        "casadi": casadi.CasadiMeta.version(),
+        "casadi": metadata.version("casadi"),
         "generator": _generator(),
         **versions(),
     }

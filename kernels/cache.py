@@ -18,7 +18,7 @@ from typing import Any
 __all__ = ["LIMIT_BYTES", "Cache", "digest"]
 
 LIMIT_BYTES = 256 * 2**20
-_MAGIC = b"myoquat kernel 1\n"
+_MAGIC = b"myoquat kernel 2\n"
 _HEADER = struct.Struct("<Q")
 _SUFFIX = ".kernel"
 

@@ -43,14 +43,12 @@ class Compiled:
     def __init__(
         self,
         recipe: Recipe,
-        signature: Signature,
         *,
         lanes: int | None = None,
         threads: int | None = None,
         cache: str | os.PathLike[str] | None = None,
     ) -> None:
         self._recipe = recipe
-        self._signature = signature
         self._options: dict[str, Any] = {
             "lanes": lanes,
             "threads": threads,
@@ -60,6 +58,7 @@ class Compiled:
         self._threads = thread_count(threads)
         self.lanes = lane_count(lanes, self._target)
         self._code: Code = build(recipe, PROTOTYPE, self._target, self.lanes, cache_folder(cache))
+        self._signature = signature = Signature.of(self._code.notes)
         self._table = ctypes.c_int64 * (2 * (len(signature.inputs) + len(signature.outputs)))
         self._frames = FramePool(self._code.size.slots, self.lanes)
         self.build_seconds = self._code.seconds
@@ -152,13 +151,13 @@ class Compiled:
         return assembly(self._recipe, self._target, self.lanes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self._recipe, self._signature, self._options)
+        return _rebuilt, (self._recipe, self._options)
 
     def __repr__(self) -> str:
         kind = type(self).__name__
         return f"<{kind} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
 
 
-def _rebuilt(recipe: Recipe, signature: Signature, options: dict[str, Any]) -> Compiled:
+def _rebuilt(recipe: Recipe, options: dict[str, Any]) -> Compiled:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Compiled(recipe, signature, **options)
+    return Compiled(recipe, **options)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import casadi
 import numpy as np
 
 from myoquat.kernels.arrays import (
@@ -14,6 +13,7 @@ from myoquat.kernels.arrays import (
     symbols_casadi,
     symbols_sympy,
 )
+from myoquat.kernels.libraries import casadi
 
 __all__ = ["jacobian_at"]
 

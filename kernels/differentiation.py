@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import casadi
 import numpy as np
 
+from myoquat.kernels.libraries import casadi
 from myoquat.kernels.trace import Shape, Signature, casadi_function
 
 __all__ = ["Names", "Pattern", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]

@@ -10,14 +10,29 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import casadi
 import numpy as np
 
-__all__ = ["SCALAR_OPERATIONS", "UFUNCS", "exact", "is_casadi", "is_number", "is_sympy", "sympy_module", "where"]
+from myoquat.kernels.libraries import casadi
+
+__all__ = [
+    "SCALAR_OPERATIONS",
+    "UFUNCS",
+    "exact",
+    "is_casadi",
+    "is_casadi_array",
+    "is_number",
+    "is_sympy",
+    "sympy_module",
+    "where",
+]
 
 
 def is_casadi(x: Any) -> bool:
-    return isinstance(x, (casadi.SX, casadi.MX, casadi.DM))
+    return casadi.imported and isinstance(x, (casadi.SX, casadi.MX, casadi.DM))
+
+
+def is_casadi_array(x: Any) -> bool:
+    return casadi.imported and isinstance(x, casadi.array)
 
 
 def sympy_module() -> Any:
@@ -96,11 +111,10 @@ def _power(a: Any, b: Any) -> Any:
 def _elementary(numpy_name: str, casadi_name: str, sympy_name: str) -> Callable[..., Any]:
     """One elementary function on whatever kind of scalar it meets."""
     numpy_function = getattr(np, numpy_name)
-    casadi_function = getattr(casadi, casadi_name)
 
     def apply(*scalars: Any) -> Any:
         if any(is_casadi(x) for x in scalars):
-            return casadi_function(*scalars)
+            return getattr(casadi, casadi_name)(*scalars)
         if any(is_sympy(x) for x in scalars):
             kin = next(x for x in scalars if is_sympy(x))
             return getattr(sympy_module(), sympy_name)(*(exact(x, kin) for x in scalars))

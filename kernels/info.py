@@ -2,9 +2,9 @@
 
 import os
 import platform
+from importlib import metadata
 from typing import Any
 
-import casadi
 import numpy as np
 
 from myoquat.kernels.cache import LIMIT_BYTES, Cache
@@ -33,7 +33,7 @@ def info() -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "casadi": casadi.CasadiMeta.version(),
+            "casadi": metadata.version("casadi"),
             **versions(),
         },
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import casadi
 import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
+from myoquat.kernels.libraries import casadi
 
 __all__ = ["Pending", "gathering", "iterate"]
 

@@ -2,17 +2,20 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from myoquat.kernels import batch as _batch
 from myoquat.kernels import differentiation
-from myoquat.kernels.body import Straight, StraightRecipe
+from myoquat.kernels.body import Deferred, Straight, StraightRecipe
+from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.differentiation import Names, Pattern
-from myoquat.kernels.trace import Formula, as_list, trace
+from myoquat.kernels.notice import waiting
+from myoquat.kernels.sources import sources_digest
+from myoquat.kernels.trace import Formula, Signature, as_list, name_of, trace
 
 __all__ = ["Kernel", "compile"]
 
@@ -23,6 +26,7 @@ def compile(
     outputs: Sequence[str] | Mapping[str, Any] | None = None,
     *,
     name: str | None = None,
+    content: str | None = None,
     lanes: int | None = None,
     threads: int | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -32,6 +36,9 @@ def compile(
     function   called once, with one SymbolArray per input in order; returns an array, a tuple or a dict of arrays.
     inputs     name -> shape per state: n, a tuple, or () for a scalar.
     outputs    names, or name -> shape to be checked; without: 'output0', ... or the keys of the dict.
+    content    text that tells this formula of this package from all others of it, such as a digest of a model and the
+               name of a quantity: everything that the formula computes with beside its inputs. A cached kernel is then
+               loaded without running the formula at all. Without, the formula is traced to find its kernel.
     lanes      states side by side: 1, 2, 4, 8; threads: of a call; cache: folder or 'off'. Defaults in
                `myoquat.kernels.settings`, by environment variable.
 
@@ -39,10 +46,28 @@ def compile(
     ValueError for shapes and names that do not fit and for operations that cannot be compiled.
     """
     start = time.perf_counter()
-    body = Straight.of(trace(function, inputs, outputs, name))
-    kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=as_list(function))
+    formulas = as_list(function)
+    with waiting(f"compiling {name or name_of(formulas[0])}"):
+        body = _body(function, inputs, outputs, name, content)
+        kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
     kernel.build_seconds = time.perf_counter() - start
     return kernel
+
+
+def _body(
+    function: Formula | Sequence[Formula],
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str] | Mapping[str, Any] | None,
+    name: str | None,
+    content: str | None,
+) -> Straight | Deferred:
+    """The formula, traced now, or, where the sources and the content say what it is, when it is needed."""
+    sources = None if content is None else sources_digest()
+    if content is None or sources is None:
+        return Straight.of(trace(function, inputs, outputs, name))
+    wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
+    key = digest("formula", sources, np.__version__, content, str(name), str(dict(inputs)), str(wanted))
+    return Deferred(key, lambda: Straight.of(trace(function, inputs, outputs, name)))
 
 
 class Kernel(Compiled):
@@ -53,13 +78,13 @@ class Kernel(Compiled):
 
     def __init__(
         self,
-        body: Straight,
+        body: Straight | Deferred,
         *,
         formulas: Sequence[Formula] | None = None,
         patterns: Mapping[str, Pattern] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(StraightRecipe(body), body.signature, **options)
+        super().__init__(StraightRecipe(body), **options)
         self._body = body
         self._formulas = formulas
         self.patterns = dict(patterns or {})
@@ -72,24 +97,33 @@ class Kernel(Compiled):
         `sparse`: only the entries that are not structurally zero, (..., nonzeros) row by row; `patterns`, or `rows`
         and `cols` if there is one output, tell where they belong in the matrix (y.size, x.size).
         """
-        patterns = None
-        if sparse:
-            function, signature, patterns = differentiation.sparse_jacobian(self._function, self._signature, of, wrt)
-        else:
-            function, signature = differentiation.jacobian(self._function, self._signature, of, wrt)
+        if not sparse:
+            return self._derived(differentiation.jacobian, of, wrt)
+        function, signature, patterns = differentiation.sparse_jacobian(self._function, self._signature, of, wrt)
         return Kernel(Straight(function, signature), patterns=patterns, **self._options)
 
     def jvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of directional derivatives: more inputs 'x_dot', outputs 'y_dot'."""
-        return Kernel(Straight(*differentiation.jvp(self._function, self._signature, of, wrt)), **self._options)
+        return self._derived(differentiation.jvp, of, wrt)
 
     def vjp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of the gradient of sum y_bar . y: more inputs 'y_bar', outputs 'x_bar'."""
-        return Kernel(Straight(*differentiation.vjp(self._function, self._signature, of, wrt)), **self._options)
+        return self._derived(differentiation.vjp, of, wrt)
 
     def hvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of Hessian times 'x_dot', outputs 'x_hvp'; of sum y_bar . y where `of` is more than one number."""
-        return Kernel(Straight(*differentiation.hvp(self._function, self._signature, of, wrt)), **self._options)
+        return self._derived(differentiation.hvp, of, wrt)
+
+    def _derived(self, derivative: Callable[..., tuple[Any, Signature]], of: Names, wrt: Names) -> "Kernel":
+        """The kernel of a derivative, found by the key of this one where it has one."""
+
+        def make() -> Straight:
+            return Straight(*derivative(self._function, self._signature, of, wrt))
+
+        if not isinstance(self._body, Deferred):
+            return Kernel(make(), **self._options)
+        key = digest("derivative", self._body.key, derivative.__name__, str(of), str(wrt))
+        return Kernel(Deferred(key, make), **self._options)
 
     @property
     def rows(self) -> np.ndarray:
@@ -160,6 +194,6 @@ class Kernel(Compiled):
         return _restored, (self._body, self.patterns, self._options)
 
 
-def _restored(body: Straight, patterns: dict[str, Pattern], options: dict[str, Any]) -> Kernel:
+def _restored(body: Straight | Deferred, patterns: dict[str, Pattern], options: dict[str, Any]) -> Kernel:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
     return Kernel(body, patterns=patterns, **options)

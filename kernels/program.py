@@ -177,7 +177,7 @@ class Program:
     ) -> Compiled:
         """The program as a kernel that returns the named buffers; options as for `myoquat.kernels.compile`."""
         body = self.body(outputs)
-        return Compiled(StraightRecipe(body), body.signature, lanes=lanes, threads=threads, cache=cache)
+        return Compiled(StraightRecipe(body), lanes=lanes, threads=threads, cache=cache)
 
     def __call__(self, *arrays: Any, outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """The stages in NumPy for one state, on floats or symbols: the buffers `outputs` (all but inputs) by name."""

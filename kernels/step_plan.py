@@ -8,7 +8,7 @@ from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
 from myoquat.kernels.lower import Frame
 
-__all__ = ["HEADER", "Places", "StepPlan"]
+__all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]
 
 HEADER = ("steps", "every", "start", "step", "index", "weight")  # 8 bytes each at the head of the table of a call
 
@@ -37,13 +37,18 @@ class StepPlan:
     @property
     def nodes(self) -> tuple[float, ...]:
         """Where in a step the inputs are needed, as shares of it."""
-        return tuple(sorted(set(self.c))) or (self.node,)
+        return nodes_of(self.c, self.node)
 
     def identity(self) -> str:
         """Text that two plans share only if they evaluate the same."""
         bodies = [self.slope, *self.updates, self.step, self.bound]
         shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.c, self.taken, self.node))
         return digest("steps", shapes, *("" if body is None else body.identity() for body in bodies))
+
+
+def nodes_of(c: tuple[float, ...], node: float) -> tuple[float, ...]:
+    """Where in a step the inputs are needed: at the nodes of the stages, or at `node` where there are none."""
+    return tuple(sorted(set(c))) or (node,)
 
 
 class Places:

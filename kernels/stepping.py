@@ -5,12 +5,15 @@ stage; a lane whose next state is not finite keeps its last one and stops, and n
 """
 
 import ctypes
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from myoquat.kernels.body import Body, Ports
 from myoquat.kernels.build import Size
+from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import ENTRY, Port
 from myoquat.kernels.ir import Builder, Module, double
 from myoquat.kernels.outcome import Outcome
@@ -18,7 +21,7 @@ from myoquat.kernels.rows import read_rows, write_rows
 from myoquat.kernels.sampling import read_sample
 from myoquat.kernels.step_plan import HEADER, Places, StepPlan
 
-__all__ = ["PROTOTYPE", "StepRecipe"]
+__all__ = ["PROTOTYPE", "DeferredSteps", "StepRecipe"]
 
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 _PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
@@ -34,8 +37,33 @@ class StepRecipe:
     def identity(self) -> str:
         return self.plan.identity()
 
+    def notes(self) -> dict[str, Any]:
+        return {}
+
     def write(self, module: Module) -> Size:
         return _Writer(self.plan, module).write()
+
+
+class DeferredSteps:
+    """The recipe of a step loop whose formulas are traced only where the cache has no machine code under `key`."""
+
+    def __init__(self, key: str, trace: Callable[[], StepPlan]) -> None:
+        self.key = key
+        self._trace = trace
+
+    @functools.cached_property
+    def plan(self) -> StepPlan:
+        """The traced formulas."""
+        return self._trace()
+
+    def identity(self) -> str:
+        return digest("deferred", self.key)
+
+    def notes(self) -> dict[str, Any]:
+        return {}
+
+    def write(self, module: Module) -> Size:
+        return StepRecipe(self.plan).write(module)
 
 
 class _Writer:

@@ -21,13 +21,16 @@ import numpy as np
 from myoquat.kernels import batch as _batch
 from myoquat.kernels.body import Body, Straight
 from myoquat.kernels.build import assembly, build
+from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import count_call
+from myoquat.kernels.notice import waiting
 from myoquat.kernels.program import Program
 from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.schedules import Sample, sample
 from myoquat.kernels.settings import cache_folder, lane_count, target, thread_count
-from myoquat.kernels.step_plan import StepPlan
-from myoquat.kernels.stepping import PROTOTYPE, StepRecipe
+from myoquat.kernels.sources import sources_digest
+from myoquat.kernels.step_plan import StepPlan, nodes_of
+from myoquat.kernels.stepping import PROTOTYPE, DeferredSteps, StepRecipe
 from myoquat.kernels.tableaus import METHODS, Stages, Tableau
 from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
 
@@ -64,6 +67,7 @@ def step_loop(
     project: Formula | None = None,
     bound: Formula | None = None,
     name: str = "steps",
+    content: str | None = None,
     lanes: int | None = None,
     threads: int | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -78,6 +82,8 @@ def step_loop(
                 after every step, with the inputs of that step.
     inputs      name -> shape, may change with time; parameters: name -> shape, constant. rhs or step may also be
                 (Program, buffer), the program's inputs being among t, (h,) x, inputs and parameters.
+    content     what tells these formulas, method and projection included, from all others of this package, as for
+                `compile`: a loop that the cache holds is then loaded without running the formulas.
 
     Raises ValueError for a formula of the wrong shape, an unknown method or name.
     """
@@ -90,21 +96,61 @@ def step_loop(
         raise ValueError(f"step loop '{name}': inputs and parameters need names of their own, not {taken}")
     if (rhs is None) == (step is None) or (project is not None and rhs is None):
         raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
-    arguments: dict[str, Shape] = {"t": (), "x": (state,), **shapes["inputs"], **shapes["parameters"]}
     stages = _stages(name, method) if rhs is not None else None
-    plan = StepPlan(
-        state,
-        {key: math.prod(shape) for key, shape in shapes["inputs"].items()},
-        {key: math.prod(shape) for key, shape in shapes["parameters"].items()},
-        slope=None if rhs is None else _body(f"{name}_rhs", rhs, arguments, (state,)),
-        c=() if stages is None else stages.c,
-        taken=() if stages is None else stages.taken,
-        updates=() if stages is None else _updates(name, state, stages, project),
-        step=None if step is None else _body(f"{name}_step", step, {"t": (), "h": (), **arguments}, (state,)),
-        node=node,
-        bound=None if bound is None else _traced(f"{name}_bound", bound, arguments, ()),
-    )
-    return StepLoop(name, plan, shapes["inputs"], shapes["parameters"], lanes=lanes, threads=threads, cache=cache)
+    wanted = _Wanted(name, state, shapes["inputs"], shapes["parameters"], rhs, step, stages, node, project, bound)
+    with waiting(f"compiling {name}"):
+        recipe = wanted.recipe(content)
+        return StepLoop(
+            name, state, wanted.nodes, recipe, shapes["inputs"], shapes["parameters"],
+            lanes=lanes, threads=threads, cache=cache,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The formulas of a step loop, before they are traced."""
+
+    name: str
+    state: int
+    inputs: dict[str, Shape]
+    parameters: dict[str, Shape]
+    rhs: Formula | tuple[Program, str] | None
+    step: Formula | tuple[Program, str] | None
+    stages: Stages | None
+    node: float
+    project: Formula | None
+    bound: Formula | None
+
+    @property
+    def nodes(self) -> tuple[float, ...]:
+        """Where in a step the inputs are needed, as shares of it."""
+        return nodes_of(() if self.stages is None else self.stages.c, self.node)
+
+    def recipe(self, content: str | None) -> StepRecipe | DeferredSteps:
+        """The formulas traced now, or, where the sources and the content say what they are, when they are needed."""
+        sources = None if content is None else sources_digest()
+        if content is None or sources is None:
+            return StepRecipe(self.plan())
+        shapes = str((self.name, self.state, self.inputs, self.parameters, self.nodes))
+        return DeferredSteps(digest("steps", sources, np.__version__, content, shapes), self.plan)
+
+    def plan(self) -> StepPlan:
+        """The traced formulas."""
+        arguments: dict[str, Shape] = {"t": (), "x": (self.state,), **self.inputs, **self.parameters}
+        name, stages, wanted = self.name, self.stages, (self.state,)
+        stepped: dict[str, Shape] = {"t": (), "h": (), **arguments}
+        return StepPlan(
+            self.state,
+            {key: math.prod(shape) for key, shape in self.inputs.items()},
+            {key: math.prod(shape) for key, shape in self.parameters.items()},
+            slope=None if self.rhs is None else _body(f"{name}_rhs", self.rhs, arguments, wanted),
+            c=() if stages is None else stages.c,
+            taken=() if stages is None else stages.taken,
+            updates=() if stages is None else _updates(name, self.state, stages, self.project),
+            step=None if self.step is None else _body(f"{name}_step", self.step, stepped, wanted),
+            node=self.node,
+            bound=None if self.bound is None else _traced(f"{name}_bound", self.bound, arguments, ()),
+        )
 
 
 def _stages(name: str, method: str | Tableau | Stages) -> Stages:
@@ -153,14 +199,16 @@ class StepLoop:
     """A compiled step loop; made by `step_loop`."""
 
     def __init__(
-        self, name: str, plan: StepPlan, inputs: Mapping[str, Shape], parameters: Mapping[str, Shape], **options: Any
-    ) -> None:
+        self, name: str, size: int, nodes: tuple[float, ...], recipe: StepRecipe | DeferredSteps,
+        inputs: Mapping[str, Shape], parameters: Mapping[str, Shape], **options: Any,
+    ) -> None:  # fmt: skip
         self.name = name
-        self.plan = plan
+        self.size = size
+        self.nodes = nodes
         self.inputs = dict(inputs)
         self.parameters = dict(parameters)
         self._options = options
-        self._recipe = StepRecipe(plan)
+        self._recipe = recipe
         self._target = target()
         self.lanes = lane_count(options.get("lanes"), self._target)
         self.threads = thread_count(options.get("threads"))
@@ -200,8 +248,8 @@ class StepLoop:
         values = {**given, **{key: sample.values for key, sample in samples.items()}}
         batch = _batch.gather(signature, _batch.bind(signature, [x0], values))
         rows = steps // every + 1
-        states = np.empty((*batch.shape, rows, self.plan.size))
-        final = np.empty((*batch.shape, self.plan.size))
+        states = np.empty((*batch.shape, rows, self.size))
+        final = np.empty((*batch.shape, self.size))
         stopped, reason = np.empty(batch.shape), np.empty(batch.shape)
         index, weight = self._schedule(samples, steps, h, start)
         header = (steps, every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
@@ -222,13 +270,13 @@ class StepLoop:
     def _signature(self, samples: Mapping[str, "Sample"]) -> Signature:
         """The arrays of this call: tables have one more axis."""
         tables = {key: (samples[key].count, *shape) if key in samples else shape for key, shape in self.inputs.items()}
-        return Signature(self.name, {"x0": (self.plan.size,), **self.parameters, **tables}, {})
+        return Signature(self.name, {"x0": (self.size,), **self.parameters, **tables}, {})
 
     def _schedule(
         self, samples: Mapping[str, "Sample"], steps: int, h: float, start: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Row index and weight of the next row, (steps, inputs, nodes) each."""
-        nodes = np.array(self.plan.nodes)
+        nodes = np.array(self.nodes)
         index = np.zeros((steps, len(self.inputs), len(nodes)), dtype=np.int64)
         weight = np.zeros(index.shape)
         for number, key in enumerate(self.inputs):
@@ -241,16 +289,18 @@ class StepLoop:
         return assembly(self._recipe, self._target, self.lanes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.name, self.plan, self.inputs, self.parameters, self._options)
+        recipe = StepRecipe(self._recipe.plan)
+        return _rebuilt, (self.name, self.size, self.nodes, recipe, self.inputs, self.parameters, self._options)
 
     def __repr__(self) -> str:
         cost = f"{self.instructions} operations per step, {self.lanes} lanes"
-        return f"<StepLoop {self.name}, state ({self.plan.size},), {cost}>"
+        return f"<StepLoop {self.name}, state ({self.size},), {cost}>"
 
 
-def _rebuilt(name: str, plan: StepPlan, inputs: Any, parameters: Any, options: dict[str, Any]) -> StepLoop:
+def _rebuilt(*parts: Any) -> StepLoop:
     """A step loop from its pickled parts, built for the machine that it arrives on."""
-    return StepLoop(name, plan, inputs, parameters, **options)
+    *known, options = parts
+    return StepLoop(*known, **options)
 
 
 def _bits(x: float) -> int:

@@ -1,10 +1,12 @@
 """A `casadi.Function` over SX as a tape: one node per operation, in an order in which every argument comes first."""
 
+import functools
+import importlib
 import struct
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import casadi
+from myoquat.kernels.libraries import casadi
 
 __all__ = ["Node", "Tape", "arguments", "read_tape"]
 
@@ -51,8 +53,18 @@ _NAMES = {
     "COSH": "cosh", "TANH": "tanh", "ASINH": "asinh", "ACOSH": "acosh", "ATANH": "atanh", "ERF": "erf", "POW": "pow",
     "CONSTPOW": "pow", "FMOD": "fmod", "REMAINDER": "remainder", "HYPOT": "hypot",
 }  # fmt: skip
-_ALL = {getattr(casadi, name): name[3:] for name in dir(casadi) if name.startswith("OP_")}
-_BY_ID = {getattr(casadi, f"OP_{name}"): ours for name, ours in _NAMES.items()}
+
+
+@functools.cache
+def _by_code() -> dict[int, str]:
+    """Our names of CasADi's operations, by its codes."""
+    return {getattr(casadi, f"OP_{name}"): ours for name, ours in _NAMES.items()}
+
+
+def _name_of(code: int) -> str:
+    """CasADi's name of an operation."""
+    named = vars(importlib.import_module("casadi")).items()
+    return next((name[3:] for name, value in named if name.startswith("OP_") and value == code), str(code))
 
 
 class _Reader:
@@ -89,12 +101,12 @@ class _Reader:
             self.outputs[self.first_out[given[0]] + given[1]] = work[taken[0]]
         elif code == casadi.OP_ASSIGN:
             work[given[0]] = work[taken[0]]
-        elif code in _BY_ID:
-            self.nodes.append(Node(_BY_ID[code], *(work[i] for i in taken)))
+        elif code in _by_code():
+            self.nodes.append(Node(_by_code()[code], *(work[i] for i in taken)))
             work[given[0]] = len(self.nodes) - 1
         else:
             raise ValueError(
-                f"kernel '{f.name()}': operation {_ALL.get(code, code)} cannot be compiled; "
+                f"kernel '{f.name()}': operation {_name_of(code)} cannot be compiled; "
                 f"what can: {', '.join(sorted(set(_NAMES.values())))}"
             )
 

@@ -11,13 +11,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import casadi
 import numpy as np
 
 from myoquat.kernels.arrays import as_array, as_casadi_vector, symbols_casadi
 from myoquat.kernels.iterate import Pending, gathering
+from myoquat.kernels.libraries import casadi
 
-__all__ = ["Formula", "Loop", "Shape", "Signature", "Traced", "as_list", "casadi_function", "shape_of", "trace"]
+__all__ = [
+    "Formula",
+    "Loop",
+    "Shape",
+    "Signature",
+    "Traced",
+    "as_list",
+    "casadi_function",
+    "name_of",
+    "shape_of",
+    "trace",
+]
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
@@ -41,6 +52,16 @@ class Signature:
     def output_sizes(self) -> list[int]:
         """Numbers per state of each output."""
         return [math.prod(shape) for shape in self.outputs.values()]
+
+    def notes(self) -> dict[str, Any]:
+        """The signature in words of JSON, in order."""
+        return {"name": self.name, "inputs": [*self.inputs.items()], "outputs": [*self.outputs.items()]}
+
+    @classmethod
+    def of(cls, notes: Mapping[str, Any]) -> "Signature":
+        """The signature from its notes."""
+        inputs, outputs = ({name: tuple(shape) for name, shape in notes[key]} for key in ("inputs", "outputs"))
+        return cls(str(notes["name"]), inputs, outputs)
 
     def __str__(self) -> str:
         return (
@@ -100,7 +121,7 @@ def trace(
     and ValueError for shapes or names that disagree with `outputs`.
     """
     formulas = as_list(function)
-    name = name or _name_of(formulas[0])
+    name = name or name_of(formulas[0])
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
     symbols = {key: symbols_casadi(_identifier(key), shape) for key, shape in shapes.items()}
     pending: list[Pending] = []
@@ -136,7 +157,7 @@ def _step(pending: Pending) -> Traced:
     parts = (step.func, step.args, tuple(step.keywords.items())) if isinstance(step, functools.partial) else (step,)
     key = (*parts, *inputs.values())
     if key not in _steps:
-        _steps[key] = trace(step, inputs, {"state": inputs["state"]}, f"{_name_of(step)}_step")
+        _steps[key] = trace(step, inputs, {"state": inputs["state"]}, f"{name_of(step)}_step")
         while len(_steps) > _KEPT:
             _steps.popitem(last=False)
     return _steps[key]
@@ -168,7 +189,8 @@ def _identifier(text: str) -> str:
     return cleaned if re.match(r"[A-Za-z]", cleaned) and cleaned not in ("null", "jac", "hess") else "x" + cleaned
 
 
-def _name_of(function: Any) -> str:
+def name_of(function: Any) -> str:
+    """The name of a formula, where it has one that a kernel can bear."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", "kernel")

@@ -1,0 +1,53 @@
+"""A word while waiting: what is being compiled, where a person looks on and it takes more than a second."""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import TextIO
+
+__all__ = ["waiting"]
+
+PATIENCE = 1.0  # [s] before a word is said
+
+_nested = threading.local()
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Say `what` is going on if it lasts, and how long it took; nothing where no person reads the output.
+
+    Within another such block nothing is said: the outer one speaks for both.
+    """
+    stream = _stream()
+    if stream is None or getattr(_nested, "inside", False):
+        yield
+        return
+    began = time.perf_counter()
+    said: list[str] = []
+    timer = threading.Timer(PATIENCE, _say, (stream, f"{what} ...", said))
+    timer.daemon = True
+    _nested.inside = True
+    timer.start()
+    try:
+        yield
+    finally:
+        _nested.inside = False
+        timer.cancel()
+        timer.join()
+        if said:
+            _say(stream, f" {time.perf_counter() - began:.1f} s\n", said)
+
+
+def _say(stream: TextIO, text: str, said: list[str]) -> None:
+    said.append(text)
+    stream.write(text)
+    stream.flush()
+
+
+def _stream() -> TextIO | None:
+    """Where a person reads: the terminal behind standard error, or the output of a notebook's cell."""
+    if "ipykernel" in sys.modules and type(sys.stdout).__module__.startswith("ipykernel"):
+        return sys.stdout
+    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None

@@ -1,0 +1,78 @@
+"""The formulas of this package as they are loaded: one digest, so that machine code of another formula is never served.
+
+A kernel that is found by the content of a model instead of by its traced program must also name the formulas that would
+have been traced. They are all in this package: the digest is of its source files as they were when it was imported.
+Where that does not say what is loaded (a file changed since, as autoreload makes it, or a function put in another's
+place) there is none, and kernels are found by tracing, which is always right.
+"""
+
+import functools
+import hashlib
+import os
+import sys
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+__all__ = ["sources_digest"]
+
+_PACKAGE = __name__.partition(".")[0]
+_ROOT = Path(sys.modules[_PACKAGE].__path__[0])
+
+_KNOWN = {  # whose functions may stand in this package's modules
+    *(_PACKAGE, "_plotly_utils", "anywidget", "casadi", "click", "dask", "distributed", "ipywidgets", "lazy_loader"),
+    *("llvmlite", "lxml", "matplotlib", "numpy", "pandas", "plotly", "scipy", "sympy", "tomlkit", "tqdm", "xarray"),
+    "zarr",
+}
+
+Stamps = dict[str, tuple[int, int]]
+
+
+def _stamps() -> Stamps:
+    """(time of change, size) of every source file of the package."""
+    found: Stamps = {}
+    for folder, folders, files in os.walk(_ROOT, followlinks=True):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in files:
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                status = os.stat(path)
+                found[path] = status.st_mtime_ns, status.st_size
+    return found
+
+
+_AT_IMPORT = _stamps()
+
+
+def sources_digest() -> str | None:
+    """SHA-256 of the package's sources, or None where they do not say what is loaded."""
+    if _stamps() != _AT_IMPORT or not all(_is_whole(module) for module in _modules()):
+        return None
+    return _digest()
+
+
+@functools.cache
+def _digest() -> str:
+    total = hashlib.sha256()
+    for path in sorted(_AT_IMPORT):
+        content = Path(path).read_bytes()
+        total.update(f"{os.path.relpath(path, _ROOT)} {len(content)} ".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _modules() -> list[ModuleType]:
+    return [module for name, module in list(sys.modules.items()) if name.startswith(f"{_PACKAGE}.")]
+
+
+def _is_whole(module: ModuleType) -> bool:
+    """Whether the functions that stand in a module and in its classes are this package's or a library's own."""
+    values = list(vars(module).values())
+    for value in values:
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            values += vars(value).values()
+    return all(_is_known(value.__module__ or "") for value in values if isinstance(value, FunctionType))
+
+
+def _is_known(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top in _KNOWN or top in sys.stdlib_module_names

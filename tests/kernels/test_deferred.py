@@ -1,0 +1,147 @@
+"""Kernels found by content: loaded without running their formulas, and never another formula's."""
+
+import io
+import pickle
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from myoquat import kernels
+from myoquat.kernels import notice, sources
+
+Q = np.random.default_rng(0).normal(size=(7, 4))
+
+
+class Formula:
+    """A formula that knows how often it was run."""
+
+    def __init__(self):
+        self.runs = 0
+
+    def __call__(self, q):
+        self.runs += 1
+        return np.sin(q) * q[0]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "cache"
+
+
+def made(formula, folder, content="waves"):
+    return kernels.compile(formula, {"q": 4}, ["y"], name="wave", content=content, cache=folder)
+
+
+def test_a_cached_kernel_runs_no_formula(folder):
+    first, again = Formula(), Formula()
+    kernel = made(first, folder)
+    loaded = made(again, folder)
+    assert (kernel.source, loaded.source, first.runs, again.runs) == ("compiled", "cache", 1, 0)
+    assert np.array_equal(loaded(Q), kernel(Q))
+    assert np.allclose(loaded(Q), np.sin(Q) * Q[:, :1], rtol=1e-15)
+    assert (loaded.inputs, loaded.outputs, loaded.name) == (kernel.inputs, kernel.outputs, kernel.name)
+    assert repr(loaded) == repr(kernel).replace("compiled", "cache")
+
+
+def test_what_needs_the_formula_runs_it(folder):
+    made(Formula(), folder)
+    formula = Formula()
+    loaded = made(formula, folder)
+    assert loaded.casadi_function.n_in() == 1
+    assert formula.runs == 1
+    assert np.array_equal(pickle.loads(pickle.dumps(loaded))(Q), loaded(Q))
+
+
+def test_derivatives_are_found_by_content_too(folder):
+    jacobian = made(Formula(), folder).jacobian("y", "q")
+    formula = Formula()
+    again = made(formula, folder).jacobian("y", "q")
+    assert (again.source, formula.runs) == ("cache", 0)
+    assert np.array_equal(again(Q), jacobian(Q))
+    assert made(Formula(), folder).jvp("y", "q").source == "compiled"
+
+
+@pytest.mark.parametrize("change", [{"content": "other"}, {"inputs": {"q": 5}}, {"name": "other"}, {"outputs": ["z"]}])
+def test_every_part_of_the_key_counts(folder, change):
+    made(Formula(), folder)
+    given = {"inputs": {"q": 4}, "outputs": ["y"], "name": "wave", "content": "waves"} | change
+    assert kernels.compile(Formula(), cache=folder, **given).source == "compiled"
+
+
+def test_loops_are_found_by_content(folder):
+    def loop(rhs):
+        return kernels.step_loop(2, rhs=rhs, content="swing", cache=folder)
+
+    runs = []
+
+    def swing(t, x):
+        runs.append(t)
+        return np.stack([x[1], -x[0]])
+
+    first = loop(swing)
+    traced = len(runs)
+    again = loop(swing)
+    assert (first.source, again.source) == ("compiled", "cache")
+    assert len(runs) == traced
+    x = np.array([1.0, 0.0])
+    assert np.array_equal(again(x, h=0.1, steps=10).states, first(x, h=0.1, steps=10).states)
+    assert np.array_equal(pickle.loads(pickle.dumps(again))(x, h=0.1, steps=10).final, first(x, h=0.1, steps=10).final)
+
+
+def test_a_function_put_in_another_place_is_noticed(folder, monkeypatch):
+    made(Formula(), folder)
+    from_here = Formula()
+    monkeypatch.setattr("myoquat.joints.rates.G", lambda Q: Q)
+    assert sources.sources_digest() is None
+    assert made(from_here, folder).source == "compiled"  # under the key of its program
+    assert from_here.runs == 1
+
+
+def test_a_method_put_in_another_place_is_noticed(monkeypatch):
+    monkeypatch.setattr("myoquat.joints.types.SphericalJoint.check", lambda self: None, raising=False)
+    assert sources.sources_digest() is None
+
+
+def test_sources_that_changed_since_the_import_are_noticed(monkeypatch):
+    path = next(iter(sources._AT_IMPORT))
+    monkeypatch.setitem(sources._AT_IMPORT, path, (0, 0))
+    assert sources.sources_digest() is None
+
+
+def test_everything_imported_the_digest_stands():
+    """No module of the package holds functions of libraries that the list does not name."""
+    code = (
+        "import pkgutil, importlib, myoquat\n"
+        "for found in pkgutil.walk_packages(myoquat.__path__, 'myoquat.'): importlib.import_module(found.name)\n"
+        "from myoquat.kernels.sources import sources_digest\n"
+        "assert sources_digest() is not None\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_word_while_waiting(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(notice, "PATIENCE", 0.01)
+    with notice.waiting("compiling a model"), notice.waiting("compiling a part"):
+        while not terminal.getvalue():
+            time.sleep(0.001)
+    said = terminal.getvalue()
+    assert said.startswith("compiling a model ... ")
+    assert said.endswith(" s\n")
+    assert "part" not in said
+
+
+def test_nothing_is_said_where_nobody_reads(capsys, monkeypatch):
+    monkeypatch.setattr(notice, "PATIENCE", 0.0)
+    with notice.waiting("compiling a model"):
+        time.sleep(0.02)
+    assert capsys.readouterr().err == ""
