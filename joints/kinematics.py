@@ -45,7 +45,8 @@ def frame_pose(model: Any, q: Any, frame: str | int, *, backend: str = "kernel")
         return np.concatenate(parts, axis=-1)
 
     both = call.run("frame_pose", formula, 2, variant=name, backend=backend)
-    return both[..., :3], both[..., 3]
+    columns = np.moveaxis(both, -1, 0)  # CasADi's arrays are indexed on their first axis only
+    return np.moveaxis(columns[:3], 0, -1), columns[3]
 
 
 def point_position(model: Any, q: Any, frame: str | int, point: Any = ORIGIN, *, backend: str = "kernel") -> Any:
@@ -162,7 +163,8 @@ def momentum(model: Any, q: Any, u: Any, about: Any = None, *, backend: str = "k
 
 def angular_momentum(model: Any, q: Any, u: Any, about: Any = None, *, backend: str = "kernel") -> Any:
     """(..., 3) the angular part of `momentum`."""
-    return momentum(model, q, u, about, backend=backend)[..., 3:]
+    components = np.moveaxis(momentum(model, q, u, about, backend=backend), -1, 0)
+    return np.moveaxis(components[3:], 0, -1)
 
 
 def _checked(axes: str) -> str:
