@@ -95,9 +95,7 @@ def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str =
         raise ValueError(f"near must be positive, not {near}")
     call = MuscleCall(model).q(q)
     if is_symbolic(call.inputs["q"].array):
-        raise TypeError(
-            "path_flags: the flags are bits that depend on the values of q, so q must be numbers, not symbols"
-        )
+        raise TypeError("path_flags: the flags depend on the values of q, which must be numbers, not symbols")
     found = call.run_muscles(f"flags {near}", lambda q: flags(model, q, near), 1, None, backend)
     return found.astype(int)
 
@@ -220,9 +218,7 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     call = _state_call(model, q, np.zeros(model.system.nu), activation)
     checked, a = (call.inputs[name].array for name in ("q", "activation"))
     if is_symbolic(checked) or is_symbolic(a):
-        raise TypeError(
-            "equilibrium_states: states in balance are found by a bracketing solver, which takes numbers only"
-        )
+        raise TypeError("equilibrium_states: an iterative solver finds them, which takes numbers only, not symbols")
     l = path_lengths(model, checked)
     batch = np.broadcast_shapes(l.shape[:-1], a.shape[:-1])
     l, a = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (l, a))
