@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
+from scipy.optimize import elementwise
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
@@ -49,7 +49,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
 
     given = (length, activation, *values)
     slack = excess(low, *given) >= 0
-    found = scipy.optimize.elementwise.find_root(
+    found = elementwise.find_root(
         excess, (np.where(slack, low / 2, low), high), args=given, tolerances={"xrtol": TOLERANCE}
     )
     return np.where(slack, low, np.where(found.success, found.x, np.nan))
