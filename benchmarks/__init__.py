@@ -1,6 +1,10 @@
 """Speed beside the peers, as ratios on the same work in one run: `python -m benchmarks [NAMES]`.
 
-To add a comparison, write one file `benchmarks/NAME.py` with a function `run()`, and put NAME into `benchmarks.names`.
+Each peer has a folder: `opensim`, `mujoco`, `pinocchio`, `jax`, `sympy`; `own` holds what compares with nobody, or with
+exact solutions. Comparisons with several peers stand here.
+
+To add a comparison, write one file in the folder of its peer with a function `run()`, and put its name into
+`benchmarks.names`.
 `run()` takes no arguments that it needs, first checks that all routes compute the same numbers, then times them in
 turn with `benchmarks.measure.alternate`, and returns its rows, one dict per route. `measure.rows` makes them from
 the times: the keys are

@@ -13,7 +13,7 @@ from benchmarks.names import NAMES
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice(NAMES))
+@click.argument("names", nargs=-1, type=click.Choice(list(NAMES)))
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write rows, machine and versions to this file.")
 @click.option(
     "--figure", "drawing", type=click.Path(path_type=Path), help="Draw the ratios into this file (.png, .pdf, .svg)."
@@ -23,7 +23,7 @@ def main(names: tuple[str, ...], file: Path | None, drawing: Path | None) -> Non
     record = machine.describe()
     rows: dict[str, list[dict[str, Any]]] = {}
     for name in names or NAMES:
-        rows[name] = importlib.import_module(f"benchmarks.{name}").run()
+        rows[name] = importlib.import_module(NAMES[name]).run()
         click.echo(f"\n{name}\n{_table(rows[name])}")
     click.echo(f"\n{machine.summary(record)}")
     if file is not None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Route, alternate, rows
-from benchmarks.mujoco_dynamics import DynamicsLoop as MujocoLoop
-from benchmarks.pinocchio_dynamics import DynamicsLoop as PinocchioLoop
-from benchmarks.systems import chain, person, random_state
+from benchmarks.mujoco.dynamics import DynamicsLoop as MujocoLoop
+from benchmarks.own.systems import chain, person, random_state
+from benchmarks.pinocchio.dynamics import DynamicsLoop as PinocchioLoop
 from myoquat import kernels
 from myoquat.dynamics import articulated, composite, inverse
 from myoquat.joints import ArticulatedSystem

@@ -1,21 +1,21 @@
-"""The comparisons, in the order in which they run: each is a file of this folder with a function `run()`."""
+"""The comparisons, in the order in which they run: each name and the module whose function `run()` it calls."""
 
 __all__ = ["NAMES"]
 
-NAMES = (
-    "paths",  # lengths and Jacobians of a muscle model
-    "chains",  # forward and inverse dynamics and the mass matrix against the number of bodies
-    "trees",  # no timing: the theorems of mechanics on 1,000 random trees
-    "threads",  # two threads against one
-    "cold",  # import, build, compile
-    "elementary",  # sin, exp, ...: errors and nanoseconds
-    "simulation",  # a Runge-Kutta step of a muscle model
-    "rigid_bodies",  # no timing: errors against exact solutions, every method, both formulations
-    "integrators",  # no timing: norm and energy of every method over many steps
-    "osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
-    "consistency",  # no timing: moment arms against the slopes of lengths at 100,000 poses, here and in OpenSim
-    "osim_motion",  # model files in motion, muscles with all their states
-    "constraints",  # the forms of Udwadia and Kalaba: cost, instability points, contradictions
-    "closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
-    "studies",  # 100,000 simulations with varied muscles, stored
-)
+NAMES = {
+    "paths": "benchmarks.paths",  # lengths and Jacobians of a muscle model
+    "chains": "benchmarks.chains",  # forward and inverse dynamics and the mass matrix against the number of bodies
+    "trees": "benchmarks.own.trees",  # no timing: the theorems of mechanics on 1,000 random trees
+    "threads": "benchmarks.own.threads",  # two threads against one
+    "cold": "benchmarks.own.cold",  # import, build, compile
+    "elementary": "benchmarks.own.elementary",  # sin, exp, ...: errors and nanoseconds
+    "simulation": "benchmarks.mujoco.simulation",  # a Runge-Kutta step of a muscle model
+    "rigid_bodies": "benchmarks.own.rigid_bodies",  # no timing: errors against exact solutions, methods, formulations
+    "integrators": "benchmarks.own.integrators",  # no timing: norm and energy of every method over many steps
+    "osim": "benchmarks.opensim.osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
+    "consistency": "benchmarks.opensim.consistency",  # no timing: moment arms against slopes of lengths, here and there
+    "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
+    "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
+    "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
+    "studies": "benchmarks.own.studies",  # 100,000 simulations with varied muscles, stored
+}

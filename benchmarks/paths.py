@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import jax_paths, sympy_paths
+from benchmarks.jax import paths as jax_paths
 from benchmarks.measure import Route, alternate, rows
-from benchmarks.mujoco_paths import PathLoop
-from benchmarks.opensim_paths import OpensimPaths
+from benchmarks.mujoco.paths import PathLoop
+from benchmarks.opensim.paths import OpensimPaths
+from benchmarks.sympy import paths as sympy_paths
 from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.joints import rotation_matrix

@@ -1,7 +1,8 @@
 """Whole files: read with a limit, written at once or not at all, never over what exists unless told so."""
 
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 
 from myoquat.joints.errors import ModelError
@@ -9,22 +10,35 @@ from myoquat.joints.errors import ModelError
 __all__ = ["check_output", "read_text", "write_bytes", "write_text"]
 
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
+OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
-    """The text of a UTF-8 file of at most `limit` bytes. ModelError for a directory, an empty, huge or binary file."""
-    if path.is_dir():
-        raise ModelError("this is a directory, not a file", file=path)
-    size = path.stat().st_size
-    if size > limit:
-        raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)
+    """The text of a regular UTF-8 file of at most `limit` bytes.
+
+    Raises ModelError for a directory, a pipe or device, and for a file that is empty, too large or not text.
+    """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = _read_bytes(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ModelError(f"this is not a text file: {error.reason} at byte {error.start}", file=path) from None
     if not text.strip():
         raise ModelError("the file is empty", file=path)
     return text
+
+
+def _read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a regular file; at most limit + 1 bytes are read, whatever size the file claims to have."""
+    if path.is_dir():
+        raise ModelError("this is a directory, not a file", file=path)
+    with os.fdopen(os.open(path, OPENING), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise ModelError("this is not a regular file", file=path)
+        content = stream.read(limit + 1)
+        if len(content) > limit:
+            size = max(len(content), os.fstat(stream.fileno()).st_size)
+            raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)
+    return content
 
 
 def check_output(path: str | Path, overwrite: bool = False) -> Path:
@@ -40,19 +54,23 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole text file (UTF-8) or nothing."""
+    """Write a whole text file (UTF-8) or nothing, as `write_bytes` does."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a whole file or nothing: into a neighbour first, then renamed into place."""
+    """Write a whole file or nothing: into a temporary file beside it first, then renamed into place.
+
+    The file gets the permissions of any new file of this process. An existing file is replaced: whether it may be is
+    for the caller to ask (`check_output`).
+    """
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

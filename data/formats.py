@@ -20,7 +20,7 @@ class Reads(Protocol):
 class Writes(Protocol):
     """The verb of a module that writes models."""
 
-    def write_model(self, model: Model, path: str | Path, strict: bool = ...) -> None: ...
+    def write_model(self, model: Model, path: str | Path, strict: bool = ..., overwrite: bool = ...) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ModelFormat:
 MODEL_FORMATS = {
     ".toml": ModelFormat("TOML", "myoquat.data.toml"),
     ".osim": ModelFormat("OpenSim", "myoquat.data.osim"),
-    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf", reads=False),
+    ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf"),
     ".urdf": ModelFormat("URDF", "myoquat.data.urdf"),
 }
 

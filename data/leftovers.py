@@ -8,9 +8,13 @@ from typing import Any, ClassVar
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Leftovers", "Tally", "UnwrittenWarning"]
+__all__ = ["Census", "Leftovers", "Tally", "UnsupportedWarning", "UnwrittenWarning"]
 
 SHOWN = 5  # of each kind that are told
+
+
+class UnsupportedWarning(UserWarning):
+    """Parts of a model file that were not read."""
 
 
 class UnwrittenWarning(UserWarning):
@@ -56,3 +60,17 @@ class Leftovers(Tally):
 
     def described(self, kind: str, count: int, shown: str) -> str:
         return f"{count} {kind} ({shown})"
+
+
+class Census(Tally):
+    """Elements of a file that are not read, by their lines."""
+
+    warning = UnsupportedWarning
+    opening = "not supported and left out"
+
+    def count(self, element: Any, what: str) -> None:
+        """Note an element."""
+        self._found[f"{element.tag} ({what})"].append(element.sourceline)
+
+    def described(self, kind: str, count: int, shown: str) -> str:
+        return f"{count} {kind}, line{'s' * (count > 1)} {shown}"

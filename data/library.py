@@ -18,10 +18,11 @@ def library_models() -> tuple[str, ...]:
 def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file", strict: bool = False) -> Model:
     """A model that comes with the package, by its name, or the model in a file, by its path.
 
-    The suffix of a file says its format: `.toml`, OpenSim's `.osim`, or `.urdf` (a system without muscles).
+    The suffix of a file says its format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (a system
+    without muscles).
 
     rotations: "file" leaves the joints as the file has them; anything else is what `Model.with_rotations` takes, such
-    as "quaternion". strict: refuse an .osim file with parts that are not supported, instead of warning.
+    as "quaternion". strict: refuse an .osim or .xml file with parts that are not supported, instead of warning.
 
     Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
     neither a model of the package nor a file.
@@ -34,13 +35,15 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
         raise ModelError(
             f"no such model file, and no model of this name; known: {', '.join(library_models())}", file=path
         )
+    if path.is_dir():
+        raise ModelError("this is a directory, not a file", file=path)
     return _described(_read(path, strict), rotations)
 
 
-def save_model(model: Model, path: str | Path, strict: bool = False) -> None:
+def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write a model in the format that the suffix of the path names; see `Model.save`."""
     path = Path(path)
-    model_format(path).writer(path).write_model(model, path, strict)
+    model_format(path).writer(path).write_model(model, path, strict, overwrite)
 
 
 def _read(path: Path, strict: bool) -> Model:

@@ -1,19 +1,48 @@
 """XML from strangers: parsed without document types and entities, every complaint with element and line."""
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, Protocol, overload
 
 from lxml import etree
 
 from myoquat.data.files import read_text
 from myoquat.joints.errors import ModelError
 
-__all__ = ["complain", "described", "parse"]
+__all__ = ["Element", "complain", "described", "finite_numbers", "parse"]
 
 
-def parse(path: Path, prepare: Callable[[str], str] = str) -> Any:
+class Element(Protocol):
+    """What is used of an element of lxml, which brings no types of its own."""
+
+    tag: str
+    text: str | None
+    sourceline: int | None
+    attrib: Mapping[str, str]
+
+    @overload
+    def get(self, key: str) -> str | None: ...
+    @overload
+    def get(self, key: str, default: str) -> str: ...
+    def find(self, path: str) -> "Element | None": ...
+    def findall(self, path: str) -> "list[Element]": ...
+    def iter(self, *tags: str) -> "Iterator[Element]": ...
+    def iterchildren(self, *tags: str) -> "Iterator[Element]": ...
+    def remove(self, element: "Element") -> None: ...
+    def getparent(self) -> "Element | None": ...
+    def getroottree(self) -> "Tree": ...
+    def __iter__(self) -> "Iterator[Element]": ...
+
+
+class Tree(Protocol):
+    """The whole to which an element belongs."""
+
+    def iter(self, *tags: str) -> Iterator[Element]: ...
+
+
+def parse(path: Path, prepare: Callable[[str], str] = str) -> Element:
     """The root element of an XML file; ModelError for one that is malformed or declares a document type.
 
     prepare: what makes the text of a known dialect XML; it must keep the lines.
@@ -25,12 +54,13 @@ def parse(path: Path, prepare: Callable[[str], str] = str) -> Any:
         raise ModelError("document types and entities are refused", file=path, line=line)
     parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
-        return etree.fromstring(prepare(text).encode(), parser)
+        root: Element = etree.fromstring(prepare(text).encode(), parser)
     except etree.XMLSyntaxError as error:
         raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
+    return root
 
 
-def described(element: Any) -> str:
+def described(element: Element | None) -> str:
     """The nearest named element at or above this one, in words: "link 'arm'"."""
     while element is not None:
         if element.get("name"):
@@ -39,6 +69,15 @@ def described(element: Any) -> str:
     return "the file"
 
 
-def complain(element: Any, message: str) -> NoReturn:
-    """Raise a ModelError at an element."""
-    raise ModelError(message, element=described(element), line=element.sourceline)
+def complain(element: Element | None, message: str) -> NoReturn:
+    """Raise a ModelError at an element, or at the whole file."""
+    raise ModelError(message, element=described(element), line=None if element is None else element.sourceline)
+
+
+def finite_numbers(text: str) -> tuple[float, ...] | None:
+    """The numbers in a text, separated by blanks; None if a word of it is no finite decimal number."""
+    try:
+        found = tuple(float(word) for word in text.split())
+    except ValueError:
+        return None
+    return found if "_" not in text and all(map(math.isfinite, found)) else None

@@ -21,12 +21,12 @@ from myoquat.joints.tree import WORLD, Link
 from myoquat.joints.vectors import (
     congruent,
     full,
+    matvec,
     product_upper,
     row_cross,
     skew,
     symmetric_times,
-    turn,
-    turn_back,
+    vecmat,
 )
 from myoquat.kernels.arrays import as_array, may_be_nonzero
 
@@ -51,8 +51,8 @@ class Articulated:
         """(n, f) that the acceleration a = (a_omega, a_v) asks for, beside the force at zero."""
         a_omega, a_v = a
         return (
-            symmetric_times(self.I, a_omega) + turn(self.H, a_v),
-            turn_back(self.H, a_omega) + symmetric_times(self.M, a_v),
+            symmetric_times(self.I, a_omega) + matvec(self.H, a_v),
+            vecmat(a_omega, self.H) + symmetric_times(self.M, a_v),
         )
 
 
@@ -78,7 +78,7 @@ class TurnPassage(Passage):
     def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Any, B: Any) -> None:
         super().__init__(link, body, motion, tau)
         self.B = B  # S_omega^-1
-        self.torque = turn_back(B, tau)
+        self.torque = vecmat(tau, B)
         self.inverse = inverse3(body.I)
         self.G = full(self.inverse) @ body.H
         self.excess = self.torque - body.n
@@ -87,7 +87,7 @@ class TurnPassage(Passage):
         """M_a = M - H^T I^-1 H, felt at the parent's origin through the lever p: H' = p~ M_a, I' = p~ M_a p~^T."""
         body, (R, p) = self.body, self.transform
         M_a = body.M - product_upper(np.swapaxes(body.H, -1, -2), np.swapaxes(self.G, -1, -2))
-        f = body.f + symmetric_times(M_a, self.drift[1]) + turn_back(self.G, self.excess)
+        f = body.f + symmetric_times(M_a, self.drift[1]) + vecmat(self.excess, self.G)
         n, f = to_parent(self.transform, (self.torque, f))
         M = congruent(R, M_a)
         H = row_cross(p, full(M))
@@ -95,8 +95,8 @@ class TurnPassage(Passage):
 
     def solved(self, a: Pair) -> tuple[Any, Pair]:
         a_omega, a_v = a
-        omegadot = symmetric_times(self.inverse, self.excess) - turn(self.G, a_v)
-        return turn(self.B, omegadot - a_omega), (omegadot, a_v)
+        omegadot = symmetric_times(self.inverse, self.excess) - matvec(self.G, a_v)
+        return matvec(self.B, omegadot - a_omega), (omegadot, a_v)
 
 
 class FreePassage(Passage):
@@ -108,7 +108,7 @@ class FreePassage(Passage):
     def _force(self) -> Pair:
         """(n, f) = S^-T tau, and S S^T = 1."""
         S_omega, S_v = self.subspace
-        return turn(S_omega, self.tau), turn(S_v, self.tau)
+        return matvec(S_omega, self.tau), matvec(S_v, self.tau)
 
     def solved(self, a: Pair) -> tuple[Any, Pair]:
         """a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a lone body."""
@@ -117,10 +117,10 @@ class FreePassage(Passage):
         M_inverse = inverse3(body.M)
         HM = body.H @ full(M_inverse)
         schur = body.I - product_upper(HM, body.H)
-        a_omega = symmetric_times(inverse3(schur), n - turn(HM, f))
-        a_v = symmetric_times(M_inverse, f - turn_back(body.H, a_omega))
+        a_omega = symmetric_times(inverse3(schur), n - matvec(HM, f))
+        a_v = symmetric_times(M_inverse, f - vecmat(a_omega, body.H))
         S_omega, S_v = self.subspace
-        return turn_back(S_omega, a_omega - a[0]) + turn_back(S_v, a_v - a[1]), (a_omega, a_v)
+        return vecmat(a_omega - a[0], S_omega) + vecmat(a_v - a[1], S_v), (a_omega, a_v)
 
 
 class GeneralPassage(Passage):
@@ -134,7 +134,7 @@ class GeneralPassage(Passage):
         D = np.swapaxes(S_omega, -1, -2) @ self.U_omega + np.swapaxes(S_v, -1, -2) @ self.U_v
         if may_be_nonzero(rotor):
             D = D + rotor * np.eye(link.joint.nu)
-        excess = tau - turn_back(S_omega, body.n) - turn_back(S_v, body.f)
+        excess = tau - vecmat(body.n, S_omega) - vecmat(body.f, S_v)
         right = [excess[..., None], np.swapaxes(self.U_omega, -1, -2), np.swapaxes(self.U_v, -1, -2)]
         found = solve_small(D, _beside(right))
         self.rest, self.W_omega, self.W_v = found[..., 0], found[..., 1:4], found[..., 4:]  # D^-1 (excess, U^T)
@@ -146,13 +146,13 @@ class GeneralPassage(Passage):
         M = body.M - product_upper(self.U_v, np.swapaxes(self.W_v, -1, -2))
         passed = Articulated(I, H, M, body.n, body.f)
         n, f = passed.times(self.drift)
-        n, f = body.n + n + turn(self.U_omega, self.rest), body.f + f + turn(self.U_v, self.rest)
+        n, f = body.n + n + matvec(self.U_omega, self.rest), body.f + f + matvec(self.U_v, self.rest)
         return _moved(passed, self.transform, to_parent(self.transform, (n, f)))
 
     def solved(self, a: Pair) -> tuple[Any, Pair]:
-        udot = self.rest - turn(self.W_omega, a[0]) - turn(self.W_v, a[1])
+        udot = self.rest - matvec(self.W_omega, a[0]) - matvec(self.W_v, a[1])
         S_omega, S_v = self.subspace
-        return udot, (a[0] + turn(S_omega, udot), a[1] + turn(S_v, udot))
+        return udot, (a[0] + matvec(S_omega, udot), a[1] + matvec(S_v, udot))
 
 
 def _beside(matrices: list[Any]) -> Any:
@@ -218,7 +218,7 @@ def _passage(
 ) -> Passage:
     rotor = system.bodies[link.body].rotor_inertia
     bare = not may_be_nonzero(rotor)
-    if link.joint.span == "turns" and bare:
+    if link.joint.span == "rotations" and bare:
         return TurnPassage(link, body, motion, tau, link.joint.subspace_inverse(q))
     if link.joint.span == "all" and bare:
         return FreePassage(link, body, motion, tau)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import components
+from myoquat.joints.stacking import components
 
 __all__ = ["inverse3", "solve_small"]
 

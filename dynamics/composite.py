@@ -12,7 +12,7 @@ from myoquat.dynamics.passive import rotor_inertia
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
-from myoquat.joints.vectors import congruent, dot, full, mirrored, row_cross, turn
+from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
 
 __all__ = ["composites", "mass"]
 
@@ -48,7 +48,7 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
     I' = R I R^T + (p . s + p . r) 1 - p s^T - r p^T."""
     R, p = transform
     m, h, I = inertia
-    r = turn(R, h)
+    r = matvec(R, h)
     s = r + m * p
     trace = dot(p, s + r)[..., None]
     diagonal = trace - p * s - r * p

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
 from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import cross, dot, turn, turn_back
+from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.arrays import as_array
 
 __all__ = ["kinetic", "potential", "work_rate"]
@@ -29,7 +29,7 @@ def potential(system: ArticulatedSystem, q: Any) -> Any:
     gravity = as_array(system.gravity)
     energy = spring_energy(system, q) - _welded_moment(system) @ gravity
     for link, (R, p) in zip(system.tree.links, world_poses(system.tree, motion), strict=True):
-        energy = energy - dot(turn(R, link.moment) + link.mass * p, gravity)
+        energy = energy - dot(matvec(R, link.moment) + link.mass * p, gravity)
     return energy
 
 
@@ -55,6 +55,6 @@ def work_rate(system: ArticulatedSystem, q: Any, u: Any, tau: Any, f_ext: Any = 
         if link < 0:
             continue
         (R, _), (omega, v) = poses[link], motion.velocities[link]
-        f, n = turn_back(R, f_ext[..., i, :3]), turn_back(R, f_ext[..., i, 3:])
+        f, n = vecmat(f_ext[..., i, :3], R), vecmat(f_ext[..., i, 3:], R)
         power = power + dot(f, v + cross(omega, origin)) + dot(n, omega)
     return power

@@ -17,7 +17,7 @@ from myoquat.dynamics import articulated, composite, energy, factor, inverse, re
 from myoquat.dynamics.regularity import check_locks, check_massive, check_regular
 from myoquat.joints.door import Call
 from myoquat.joints.frames import pose
-from myoquat.joints.vectors import cross, turn
+from myoquat.joints.vectors import cross, matvec
 
 __all__ = [
     "bias_force",
@@ -160,7 +160,7 @@ def wrench_at(
 
     def formula(q: Any, force: Any, torque: Any, point: Any) -> Any:
         R, _ = pose(call.system, q, name, point)
-        moment = torque + cross(turn(R, point), force)
+        moment = torque + cross(matvec(R, point), force)
         row = np.concatenate(np.broadcast_arrays(force, moment, subok=True), axis=-1)
         rows = [row if i == index else np.zeros(row.shape) for i in range(count)]
         return np.stack(rows, axis=-2)

@@ -20,7 +20,9 @@ from myoquat.joints.checks import check_state
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import system_of
 from myoquat.joints.errors import ModelError
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
@@ -90,7 +92,7 @@ def forward_dynamics_gamma(model: Any, gamma: Gamma, q: Any, qd: Any, tau: Any, 
     def formula(q: Any, qd: Any, tau: Any, f_ext: Any = None) -> Any:
         return _acceleration(system, gamma, q, qd, tau, f_ext)
 
-    content = (system.content_key, gamma, tuple(inputs))
+    content = (system.content_key, content_key(gamma), tuple(inputs))
     return evaluate("forward_dynamics_gamma", content, formula, inputs, 1)
 
 
@@ -100,26 +102,26 @@ def _acceleration(system: Any, gamma: Gamma, q0: Any, qd0: Any, tau: Any, f_ext:
     q = gamma.gamma(y, q0)
     G = jacobian_at(lambda y: gamma.gamma(y, q0), y)
     back = jacobian_at(gamma.gamma_inverse, q0)
-    yd = np.sum(back * qd0[..., None, :], axis=-1)
-    qd = np.sum(G * yd[..., None, :], axis=-1)
+    yd = matvec(back, qd0)
+    qd = matvec(G, yd)
     drift = _along(lambda s: gamma.gamma(y + s * yd, q0), q0)  # Gdot_y ydot
     g = drift
     if gamma.time_constant is not None:
         Ts = gamma.time_constant
         g = g + 2 / Ts * (qd - qd0) + (q - q0) / (Ts * Ts)
-    W = state.rate_inverse(system, q) @ G
-    u = np.sum(state.rate_inverse(system, q) * qd[..., None, :], axis=-1)
+    W = state.rate_inverse(system.layout, q) @ G
+    u = matvec(state.rate_inverse(system.layout, q), qd)
     w = _velocity_rate(system, q, qd, g)  # udot = W yddot + w
     H = composite.mass(system, q)
-    rest = tau - inverse.inverse(system, q, u, None, f_ext) - np.sum(H * w[..., None, :], axis=-1)
+    rest = tau - inverse.inverse(system, q, u, None, f_ext) - matvec(H, w)
     transposed = np.swapaxes(W, -1, -2)
-    ydd = _solved(transposed @ H @ W, np.sum(transposed * rest[..., None, :], axis=-1))
-    return np.sum(G * ydd[..., None, :], axis=-1) + g
+    ydd = _solved(transposed @ H @ W, matvec(transposed, rest))
+    return matvec(G, ydd) + g
 
 
 def _velocity_rate(system: Any, q: Any, qd: Any, qdd: Any) -> Any:
     """(..., nu) d/dt of N^+(q) qdot along qdot and qddot."""
-    return jacobian_at(lambda s: state.velocities(system, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
+    return jacobian_at(lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
 
 
 def _along(function: Callable[[Any], Any], like: Any) -> Any:

@@ -22,7 +22,7 @@ from myoquat.joints.motion import (
 )
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, turn_back
+from myoquat.joints.vectors import cross, vecmat
 from myoquat.kernels.arrays import may_be_nonzero
 
 __all__ = ["bias", "external", "generalized", "gravity_load", "inverse", "link_forces", "transmitted"]
@@ -85,8 +85,7 @@ def transmitted(tree: Tree, motion: Motion, forces: list[Pair]) -> list[Pair]:
 def generalized(system: ArticulatedSystem, motion: Motion, forces: list[Pair]) -> Any:
     """(..., nu) S^T f of every joint."""
     parts = [
-        turn_back(S_omega, n) + turn_back(S_v, f)
-        for (S_omega, S_v), (n, f) in zip(motion.subspaces, forces, strict=True)
+        vecmat(n, S_omega) + vecmat(f, S_v) for (S_omega, S_v), (n, f) in zip(motion.subspaces, forces, strict=True)
     ]
     return assembled(system, [np.asanyarray(part) for part in parts])
 

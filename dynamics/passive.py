@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined
 from myoquat.joints.body import Body
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, may_be_nonzero
 

@@ -12,10 +12,11 @@ import numpy as np
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
 from myoquat.joints import state
-from myoquat.joints._layout import joined
 from myoquat.joints.checks import check_state
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import system_of
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
@@ -70,7 +71,7 @@ def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
         upper = np.broadcast_to(np.eye(n)[:nq], (*batch, nq, n))
         lower = np.concatenate([np.zeros((*batch, system.nu, nq)), H], axis=-1)
         M = np.concatenate([upper, lower], axis=-2)
-        f = joined([state.rates(system, q, u), tau - inverse.bias(system, q, u)])
+        f = joined([state.rates(system.layout, q, u), tau - inverse.bias(system, q, u)])
         return joined([M.reshape((*batch, n * n)), f])
 
     flat = evaluate("first_order_form", system.content_key, formula, inputs, 1)
@@ -79,12 +80,12 @@ def first_order_form(model: Any, q: Any, u: Any, tau: Any) -> tuple[Any, Any]:
 
 def _parts(system: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
     """M, Q, A and b of `quaternion_form`."""
-    plus = state.rate_inverse(system, q)  # u = N^+ qdot
+    plus = state.rate_inverse(system.layout, q)  # u = N^+ qdot
     transposed = np.swapaxes(plus, -1, -2)
     H = composite.mass(system, q)
-    u = np.sum(plus * qd[..., None, :], axis=-1)
-    turning = jacobian_at(lambda s: state.velocities(system, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
-    rest = tau - inverse.bias(system, q, u) - np.sum(H * turning[..., None, :], axis=-1)
+    u = matvec(plus, qd)
+    turning = jacobian_at(lambda s: state.velocities(system.layout, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
+    rest = tau - inverse.bias(system, q, u) - matvec(H, turning)
     rows, sides = [], []
     for s in system.quaternion_slices():
         before, after = np.zeros((*q.shape[:-1], s.start)), np.zeros((*q.shape[:-1], system.nq - s.stop))
@@ -93,4 +94,4 @@ def _parts(system: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
     batch = q.shape[:-1]
     A = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, system.nq))
     b = np.stack(sides, axis=-1) if sides else np.zeros((*batch, 0))
-    return transposed @ H @ plus, np.sum(transposed * rest[..., None, :], axis=-1), A, b
+    return transposed @ H @ plus, matvec(transposed, rest), A, b

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.dynamics.inverse import link_forces, transmitted
-from myoquat.joints._layout import joined
 from myoquat.joints.motion import kinematics, world_poses
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import turn
+from myoquat.joints.vectors import matvec
 
 __all__ = ["joint_wrenches"]
 
@@ -20,5 +20,5 @@ def joint_wrenches(system: ArticulatedSystem, q: Any, u: Any, udot: Any, f_ext: 
     passing = transmitted(tree, motion, link_forces(system, tree, motion, udot, f_ext))
     rows: list[Any] = [None] * len(system.bodies)
     for link, (R, _), (n, f) in zip(tree.links, world_poses(tree, motion), passing, strict=True):
-        rows[link.body] = joined([turn(R, f), turn(R, n)])
+        rows[link.body] = joined([matvec(R, f), matvec(R, n)])
     return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)

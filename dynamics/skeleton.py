@@ -27,6 +27,7 @@ from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import RevoluteJoint
+from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 
@@ -140,7 +141,7 @@ def _end(skeleton: PlanarSkeleton, q: Any) -> tuple[Any, Any]:
 
 
 def _inverse(skeleton: PlanarSkeleton, q: Any, qd: Any, qdd: Any, f_end: Any = None) -> Any:
-    tau = np.sum(_mass(skeleton, q) * qdd[..., None, :], axis=-1) + _bias(skeleton, q, qd)
+    tau = matvec(_mass(skeleton, q), qdd) + _bias(skeleton, q, qd)
     return tau if f_end is None else tau - _end_torque(skeleton, q, f_end)
 
 
@@ -152,7 +153,7 @@ def _forward(skeleton: PlanarSkeleton, q: Any, qd: Any, tau: Any, f_end: Any = N
 
 
 def _end_torque(skeleton: PlanarSkeleton, q: Any, f_end: Any) -> Any:
-    return np.sum(_end(skeleton, q)[1] * f_end[..., :, None], axis=-2)
+    return vecmat(f_end, _end(skeleton, q)[1])
 
 
 class _Places:

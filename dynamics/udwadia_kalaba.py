@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.vectors import matvec
+
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 
 RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count as zero
@@ -161,4 +163,4 @@ def _times(A: Any, B: Any) -> Any:
 
 
 def _apply(A: Any, x: Any) -> Any:
-    return (A @ x[..., None])[..., 0]
+    return matvec(A, x)

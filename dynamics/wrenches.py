@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.joints.motion import Motion, Pair, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, turn_back
+from myoquat.joints.vectors import cross, vecmat
 
 __all__ = ["link_wrenches"]
 
@@ -22,7 +22,7 @@ def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: 
         if link == WORLD:
             continue
         R, _ = poses[link]
-        f = turn_back(R, f_ext[..., i, :3])
-        n = turn_back(R, f_ext[..., i, 3:]) + cross(origin, f)
+        f = vecmat(f_ext[..., i, :3], R)
+        n = vecmat(f_ext[..., i, 3:], R) + cross(origin, f)
         total[link] = total[link][0] + n, total[link][1] + f
     return total

@@ -1,6 +1,14 @@
-"""Rotations and their maps, joint types, and the articulated system that carries the muscles."""
+"""Rotations and their maps, joint types, and the articulated system that carries the muscles.
 
-from myoquat.joints.balls import obstacle
+Conventions. Q = (Q0, Q1, Q2, Q3) is scalar first with the Hamilton product. R takes components in a child frame to its
+parent frame, p is the child's origin in the parent frame: x_parent = R x_child + p. Where two frames meet, the name
+says which one: `R_parent`, `p_frame` (the joint frame, fixed to the parent), `S_omega` (child-frame components, as all
+of a joint's motion is unless `velocity_frame` says "parent"). omega is the angular velocity of the child relative to
+the parent. Vectors of `frame_*` functions are in world axes, or in the frame's own with `axes="local"`. SI units,
+radians; arrays have leading batch axes, and symbols of SymPy or CasADi serve wherever floats do.
+"""
+
+from myoquat.joints.balls import why_not_ball
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
@@ -121,7 +129,6 @@ __all__ = [
     "joint_table",
     "momentum",
     "normalize",
-    "obstacle",
     "point_position",
     "quaternion_conjugate",
     "quaternion_exp",
@@ -144,5 +151,6 @@ __all__ = [
     "spatial_to_euler",
     "spatial_to_quaternion",
     "spatial_torque",
+    "why_not_ball",
     "with_rotations",
 ]

@@ -1,4 +1,4 @@
-"""Joints as turns and slides along given axes: the form in which other programs' files hold them."""
+"""Joints as rotations about and translations along given axes: the form in which other programs' files hold them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,19 +23,19 @@ from myoquat.joints.types import (
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.direction import perpendiculars
 
-__all__ = ["as_axes", "as_turns", "completed"]
+__all__ = ["as_axes", "completed", "with_angles"]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 Vector3 = tuple[float, float, float]
 Axes = tuple[list[Any], list[Any]]  # directions of turns and of slides with their coordinates
 
 
-def as_turns(body: Body) -> Body:
-    """The body with angles where it has a quaternion, the opposite of `myoquat.joints.balls.as_ball`.
+def with_angles(body: Body) -> Body:
+    """The body with angles where it has a quaternion, the inverse of `myoquat.joints.balls.as_ball`.
 
-    A spherical joint, or the turns of a floating one, get the angles that they remember, else those of the sequence XYZ
-    named '<body>.rx', '<body>.ry', '<body>.rz'. Any other body is returned as it is. `convert_coordinates` takes states
-    along.
+    A spherical joint, or the rotation of a floating one, gets the angles that it remembers, else those of the sequence
+    XYZ named '<body>.rx', '<body>.ry', '<body>.rz'. Any other body is returned as it is. `convert_coordinates` takes
+    states along.
     """
     joint = body.joint
     if not isinstance(joint, (SphericalJoint, FloatingJoint)):
@@ -54,14 +54,17 @@ def as_turns(body: Body) -> Body:
 
 
 def as_axes(body: Body) -> CustomJoint:
-    """The body's joint as turns and slides along axes, with the same coordinates, by the names that the body gives
-    them. ValueError for a joint with a quaternion, or a fixed one, which are none."""
+    """The body's joint as rotations about and translations along axes.
+
+    The coordinates are the same, by the names that the body gives them. ValueError for a joint with a quaternion, or a
+    fixed one.
+    """
     joint: Any = body.joint
     names = body.names_of_coordinates
     if isinstance(joint, CustomJoint):
         return replace(joint, coordinates=names)
     if type(joint) not in AXES:
-        raise ValueError(f"a joint of kind {joint.kind!r} is not made of turns and slides")
+        raise ValueError(f"a joint of kind {joint.kind!r} is not made of rotations and translations along axes")
     turns, slides = AXES[type(joint)](joint)
     rotations, translations = (tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (turns, slides))
     sliding = {i for _, i in slides}

@@ -1,4 +1,4 @@
-"""Ball joints that hide in custom joints: three turns about orthogonal axes and one centre."""
+"""Custom joints that are ball joints: three rotations about orthogonal axes through one centre."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,12 +13,12 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import ORTHOGONAL, Angles
 
-__all__ = ["Ball", "as_ball", "obstacle", "places"]
+__all__ = ["Ball", "as_ball", "places", "why_not_ball"]
 
 Ball = SphericalJoint | EulerJoint
 
 
-def obstacle(body: Body) -> str | None:
+def why_not_ball(body: Body) -> str | None:
     """Why a body's joint cannot become a quaternion joint; None if it can, or is one."""
     joint = body.joint
     if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint)):
@@ -27,33 +27,33 @@ def obstacle(body: Body) -> str | None:
         return f"a {joint.kind} joint is no ball joint"
     turning = [axis.coordinate for axis in joint.rotations]
     if len(turning) != 3 or None in turning or len(set(turning)) != 3:
-        return f"{len({c for c in turning if c is not None})} coordinates turn it, not three"
+        return f"{len({c for c in turning if c is not None})} coordinates rotate it, not three"
     if any(_line(axis.function) is None for axis in joint.rotations):
-        return "a turn is not a linear function of its coordinate"
+        return "a rotation is not a linear function of its coordinate"
     A = np.array([axis.direction for axis in joint.rotations])
     if np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
         return "its axes are not orthogonal"
     if body.damping or body.stiffness or body.rotor_inertia:
         return "a damper, a spring or a rotor acts on its own coordinates"
-    return _obstacle_of_slides(joint, set(turning))
+    return _why_not_translations(joint, set(turning))
 
 
-def _obstacle_of_slides(joint: CustomJoint, turning: set[int | None]) -> str | None:
+def _why_not_translations(joint: CustomJoint, turning: set[int | None]) -> str | None:
     sliding = [axis.coordinate for axis in joint.translations if _constant(axis.function, axis.coordinate) is None]
     if set(sliding) & turning:
-        return "its centre moves with its turns"
+        return "its centre moves with its rotations"
     if not sliding:
         return None
     directions = np.array([axis.direction for axis in joint.translations])
     plain = [_line(axis.function) == (1.0, 0.0) for axis in joint.translations]
     if len(set(sliding)) != 3 or not all(plain) or not np.array_equal(directions, np.eye(3)):
-        return "its slides are not x, y and z by a coordinate each"
+        return "its translations are not along x, y and z by a coordinate each"
     return None
 
 
 def as_ball(body: Body) -> Body:
     """The body on a spherical or a floating joint that remembers its angles; ModelError if that cannot be."""
-    reason = obstacle(body)
+    reason = why_not_ball(body)
     if reason is not None:
         raise ModelError(f"no ball joint: {reason}", element=f"body {body.name!r}")
     joint = body.joint
@@ -95,7 +95,7 @@ def _line(function: AxisFunction) -> tuple[float, float] | None:
 def _constant(function: AxisFunction, coordinate: int | None) -> float | None:
     """The value of a function that does not vary."""
     if coordinate is None or isinstance(function, Constant):
-        return float(function.value(0.0))
+        return float(function.value(np.zeros(())))
     if isinstance(function, Multiplier):
         inner = _constant(function.function, coordinate)
         return None if inner is None else function.scale * inner

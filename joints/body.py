@@ -10,6 +10,8 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
 
@@ -18,7 +20,7 @@ INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
 
 
 @dataclass(frozen=True)
-class Body:
+class Body(Record):
     """A rigid body and the joint that carries it. SI units; vectors in the frames named.
 
     position, orientation: the joint frame (origin [m], unit quaternion) in the parent's frame.
@@ -46,6 +48,9 @@ class Body:
     joint_name: str = ""
     coordinate_names: tuple[str, ...] | None = None
     shapes: tuple[Shape, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Body {self.name!r} on {self.parent!r} by a {self.joint.kind} joint, {self.mass:g} kg>"
 
     @property
     def names_of_coordinates(self) -> tuple[str, ...]:
@@ -107,6 +112,6 @@ def check_physical(body: Body) -> None:
         )
 
 
-def principal_moments(inertia: Vector) -> np.ndarray:
+def principal_moments(inertia: Vector) -> Array:
     """(3,) the principal moments of an inertia (6,), the least first."""
     return np.linalg.eigvalsh(full(np.array(inertia)))

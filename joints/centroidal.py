@@ -1,14 +1,13 @@
 """Centre of mass and momentum of the moving bodies: formulas on a system, floats or symbols. World axes."""
 
-from typing import Any
-
 import numpy as np
 
-from myoquat.joints._layout import joined
 from myoquat.joints.motion import Pair, inertia_times, kinematics, world_poses
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
-from myoquat.joints.vectors import cross, row_cross, turn
+from myoquat.joints.vectors import cross, matvec, row_cross
+from myoquat.kernels.typing import Array
 
 __all__ = ["center", "center_jacobian", "momentum", "total_mass"]
 
@@ -18,16 +17,16 @@ def total_mass(system: ArticulatedSystem) -> float:
     return sum(link.mass for link in system.tree.links)
 
 
-def center(system: ArticulatedSystem, q: Any) -> Any:
+def center(system: ArticulatedSystem, q: Array) -> Array:
     """(..., 3) centre of mass [m]."""
     return _first_moments(system, world_poses(system.tree, kinematics(system.tree, q)))[1] / total_mass(system)
 
 
-def _first_moments(system: ArticulatedSystem, poses: list[Pair]) -> tuple[list[tuple[float, Any]], Any]:
+def _first_moments(system: ArticulatedSystem, poses: list[Pair]) -> tuple[list[tuple[float, Array]], Array]:
     """(mass, mass times position (..., 3)) of every link with all that it carries, and the sum of the roots'."""
     links = system.tree.links
-    found = [(link.mass, turn(R, link.moment) + link.mass * p) for link, (R, p) in zip(links, poses, strict=True)]
-    whole: Any = np.zeros(3)
+    found = [(link.mass, matvec(R, link.moment) + link.mass * p) for link, (R, p) in zip(links, poses, strict=True)]
+    whole: Array = np.zeros(3)
     for i in reversed(range(len(links))):
         mass, moment = found[i]
         parent = links[i].parent
@@ -38,13 +37,13 @@ def _first_moments(system: ArticulatedSystem, poses: list[Pair]) -> tuple[list[t
     return found, whole
 
 
-def center_jacobian(system: ArticulatedSystem, q: Any) -> Any:
+def center_jacobian(system: ArticulatedSystem, q: Array) -> Array:
     """(..., 3, nu) J: velocity of the centre of mass = J u."""
     tree = system.tree
     motion = kinematics(tree, q)
     poses = world_poses(tree, motion)
     carried, _ = _first_moments(system, poses)
-    columns: dict[int, Any] = {}
+    columns: dict[int, Array] = {}
     for i, link in enumerate(tree.links):
         (R, p), (S_omega, S_v), (mass, moment) = poses[i], motion.subspaces[i], carried[i]
         columns[link.u.start] = mass * (R @ S_v) - row_cross(moment - mass * p, R @ S_omega)
@@ -54,15 +53,15 @@ def center_jacobian(system: ArticulatedSystem, q: Any) -> Any:
     return whole / total_mass(system)
 
 
-def momentum(system: ArticulatedSystem, q: Any, u: Any, about: Any) -> Any:
+def momentum(system: ArticulatedSystem, q: Array, u: Array, about: Array) -> Array:
     """(..., 6) linear momentum [kg m/s] and angular momentum [kg m^2/s] about the point `about` (..., 3)."""
     tree = system.tree
     motion = kinematics(tree, q, u)
-    linear: Any = np.zeros(3)
-    angular: Any = np.zeros(3)
+    linear: Array = np.zeros(3)
+    angular: Array = np.zeros(3)
     for link, (R, p), velocity in zip(tree.links, world_poses(tree, motion), motion.velocities, strict=True):
         n, f = inertia_times(link, velocity)
-        f = turn(R, f)
+        f = matvec(R, f)
         linear = linear + f
-        angular = angular + turn(R, n) + cross(p - about, f)
+        angular = angular + matvec(R, n) + cross(p - about, f)
     return joined([linear, angular])

@@ -1,19 +1,18 @@
 """What arrays and numbers are refused at the door of a system."""
 
-from typing import Any
-
 import numpy as np
 
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["UNIT_TOLERANCE", "check_state", "check_unit"]
 
 UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
 
 
-def check_state(name: str, x: Any, size: int, names: tuple[str, ...]) -> np.ndarray:
+def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> Array:
     """x as a finite float64 array (..., size), or ValueError naming the entry. Symbols pass."""
-    if is_symbolic(x):
+    if isinstance(x, SymbolArray):
         return x
     try:
         array = as_array(x)
@@ -27,7 +26,7 @@ def check_state(name: str, x: Any, size: int, names: tuple[str, ...]) -> np.ndar
     return array
 
 
-def check_unit(q: np.ndarray, s: slice, names: tuple[str, ...]) -> None:
+def check_unit(q: Array, s: slice, names: tuple[str, ...]) -> None:
     """ValueError if a quaternion in q[..., s] is off the unit sphere by more than the tolerance."""
     if is_symbolic(q):
         return

@@ -10,6 +10,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.kernels import formula, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["BACKENDS", "Input", "evaluate", "kernel_for"]
 
@@ -30,7 +31,8 @@ def kernel_for(key: Hashable, build: Callable[[], Compiled]) -> Compiled:
     with _lock:
         if key in _kernels:
             _kernels.move_to_end(key)
-            return _kernels[key]
+            found: Compiled = _kernels[key]
+            return found
     kernel = build()
     with _lock:
         kernel = _kernels.setdefault(key, kernel)
@@ -43,26 +45,27 @@ def kernel_for(key: Hashable, build: Callable[[], Compiled]) -> Compiled:
 class Input:
     """An argument of a formula: what the caller gave, the same as a checked array, and its shape per state."""
 
-    given: Any
-    array: Any
+    given: ArrayLike
+    array: Array
     shape: tuple[int, ...]
 
     @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes."""
-        return self.array.shape[: self.array.ndim - len(self.shape)]
+        shape: tuple[int, ...] = self.array.shape
+        return shape[: len(shape) - len(self.shape)]
 
 
 def evaluate(
     quantity: str,
     content: Hashable,
-    function: Callable[..., Any],
+    function: Callable[..., Array],
     inputs: Mapping[str, Input],
     axes: int,
     *,
-    out: np.ndarray | None = None,
+    out: Array | None = None,
     backend: str = "kernel",
-) -> Any:
+) -> Array:
     """A formula through its kernel, in NumPy, or on the symbols that came, which then come back in the caller's kind.
 
     content   what, besides `quantity`, tells this formula from all others.
@@ -78,12 +81,11 @@ def evaluate(
         return _in_numpy(function, inputs, axes, out)
     sizes = {name: x.shape for name, x in inputs.items()}
     kernel = kernel_for((quantity, content), lambda: kernels.compile(function, sizes, [quantity], name=quantity))
-    return kernel(*(x.array for x in inputs.values()), out=out)
+    result: Array = kernel(*(x.array for x in inputs.values()), out=out)
+    return result
 
 
-def _in_numpy(
-    function: Callable[..., Any], inputs: Mapping[str, Input], axes: int, out: np.ndarray | None
-) -> np.ndarray:
+def _in_numpy(function: Callable[..., Array], inputs: Mapping[str, Input], axes: int, out: Array | None) -> Array:
     batch = np.broadcast_shapes(*(x.batch for x in inputs.values()))
     result = np.asarray(function(*(x.array for x in inputs.values())))
     result = np.broadcast_to(result, batch + result.shape[result.ndim - axes :])

@@ -6,28 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined, row_times, transpose
-from myoquat.joints.balls import Ball, as_ball, obstacle, places
+from myoquat.joints.balls import Ball, as_ball, places, why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
     euler_from_quaternion,
-    euler_rate_inverse,
     quaternion_from_euler,
 )
 from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.vectors import turn
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
 
 def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
-    """The system with every ball joint turned into the wanted description: spherical and Euler-sequence joints, and
-    custom joints of three turns about orthogonal axes and one centre, free ones among them
-    (`myoquat.joints.obstacle` says why another cannot be turned).
+    """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
+    custom joints of three rotations about orthogonal axes through one centre, free ones among them
+    (`myoquat.joints.why_not_ball` tells why another joint has no such description).
 
     rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
     joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises
@@ -35,7 +35,7 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
     ValueError for an unknown sequence.
     """
     if not isinstance(rotations, str):
-        balls = [body.name for body in system.bodies if obstacle(body) is None]
+        balls = [body.name for body in system.bodies if why_not_ball(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
@@ -49,7 +49,7 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
 
 def _redescribed(body: Body, wanted: str | None) -> Body:
     """The body on another description of its ball joint; any other body as it is."""
-    if wanted is None or obstacle(body) is not None or isinstance(body.joint, FloatingJoint):
+    if wanted is None or why_not_ball(body) is not None or isinstance(body.joint, FloatingJoint):
         return body
     if isinstance(body.joint, CustomJoint):
         if wanted == "sequence":
@@ -102,7 +102,7 @@ def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:
     return zip(source.bodies, target.bodies, source.q_slices, source.u_slices, strict=True)
 
 
-def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: Any) -> np.ndarray:
+def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike) -> Array:
     """(..., target.nq) coordinates of the same pose: q (..., source.nq) of `source` as coordinates of `target`.
 
     Euler angles come in their principal range, quaternions continuous in the angles (Q0 of either sign).
@@ -112,7 +112,7 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     return np.concatenate(parts, axis=-1)
 
 
-def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
+def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
     if source == target:
         return q
     if isinstance(source, CustomJoint) or isinstance(target, CustomJoint):
@@ -123,7 +123,7 @@ def _coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
     return Q if not isinstance(target, EulerJoint) else euler_from_quaternion(Q, target.sequence)
 
 
-def _custom_coordinates(source: Joint, target: Joint, q: np.ndarray) -> np.ndarray:
+def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
     if isinstance(source, CustomJoint):
         ball = _ball_of(source)
@@ -143,7 +143,7 @@ def _ball_of(joint: Joint) -> Any:
     return as_ball(Body("joint", "parent", joint)).joint
 
 
-def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: Any, u: Any) -> np.ndarray:
+def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike, u: ArrayLike) -> Array:
     """(..., target.nu) velocities of the same motion, from u (..., source.nu) at q (..., source.nq).
 
     The systems may differ in the description of their ball joints and in their velocity frame.
@@ -155,21 +155,21 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     return joined(parts)
 
 
-def _velocities(source: Joint, target: Joint, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
     if source == target or (source.span == "some" and not isinstance(source, CustomJoint)):
         return u
     S_omega, S_v = source.subspace(q)
-    omega = turn(S_omega, u)
+    omega = matvec(S_omega, u)
     there = _coordinates(source, target, q)
-    if isinstance(target, EulerJoint):
-        return row_times(omega, transpose(euler_rate_inverse(there, target.sequence)))
+    if target.span == "rotations":
+        return matvec(target.subspace_inverse(there), omega)
     T_omega, T_v = target.subspace(there)
     if target.nu == 3:
         return _solved(T_omega, omega, target)
-    return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([turn(S_v, u), omega]), target)
+    return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([matvec(S_v, u), omega]), target)
 
 
-def _solved(S: np.ndarray, motion: np.ndarray, target: Joint) -> np.ndarray:
+def _solved(S: Array, motion: Array, target: Joint) -> Array:
     """u with S u = motion; ValueError past a condition number of 1e12."""
     condition = np.linalg.cond(S)
     if np.any(condition > CONDITION_LIMIT):

@@ -1,7 +1,7 @@
 """The door of public functions: a model or a system in, checked arrays on to the formulas."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Call", "HasSystem", "SystemLike", "system_of"]
 
@@ -35,28 +36,28 @@ def system_of(model: SystemLike) -> ArticulatedSystem:
 class Call:
     """The arguments of one call, checked as they are named; `run` evaluates a formula of them in their order."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: SystemLike) -> None:
         self.system = system_of(model)
         self.inputs: dict[str, Input] = {}
 
-    def q(self, q: Any) -> "Call":
+    def q(self, q: ArrayLike) -> "Call":
         """Coordinates (..., nq), quaternions of unit length."""
         return self._put("q", q, self.system.check_q(q), (self.system.nq,))
 
-    def u(self, u: Any) -> "Call":
+    def u(self, u: ArrayLike) -> "Call":
         """Velocities (..., nu)."""
         return self._put("u", u, self.system.check_u(u), (self.system.nu,))
 
-    def velocities(self, name: str, value: Any) -> "Call":
+    def velocities(self, name: str, value: ArrayLike) -> "Call":
         """Anything with an entry per velocity (..., nu): udot, tau."""
         system = self.system
         return self._put(name, value, check_state(name, value, system.nu, system.velocity_names), (system.nu,))
 
-    def vector(self, name: str, value: Any) -> "Call":
+    def vector(self, name: str, value: ArrayLike) -> "Call":
         """Three components (..., 3)."""
         return self._put(name, value, check_state(name, value, 3, ("x", "y", "z")), (3,))
 
-    def wrenches(self, f_ext: Any) -> "Call":
+    def wrenches(self, f_ext: ArrayLike | None) -> "Call":
         """f_ext (..., bodies, 6), or nothing if it is None."""
         return self if f_ext is None else self._put("f_ext", f_ext, self._check_wrenches(f_ext), self._wrench_shape)
 
@@ -64,7 +65,7 @@ class Call:
     def _wrench_shape(self) -> tuple[int, int]:
         return len(self.system.bodies), 6
 
-    def _check_wrenches(self, f_ext: Any) -> Any:
+    def _check_wrenches(self, f_ext: ArrayLike) -> Array:
         array = as_array(f_ext)
         if array.ndim < 2 or array.shape[-2:] != self._wrench_shape:
             raise ValueError(
@@ -76,7 +77,7 @@ class Call:
             raise ValueError(f"f_ext{where} is {array[tuple(where)]}; finite numbers are needed")
         return array
 
-    def _put(self, name: str, given: Any, array: Any, shape: tuple[int, ...]) -> "Call":
+    def _put(self, name: str, given: ArrayLike, array: Array, shape: tuple[int, ...]) -> "Call":
         self.inputs[name] = Input(given, array, shape)
         return self
 
@@ -88,16 +89,21 @@ class Call:
     def run(
         self,
         quantity: str,
-        function: Callable[..., Any],
+        function: Callable[..., Array],
         axes: int,
         *,
         variant: Hashable = None,
-        out: np.ndarray | None = None,
+        out: Array | None = None,
         backend: str = "kernel",
-    ) -> Any:
+    ) -> Array:
         """The formula function(**arguments). `variant` tells apart formulas of one quantity."""
         content = (self.system.content_key, variant, tuple(self.inputs))
         return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend)
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether symbols are among the arguments, so that the result is of the caller's kind of them."""
+        return any(is_symbolic(x.array) for x in self.inputs.values())
 
     def need_mass(self, total: float) -> None:
         """ModelError if nothing that moves has a mass."""

@@ -5,15 +5,15 @@ and last axis alike) lock at sin p2 = 0, the others at cos p2 = 0. Floats, SymPy
 """
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import QUATERNION, VECTOR3, components, transpose, vector
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.stacking import QUATERNION, VECTOR3, components, transpose, vector
 from myoquat.kernels.analytic import arctan2, hypot
-from myoquat.kernels.arrays import formula, is_symbolic
+from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "SEQUENCES",
@@ -42,26 +42,26 @@ def _handedness(first: int, second: int) -> int:
     return 1 if (second - first) % 3 == 1 else -1
 
 
-def axis_quaternion(angle: Any, axis: int) -> Any:
-    """(..., 4) quaternion of a turn by angle (...) [rad] about coordinate axis 0, 1 or 2."""
-    entries = [np.cos(angle / 2), 0.0, 0.0, 0.0]
+def axis_quaternion(angle: Array, axis: int) -> Array:
+    """(..., 4) quaternion of a rotation by angle (...) [rad] about coordinate axis 0, 1 or 2."""
+    entries: list[ArrayLike] = [np.cos(angle / 2), 0.0, 0.0, 0.0]
     entries[axis + 1] = np.sin(angle / 2)
     return vector(entries)
 
 
-def axis_rotation(angle: Any, axis: int) -> Any:
-    """(..., 3, 3) rotation matrix of a turn by angle (...) [rad] about coordinate axis 0, 1 or 2."""
+def axis_rotation(angle: Array, axis: int) -> Array:
+    """(..., 3, 3) matrix of a rotation by angle (...) [rad] about coordinate axis 0, 1 or 2."""
     c, s = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
-    columns: list[Any] = [None, None, None]
+    columns: dict[int, Array] = {}
     columns[axis] = vector([float(row == axis) + 0.0 * c for row in range(3)])
     columns[i] = vector([c if row == i else s if row == j else 0.0 for row in range(3)])
     columns[j] = vector([c if row == j else -s if row == i else 0.0 for row in range(3)])
-    return np.stack(columns, axis=-1)
+    return np.stack([columns[k] for k in range(3)], axis=-1)
 
 
 @formula(phi=VECTOR3)
-def quaternion_from_euler(phi: Any, sequence: str) -> Any:
+def quaternion_from_euler(phi: ArrayLike, sequence: str) -> Array:
     """(..., 4) unit quaternion of Euler angles phi; Q0 may have either sign (continuous in phi)."""
     first, second, third = axes(sequence)
     p1, p2, p3 = components(phi)
@@ -70,15 +70,15 @@ def quaternion_from_euler(phi: Any, sequence: str) -> Any:
 
 
 @formula(phi=VECTOR3)
-def rotation_matrix_from_euler(phi: Any, sequence: str) -> Any:
-    """(..., 3, 3) R(phi) as the product of three turns about coordinate axes."""
+def rotation_matrix_from_euler(phi: ArrayLike, sequence: str) -> Array:
+    """(..., 3, 3) R(phi) as the product of three rotations about coordinate axes."""
     first, second, third = axes(sequence)
     p1, p2, p3 = components(phi)
     return axis_rotation(p1, first) @ axis_rotation(p2, second) @ axis_rotation(p3, third)
 
 
 @formula(Q=QUATERNION)
-def euler_from_quaternion(Q: Any, sequence: str) -> Any:
+def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
     """(..., 3) Euler angles of Q, p1 and p3 in (-pi, pi], p2 in [0, pi] or, for three different axes,
     [-pi/2, pi/2].
 
@@ -87,10 +87,11 @@ def euler_from_quaternion(Q: Any, sequence: str) -> Any:
     S. Viollet, PLoS ONE 17(11), 2022.
     """
     first, second, third = axes(sequence)
+    Q = as_array(Q)
     sign = _handedness(first, second)
     proper = first == third
     if not proper:  # R_c(p3) = R_b(-t) R_a(p3) R_b(t), t = sign pi/2: a proper sequence about shifted p2
-        Q = quaternion_multiply(Q, axis_quaternion(np.float64(-sign * np.pi / 2), second))
+        Q = quaternion_multiply(Q, axis_quaternion(np.array(-sign * np.pi / 2), second))
     w, v = Q[..., 0], components(Q[..., 1:])
     a, b, c = v[first], v[second], sign * v[3 - first - second]
     p2 = 2 * arctan2(hypot(b, c), hypot(w, a))
@@ -103,14 +104,14 @@ def euler_from_quaternion(Q: Any, sequence: str) -> Any:
     return vector([_wrapped(p1), p2, _wrapped(p3)])
 
 
-def _wrapped(angle: Any) -> Any:
+def _wrapped(angle: Array) -> Array:
     """The angle in (-pi, pi]; it comes from (-2 pi, 3 pi]."""
     angle = np.where(angle > np.pi, angle - 2 * np.pi, angle)
     return np.where(angle <= -np.pi, angle + 2 * np.pi, angle)
 
 
 @formula(phi=VECTOR3)
-def euler_rate_matrix(phi: Any, sequence: str) -> Any:
+def euler_rate_matrix(phi: ArrayLike, sequence: str) -> Array:
     """(..., 3, 3) matrix B(phi): omega = B phidot, omega in child-frame components.
 
     Its columns are the three axes seen from the child: R3^T R2^T e1, R3^T e2, e3. Singular at the lock.
@@ -124,13 +125,14 @@ def euler_rate_matrix(phi: Any, sequence: str) -> Any:
 
 
 @formula(phi=VECTOR3)
-def condition_euler(phi: Any, sequence: str) -> Any:
+def condition_euler(phi: ArrayLike, sequence: str) -> Array:
     """(...) condition number of B(phi): 1 half way between locks, infinite at a lock.
 
     The first and third axis enclose an angle with cosine c; the singular values of B are sqrt(1 +- |c|) and 1, hence
     |cot(a/2)| with a the angle to the nearer lock, which keeps full accuracy beside it.
     """
     first, _, third = axes(sequence)
+    phi = as_array(phi)
     angle = phi[..., 1] if first == third else phi[..., 1] + np.pi / 2
     tangent = np.abs(np.tan(angle / 2))
     if is_symbolic(phi):
@@ -139,7 +141,7 @@ def condition_euler(phi: Any, sequence: str) -> Any:
         return np.maximum(tangent, 1 / tangent)
 
 
-def check_lock(phi: Any, sequence: str, function: str) -> None:
+def check_lock(phi: ArrayLike, sequence: str, function: str) -> None:
     """Raise ValueError if float poses are locked past a condition number of 1e12."""
     if is_symbolic(phi):
         return
@@ -153,7 +155,7 @@ def check_lock(phi: Any, sequence: str, function: str) -> None:
 
 
 @formula(phi=VECTOR3)
-def euler_rate_inverse(phi: Any, sequence: str) -> Any:
+def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
     """(..., 3, 3) inverse of B(phi): phidot = B^-1 omega. Raises ValueError past a condition number of 1e12.
 
     In closed form: the rows are the cross products of the columns of B over its determinant.
@@ -163,4 +165,5 @@ def euler_rate_inverse(phi: Any, sequence: str) -> Any:
     b1, b2, b3 = components(B)
     volume = np.sum(b1 * np.cross(b2, b3), axis=-1)
     rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
-    return rows / volume[..., None, None]
+    result: Array = rows / volume[..., None, None]
+    return result

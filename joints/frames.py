@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined
 from myoquat.joints.motion import Pair, accelerations, kinematics, world_poses
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Frame, Tree
-from myoquat.joints.vectors import cross, row_cross, turn
+from myoquat.joints.vectors import cross, matvec, row_cross
+from myoquat.kernels.typing import Array
 
 __all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "local_rate", "pose"]
 
@@ -24,7 +25,7 @@ def branch(tree: Tree, link: int) -> Tree:
     return Tree(tuple(tree.links[i].hung_on(place[tree.links[i].parent]) for i in path), {})
 
 
-def _reached(system: ArticulatedSystem, q: Any, frame: Frame) -> tuple[Tree, Any, list[Pair], Pair]:
+def _reached(system: ArticulatedSystem, q: Array, frame: Frame) -> tuple[Tree, Any, list[Pair], Pair]:
     """The branch to a frame, its motion and world poses, and the frame's own world pose."""
     tree = branch(system.tree, frame.link)
     motion = kinematics(tree, q)
@@ -32,20 +33,20 @@ def _reached(system: ArticulatedSystem, q: Any, frame: Frame) -> tuple[Tree, Any
     if not poses:
         return tree, motion, poses, (frame.R, frame.p)
     R, p = poses[-1]
-    return tree, motion, poses, (R @ frame.R, p + turn(R, frame.p))
+    return tree, motion, poses, (R @ frame.R, p + matvec(R, frame.p))
 
 
-def pose(system: ArticulatedSystem, q: Any, frame: str, point: Any) -> Pair:
+def pose(system: ArticulatedSystem, q: Array, frame: str, point: Array) -> Pair:
     """(R (..., 3, 3), x (..., 3)): the frame's axes, and where the point is."""
     _, _, _, (R, p) = _reached(system, q, system.tree.frames[frame])
-    return R, p + turn(R, point)
+    return R, p + matvec(R, point)
 
 
-def jacobian(system: ArticulatedSystem, q: Any, frame: str, point: Any) -> Any:
+def jacobian(system: ArticulatedSystem, q: Array, frame: str, point: Array) -> Array:
     """(..., 6, nu) J: (velocity of the point, angular velocity of the frame) = J u."""
     tree, motion, poses, (R, p) = _reached(system, q, system.tree.frames[frame])
-    x = p + turn(R, point)
-    columns: dict[int, Any] = {}
+    x = p + matvec(R, point)
+    columns: dict[int, Array] = {}
     for link, (S_omega, S_v), (R_link, p_link) in zip(tree.links, motion.subspaces, poses, strict=True):
         angular = R_link @ S_omega
         linear = R_link @ S_v - row_cross(x - p_link, angular)
@@ -53,7 +54,7 @@ def jacobian(system: ArticulatedSystem, q: Any, frame: str, point: Any) -> Any:
     return _spread(system, columns, np.broadcast_shapes(q.shape[:-1], x.shape[:-1]))
 
 
-def _spread(system: ArticulatedSystem, columns: dict[int, Any], batch: tuple[int, ...]) -> Any:
+def _spread(system: ArticulatedSystem, columns: dict[int, Array], batch: tuple[int, ...]) -> Array:
     """(..., 6, nu) from columns by their place in u, zero where there are none."""
     parts = []
     for s in system.u_slices:
@@ -63,7 +64,7 @@ def _spread(system: ArticulatedSystem, columns: dict[int, Any], batch: tuple[int
     return np.concatenate(parts, axis=-1) if parts else np.zeros((*batch, 6, 0))
 
 
-def jacobian_rate(system: ArticulatedSystem, q: Any, u: Any, frame: str, point: Any) -> Any:
+def jacobian_rate(system: ArticulatedSystem, q: Array, u: Array, frame: str, point: Array) -> Array:
     """(..., 6, nu) dJ/dt along the motion u: each joint's columns turn with its link, and their arms change."""
     where = system.tree.frames[frame]
     batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], point.shape[:-1])
@@ -72,8 +73,8 @@ def jacobian_rate(system: ArticulatedSystem, q: Any, u: Any, frame: str, point: 
     tree = branch(system.tree, where.link)
     motion = kinematics(tree, q, u)
     poses = world_poses(tree, motion)
-    x, x_rate = _carried(poses[-1], motion.velocities[-1], where.p + turn(where.R, point))
-    columns: dict[int, Any] = {}
+    x, x_rate = _carried(poses[-1], motion.velocities[-1], where.p + matvec(where.R, point))
+    columns: dict[int, Array] = {}
     for k, link in enumerate(tree.links):
         rates = link.joint.subspace_rate(q[..., link.q], u[..., link.u])
         p, p_rate = _carried(poses[k], motion.velocities[k], np.zeros(3))
@@ -82,31 +83,31 @@ def jacobian_rate(system: ArticulatedSystem, q: Any, u: Any, frame: str, point: 
     return _spread(system, columns, batch)
 
 
-def _carried(pose: Pair, velocity: Pair, arm: Any) -> Pair:
+def _carried(pose: Pair, velocity: Pair, arm: Array) -> Pair:
     """World position of a point `arm` of a link, and its velocity."""
     (R, p), (omega, v) = pose, velocity
-    return p + turn(R, arm), turn(R, v + cross(omega, arm))
+    return p + matvec(R, arm), matvec(R, v + cross(omega, arm))
 
 
-def _turning_columns(R: Any, omega: Any, S: Pair, S_rate: Pair) -> Pair:
+def _turning_columns(R: Array, omega: Array, S: Pair, S_rate: Pair) -> Pair:
     """d(R S_omega)/dt and d(R S_v)/dt = R ([omega x] S + Sdot)."""
     return R @ (row_cross(omega, S[0]) + S_rate[0]), R @ (row_cross(omega, S[1]) + S_rate[1])
 
 
-def _column_rates(turning: Pair, angular: Any, arm: Any, arm_rate: Any) -> Any:
+def _column_rates(turning: Pair, angular: Array, arm: Array, arm_rate: Array) -> Array:
     """(..., 6, n) rate of (R S_v + R S_omega x arm, R S_omega)."""
     angular_rate, linear_rate = turning
     linear_rate = linear_rate - row_cross(arm, angular_rate) - row_cross(arm_rate, angular)
     return np.concatenate(np.broadcast_arrays(linear_rate, angular_rate, subok=True), axis=-2)
 
 
-def local_rate(R: Any, omega: Any, J: Any, J_rate: Any) -> Any:
+def local_rate(R: Array, omega: Array, J: Array, J_rate: Array) -> Array:
     """(..., 6, n) rate of the components of J in axes R that turn with omega (..., 3), in world components."""
     turned = [row_cross(omega, J[..., :3, :]), row_cross(omega, J[..., 3:, :])]
     return local(R, J_rate - np.concatenate(turned, axis=-2))
 
 
-def acceleration(system: ArticulatedSystem, q: Any, u: Any, udot: Any, frame: str, point: Any) -> Any:
+def acceleration(system: ArticulatedSystem, q: Array, u: Array, udot: Array, frame: str, point: Array) -> Array:
     """(..., 6) acceleration of the point and angular acceleration of the frame: J udot + Jdot u."""
     where = system.tree.frames[frame]
     if where.link == WORLD:
@@ -116,12 +117,12 @@ def acceleration(system: ArticulatedSystem, q: Any, u: Any, udot: Any, frame: st
     R, _ = world_poses(tree, motion)[-1]
     a_omega, a_v = accelerations(tree, motion, udot, np.zeros(3))[-1]
     omega, v = motion.velocities[-1]
-    arm = where.p + turn(where.R, point)
+    arm = where.p + matvec(where.R, point)
     linear = a_v + cross(a_omega, arm) + cross(omega, v + cross(omega, arm))
-    return joined([turn(R, linear), turn(R, a_omega)])
+    return joined([matvec(R, linear), matvec(R, a_omega)])
 
 
-def local(R: Any, rows: Any) -> Any:
+def local(R: Array, rows: Array) -> Array:
     """(..., 6, n) rows (linear, angular) of world components turned into those of axes R (..., 3, 3)."""
     back = np.swapaxes(R, -1, -2)
     return np.concatenate([back @ rows[..., :3, :], back @ rows[..., 3:, :]], axis=-2)

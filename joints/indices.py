@@ -6,10 +6,9 @@ wanted another kind is refused, while a plain number is taken as the wanted kind
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.layout import Layout
 
 __all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Index", "Indices", "VelocityIndex"]
 
@@ -57,30 +56,30 @@ class Indices:
     of another kind, KeyError for an unknown name, IndexError for a number out of range.
     """
 
-    def __init__(self, system: "ArticulatedSystem") -> None:
-        self._system = system
-        bodies = system.bodies
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        bodies = layout.bodies
         self._bodies = {b.joint_name: i for i, b in enumerate(bodies) if b.joint_name}
         self._bodies |= {b.name: i for i, b in enumerate(bodies)}
-        self._frames = {name: i for i, name in enumerate((system.ground, *system.body_names))}
-        self._velocities = {name: i for i, name in enumerate(system.velocity_names)}
-        self._coordinates = {name: i for i, name in enumerate(system.coordinate_names)}
-        self._body_of_u = [i for i, s in enumerate(system.u_slices) for _ in range(s.start, s.stop)]
-        self._body_of_q = [i for i, s in enumerate(system.q_slices) for _ in range(s.start, s.stop)]
+        self._frames = {name: i for i, name in enumerate((layout.ground, *layout.body_names))}
+        self._velocities = {name: i for i, name in enumerate(layout.velocity_names)}
+        self._coordinates = {name: i for i, name in enumerate(layout.coordinate_names)}
+        self._body_of_u = [i for i, s in enumerate(layout.u_slices) for _ in range(s.start, s.stop)]
+        self._body_of_q = [i for i, s in enumerate(layout.q_slices) for _ in range(s.start, s.stop)]
 
     # ---- one of each kind, by name or number -----------------------------------------------------------------
 
     def body(self, which: str | int) -> BodyIndex:
         """Index of a body, or of a joint by its own name."""
-        return _resolve(BodyIndex, which, self._bodies, len(self._system.bodies))
+        return _resolve(BodyIndex, which, self._bodies, len(self._layout.bodies))
 
     def velocity(self, which: str | int) -> VelocityIndex:
         """Index of an entry of u."""
-        return _resolve(VelocityIndex, which, self._velocities, self._system.nu)
+        return _resolve(VelocityIndex, which, self._velocities, self._layout.nu)
 
     def coordinate(self, which: str | int) -> CoordinateIndex:
         """Index of an entry of q."""
-        return _resolve(CoordinateIndex, which, self._coordinates, self._system.nq)
+        return _resolve(CoordinateIndex, which, self._coordinates, self._layout.nq)
 
     def frame(self, which: str | int) -> FrameIndex:
         """Index of a frame; the ground's is 0."""
@@ -91,9 +90,9 @@ class Indices:
     def name(self, index: Index) -> str:
         """The name behind an index of any kind."""
         names: dict[type, Sequence[str]] = {
-            BodyIndex: self._system.body_names,
-            VelocityIndex: self._system.velocity_names,
-            CoordinateIndex: self._system.coordinate_names,
+            BodyIndex: self._layout.body_names,
+            VelocityIndex: self._layout.velocity_names,
+            CoordinateIndex: self._layout.coordinate_names,
             FrameIndex: tuple(self._frames),
         }
         if type(index) not in names:
@@ -104,12 +103,12 @@ class Indices:
 
     def velocities_of_body(self, which: str | int) -> tuple[VelocityIndex, ...]:
         """The entries of u of a body's joint."""
-        s = self._system.u_slices[self.body(which)]
+        s = self._layout.u_slices[self.body(which)]
         return tuple(VelocityIndex(i) for i in range(s.start, s.stop))
 
     def coordinates_of_body(self, which: str | int) -> tuple[CoordinateIndex, ...]:
         """The entries of q of a body's joint."""
-        s = self._system.q_slices[self.body(which)]
+        s = self._layout.q_slices[self.body(which)]
         return tuple(CoordinateIndex(i) for i in range(s.start, s.stop))
 
     def body_of_velocity(self, which: str | int) -> BodyIndex:
@@ -125,18 +124,18 @@ class Indices:
         i = self.coordinate(which)
         body = self.body_of_coordinate(i)
         found = self.velocities_of_body(body)
-        if self._system.bodies[body].joint.facts.quaternion is not None:
+        if self._layout.bodies[body].joint.facts.quaternion is not None:
             return found
-        return (found[i - self._system.q_slices[body].start],)
+        return (found[i - self._layout.q_slices[body].start],)
 
     def coordinates_of_velocity(self, which: str | int) -> tuple[CoordinateIndex, ...]:
         """The entries of q of the joint that has this entry of u; the one beside it where u = qdot."""
         i = self.velocity(which)
         body = self.body_of_velocity(i)
         found = self.coordinates_of_body(body)
-        if self._system.bodies[body].joint.facts.quaternion is not None:
+        if self._layout.bodies[body].joint.facts.quaternion is not None:
             return found
-        return (found[i - self._system.u_slices[body].start],)
+        return (found[i - self._layout.u_slices[body].start],)
 
     def frame_of_body(self, which: str | int) -> FrameIndex:
         """The frame of a body."""
@@ -146,7 +145,7 @@ class Indices:
         """The body of a frame; IndexError for the ground's."""
         i = self.frame(which)
         if i == 0:
-            raise IndexError(f"frame {self._system.ground!r} belongs to the ground, which is no body")
+            raise IndexError(f"frame {self._layout.ground!r} belongs to the ground, which is no body")
         return BodyIndex(i - 1)
 
 

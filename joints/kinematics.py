@@ -7,14 +7,15 @@ angular). `backend="numpy"` evaluates the same formula in NumPy. All raise Value
 KeyError, IndexError or TypeError for a frame that does not exist or an index of another kind.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from myoquat.joints import centroidal, frames
-from myoquat.joints._layout import joined
-from myoquat.joints.door import Call
-from myoquat.joints.vectors import turn_back
+from myoquat.joints.door import Call, SystemLike
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "angular_momentum",
@@ -33,22 +34,29 @@ ORIGIN = (0.0, 0.0, 0.0)
 AXES = ("world", "local")
 
 
-def frame_pose(model: Any, q: Any, frame: str | int, *, backend: str = "kernel") -> tuple[Any, Any]:
+def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: str = "kernel") -> tuple[Array, Array]:
     """(R (..., 3, 3), p (..., 3) [m]): R takes the frame's components to the world's, p is its origin."""
     call = Call(model).q(q)
     name = call.frame(frame)
 
-    def formula(q: Any) -> Any:
-        R, p = frames.pose(call.system, q, name, np.zeros(3))
+    def pose(q: Array) -> tuple[Array, Array]:
+        return frames.pose(call.system, q, name, np.zeros(3))
+
+    def both(q: Array) -> Array:
+        R, p = pose(q)
         batch = np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
         parts = [np.broadcast_to(x, (*batch, 3, x.shape[-1]), subok=True) for x in (R, p[..., None])]
         return np.concatenate(parts, axis=-1)
 
-    both = call.run("frame_pose", formula, 2, variant=name, backend=backend)
-    return both[..., :3], both[..., 3]
+    if call.symbolic:  # CasADi's arrays of three axes cannot be taken apart
+        return call.run("frame_pose", lambda q: pose(q)[0], 2), call.run("frame_pose", lambda q: pose(q)[1], 1)
+    result = call.run("frame_pose", both, 2, variant=name, backend=backend)
+    return result[..., :3], result[..., 3]
 
 
-def point_position(model: Any, q: Any, frame: str | int, point: Any = ORIGIN, *, backend: str = "kernel") -> Any:
+def point_position(
+    model: SystemLike, q: ArrayLike, frame: str | int, point: ArrayLike = ORIGIN, *, backend: str = "kernel"
+) -> Array:
     """(..., 3) where a point of a frame is in the world [m]."""
     call = Call(model).q(q).vector("point", point)
     name = call.frame(frame)
@@ -62,13 +70,19 @@ def point_position(model: Any, q: Any, frame: str | int, point: Any = ORIGIN, *,
 
 
 def frame_jacobian(
-    model: Any, q: Any, frame: str | int, point: Any = ORIGIN, *, axes: str = "world", backend: str = "kernel"
-) -> Any:
+    model: SystemLike,
+    q: ArrayLike,
+    frame: str | int,
+    point: ArrayLike = ORIGIN,
+    *,
+    axes: str = "world",
+    backend: str = "kernel",
+) -> Array:
     """(..., 6, nu) J with J u = (velocity of the point [m/s], angular velocity of the frame [rad/s])."""
     call = Call(model).q(q).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Any, point: Any) -> Any:
+    def formula(q: Array, point: Array) -> Array:
         J = frames.jacobian(call.system, q, name, point)
         return J if axes == "world" else frames.local(frames.pose(call.system, q, name, point)[0], J)
 
@@ -76,93 +90,115 @@ def frame_jacobian(
 
 
 def frame_jacobian_rate(
-    model: Any, q: Any, u: Any, frame: str | int, point: Any = ORIGIN, *, axes: str = "world", backend: str = "kernel"
-) -> Any:
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    frame: str | int,
+    point: ArrayLike = ORIGIN,
+    *,
+    axes: str = "world",
+    backend: str = "kernel",
+) -> Array:
     """(..., 6, nu) dJ/dt along u, of the components in `axes`. In world axes J udot + Jdot u is the acceleration; in
     local axes it is the rate of the local components, which lacks omega x v."""
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Any, u: Any, point: Any) -> Any:
+    def formula(q: Array, u: Array, point: Array) -> Array:
         rate = frames.jacobian_rate(call.system, q, u, name, point)
         if axes == "world":
             return rate
         J = frames.jacobian(call.system, q, name, point)
-        omega = np.sum(J[..., 3:, :] * u[..., None, :], axis=-1)
+        omega = matvec(J[..., 3:, :], u)
         return frames.local_rate(frames.pose(call.system, q, name, point)[0], omega, J, rate)
 
     return call.run("frame_jacobian_rate", formula, 2, variant=(name, _checked(axes)), backend=backend)
 
 
 def frame_velocity(
-    model: Any, q: Any, u: Any, frame: str | int, point: Any = ORIGIN, *, axes: str = "world", backend: str = "kernel"
-) -> Any:
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    frame: str | int,
+    point: ArrayLike = ORIGIN,
+    *,
+    axes: str = "world",
+    backend: str = "kernel",
+) -> Array:
     """(..., 6) velocity of the point [m/s] and angular velocity of the frame [rad/s]."""
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Any, u: Any, point: Any) -> Any:
-        v = np.sum(frames.jacobian(call.system, q, name, point) * u[..., None, :], axis=-1)
+    def formula(q: Array, u: Array, point: Array) -> Array:
+        v = matvec(frames.jacobian(call.system, q, name, point), u)
         return v if axes == "world" else _local(frames.pose(call.system, q, name, point)[0], v)
 
     return call.run("frame_velocity", formula, 1, variant=(name, _checked(axes)), backend=backend)
 
 
 def frame_acceleration(
-    model: Any,
-    q: Any,
-    u: Any,
-    udot: Any,
+    model: SystemLike,
+    q: ArrayLike,
+    u: ArrayLike,
+    udot: ArrayLike,
     frame: str | int,
-    point: Any = ORIGIN,
+    point: ArrayLike = ORIGIN,
     *,
     axes: str = "world",
     backend: str = "kernel",
-) -> Any:
+) -> Array:
     """(..., 6) acceleration of the point [m/s^2] and angular acceleration of the frame [rad/s^2], without gravity."""
     call = Call(model).q(q).u(u).velocities("udot", udot).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Any, u: Any, udot: Any, point: Any) -> Any:
+    def formula(q: Array, u: Array, udot: Array, point: Array) -> Array:
         a = frames.acceleration(call.system, q, u, udot, name, point)
         return a if axes == "world" else _local(frames.pose(call.system, q, name, point)[0], a)
 
     return call.run("frame_acceleration", formula, 1, variant=(name, _checked(axes)), backend=backend)
 
 
-def center_of_mass(model: Any, q: Any, *, backend: str = "kernel") -> Any:
+def center_of_mass(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") -> Array:
     """(..., 3) centre of mass of all moving bodies [m]; ModelError if they have no mass."""
     call = Call(model).q(q)
     call.need_mass(centroidal.total_mass(call.system))
     return call.run("center_of_mass", lambda q: centroidal.center(call.system, q), 1, backend=backend)
 
 
-def center_of_mass_jacobian(model: Any, q: Any, *, backend: str = "kernel") -> Any:
+def center_of_mass_jacobian(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") -> Array:
     """(..., 3, nu) J with J u the velocity of the centre of mass [m/s]; ModelError if there is no mass."""
     call = Call(model).q(q)
     call.need_mass(centroidal.total_mass(call.system))
     return call.run("center_of_mass_jacobian", lambda q: centroidal.center_jacobian(call.system, q), 2, backend=backend)
 
 
-def momentum(model: Any, q: Any, u: Any, about: Any = None, *, backend: str = "kernel") -> Any:
+def momentum(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None = None, *, backend: str = "kernel"
+) -> Array:
     """(..., 6) linear momentum [kg m/s] and angular momentum [kg m^2/s] about the world point `about` (..., 3), the
     centre of mass if left out."""
-    call = Call(model).q(q).u(u)
-    if about is None:
-        call.need_mass(centroidal.total_mass(call.system))
-        return call.run(
-            "momentum",
-            lambda q, u: centroidal.momentum(call.system, q, u, centroidal.center(call.system, q)),
-            1,
-            backend=backend,
-        )
-    call.vector("about", about)
-    return call.run("momentum", lambda q, u, about: centroidal.momentum(call.system, q, u, about), 1, backend=backend)
+    call, formula = _momentum(model, q, u, about, slice(0, 6))
+    return call.run("momentum", formula, 1, backend=backend)
 
 
-def angular_momentum(model: Any, q: Any, u: Any, about: Any = None, *, backend: str = "kernel") -> Any:
+def angular_momentum(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None = None, *, backend: str = "kernel"
+) -> Array:
     """(..., 3) the angular part of `momentum`."""
-    return momentum(model, q, u, about, backend=backend)[..., 3:]
+    call, formula = _momentum(model, q, u, about, slice(3, 6))
+    return call.run("angular_momentum", formula, 1, backend=backend)
+
+
+def _momentum(
+    model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None, part: slice
+) -> tuple[Call, Callable[..., Array]]:
+    """The call and the formula of a part of the momentum about a point, or about the centre of mass."""
+    call = Call(model).q(q).u(u)
+    system = call.system
+    if about is not None:
+        return call.vector("about", about), lambda q, u, about: centroidal.momentum(system, q, u, about)[..., part]
+    call.need_mass(centroidal.total_mass(system))
+    return call, lambda q, u: centroidal.momentum(system, q, u, centroidal.center(system, q))[..., part]
 
 
 def _checked(axes: str) -> str:
@@ -171,5 +207,5 @@ def _checked(axes: str) -> str:
     return axes
 
 
-def _local(R: Any, vectors: Any) -> Any:
-    return joined([turn_back(R, vectors[..., :3]), turn_back(R, vectors[..., 3:])])
+def _local(R: Array, vectors: Array) -> Array:
+    return joined([vecmat(vectors[..., :3], R), vecmat(vectors[..., 3:], R)])

@@ -11,14 +11,14 @@ the last axis; batch axes of the row and of the pose broadcast, so J (..., m, 3)
 A tension F pulls with the child-frame torque tau_E = -J^T F [N m].
 """
 
-from typing import Any
-
 import numpy as np
 
-from myoquat.joints._layout import QUATERNION, VECTOR3, row_times, transpose
 from myoquat.joints.euler import euler_rate_inverse, euler_rate_matrix
 from myoquat.joints.rates import E, E_inverse, G, T
-from myoquat.kernels.arrays import formula
+from myoquat.joints.stacking import QUATERNION, VECTOR3, transpose
+from myoquat.joints.vectors import vecmat
+from myoquat.kernels.arrays import as_array, formula
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "constrained_to_spatial",
@@ -37,76 +37,79 @@ __all__ = [
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
-def quaternion_to_spatial(J_Q: Any, Q: Any) -> Any:
+def quaternion_to_spatial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 3) J = J_Q G^T / 2. The same for every extension of l off the unit sphere, since G Q = 0."""
-    return row_times(J_Q, transpose(G(Q))) / 2
+    return vecmat(as_array(J_Q), transpose(G(Q))) / 2
 
 
 @formula(J=VECTOR3, Q=QUATERNION)
-def spatial_to_quaternion(J: Any, Q: Any) -> Any:
+def spatial_to_quaternion(J: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 4) 2 J G = J_Q (I4 - Q Q^T): the tangent part of J_Q.
 
     The radial part J_Q Q depends on how l is extended off the unit sphere and is not in J; it is zero for the
     normalized extension l(Q/|Q|), whose J_Q is returned exactly.
     """
-    return 2 * row_times(J, G(Q))
+    return 2 * vecmat(as_array(J), G(Q))
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
-def quaternion_tangent(J_Q: Any, Q: Any) -> Any:
+def quaternion_tangent(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 4) tangent part J_Q (I4 - Q Q^T) of J_Q: what spatial, constrained and Euler Jacobians determine."""
-    return J_Q - quaternion_radial(J_Q, Q)[..., None] * Q
+    result: Array = as_array(J_Q) - quaternion_radial(J_Q, Q)[..., None] * as_array(Q)
+    return result
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
-def quaternion_radial(J_Q: Any, Q: Any) -> Any:
+def quaternion_radial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     """(...) radial part J_Q Q of J_Q: lost on the way to J, without effect on any torque."""
-    return np.sum(J_Q * Q, axis=-1)
+    result: Array = np.sum(as_array(J_Q) * as_array(Q), axis=-1)
+    return result
 
 
 @formula(J_star=VECTOR3, Q=QUATERNION)
-def constrained_to_spatial(J_star: Any, Q: Any, eliminated: Any = 0) -> Any:
+def constrained_to_spatial(J_star: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3) J = J*_Q E^-1; E^-1 exists everywhere."""
-    return row_times(J_star, E_inverse(Q, eliminated))
+    return vecmat(as_array(J_star), E_inverse(Q, eliminated))
 
 
 @formula(J=VECTOR3, Q=QUATERNION)
-def spatial_to_constrained(J: Any, Q: Any, eliminated: Any = 0) -> Any:
+def spatial_to_constrained(J: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3) J*_Q = J E. ValueError past a condition number of 1e12 (Qk = 0)."""
-    return row_times(J, E(Q, eliminated))
+    return vecmat(as_array(J), E(Q, eliminated))
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
-def quaternion_to_constrained(J_Q: Any, Q: Any, eliminated: Any = 0) -> Any:
+def quaternion_to_constrained(J_Q: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3) J*_Q = J_Q T. ValueError past a condition number of 1e12 (Qk = 0)."""
-    return row_times(J_Q, T(Q, eliminated))
+    return vecmat(as_array(J_Q), T(Q, eliminated))
 
 
 @formula(J_phi=VECTOR3, phi=VECTOR3)
-def euler_to_spatial(J_phi: Any, phi: Any, sequence: str) -> Any:
+def euler_to_spatial(J_phi: ArrayLike, phi: ArrayLike, sequence: str) -> Array:
     """(..., 3) J = J_phi B^-1. ValueError past a condition number of 1e12 (gimbal lock)."""
-    return row_times(J_phi, euler_rate_inverse(phi, sequence))
+    return vecmat(as_array(J_phi), euler_rate_inverse(phi, sequence))
 
 
 @formula(J=VECTOR3, phi=VECTOR3)
-def spatial_to_euler(J: Any, phi: Any, sequence: str) -> Any:
+def spatial_to_euler(J: ArrayLike, phi: ArrayLike, sequence: str) -> Array:
     """(..., 3) J_phi = J B; moment arms in the biomechanist's sense are -J_phi."""
-    return row_times(J, euler_rate_matrix(phi, sequence))
+    return vecmat(as_array(J), euler_rate_matrix(phi, sequence))
 
 
 @formula(J=VECTOR3, tension=())
-def spatial_torque(J: Any, tension: Any) -> Any:
+def spatial_torque(J: ArrayLike, tension: ArrayLike) -> Array:
     """(..., 3) child-frame torque tau_E = -J^T F [N m] of tension F (...) [N]."""
-    return -J * tension[..., None]
+    result: Array = -as_array(J) * as_array(tension)[..., None]
+    return result
 
 
 @formula(tau_E=VECTOR3, Q=QUATERNION)
-def quaternion_torque(tau_E: Any, Q: Any) -> Any:
+def quaternion_torque(tau_E: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 4) 'quaternion torque' tau_G = 2 G^T tau_E: tau_G . Qdot = tau_E . omega."""
-    return 2 * row_times(tau_E, G(Q))
+    return 2 * vecmat(as_array(tau_E), G(Q))
 
 
 @formula(tau_E=VECTOR3, Q=QUATERNION)
-def constrained_torque(tau_E: Any, Q: Any, eliminated: Any = 0) -> Any:
+def constrained_torque(tau_E: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3) tau_G* = E^T tau_E: tau_G* . Qdot* = tau_E . omega. ValueError past a condition number of 1e12."""
-    return row_times(tau_E, E(Q, eliminated))
+    return vecmat(as_array(tau_E), E(Q, eliminated))

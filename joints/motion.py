@@ -6,15 +6,15 @@ here with rotation and translation instead of 6 x 6 matrices]. Zeros of constant
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link, Tree
-from myoquat.joints.vectors import cross, symmetric_times, turn, turn_back
+from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "Motion",
@@ -28,7 +28,7 @@ __all__ = [
     "world_poses",
 ]
 
-Pair = tuple[Any, Any]
+Pair = tuple[Array, Array]
 ZERO = np.zeros(3)
 
 
@@ -43,7 +43,7 @@ class Motion:
     drifts: list[Pair]
 
 
-def kinematics(tree: Tree, q: Any, u: Any = None) -> Motion:
+def kinematics(tree: Tree, q: Array, u: Array | None = None) -> Motion:
     """Transforms and subspaces at q (..., nq) and, with u (..., nu), velocities and drifts."""
     motion = Motion([], [], [], [])
     for link in tree.links:
@@ -55,10 +55,10 @@ def kinematics(tree: Tree, q: Any, u: Any = None) -> Motion:
     return motion
 
 
-def _add_velocity(motion: Motion, link: Link, q: Any, u: Any) -> None:
+def _add_velocity(motion: Motion, link: Link, q: Array, u: Array) -> None:
     """omega = R^T omega_p + omega_J, and the drift v x v_J + Sdot u."""
     S_omega, S_v = motion.subspaces[-1]
-    omega_joint, v_joint = turn(S_omega, u), turn(S_v, u)
+    omega_joint, v_joint = matvec(S_omega, u), matvec(S_v, u)
     c_omega, c_v = link.joint.drift(q, u)
     if link.parent == WORLD:
         motion.velocities.append((omega_joint, v_joint))
@@ -77,7 +77,7 @@ def world_poses(tree: Tree, motion: Motion) -> list[Pair]:
             found.append((R, p))
             continue
         R_parent, p_parent = found[link.parent]
-        found.append((R_parent @ R, p_parent + turn(R_parent, p)))
+        found.append((R_parent @ R, p_parent + matvec(R_parent, p)))
     return found
 
 
@@ -85,26 +85,26 @@ def to_child(transform: Pair, motion: Pair) -> Pair:
     """A velocity or acceleration of the parent as one of the child that rides on it."""
     R, p = transform
     omega, v = motion
-    return turn_back(R, omega), turn_back(R, v + cross(omega, p))
+    return vecmat(omega, R), vecmat(v + cross(omega, p), R)
 
 
 def to_parent(transform: Pair, force: Pair) -> Pair:
     """A force on the child as one on the parent."""
     R, p = transform
-    f = turn(R, force[1])
-    return turn(R, force[0]) + cross(p, f), f
+    f = matvec(R, force[1])
+    return matvec(R, force[0]) + cross(p, f), f
 
 
-def gravity_accelerations(tree: Tree, motion: Motion, gravity: Any) -> list[Any]:
+def gravity_accelerations(tree: Tree, motion: Motion, gravity: ArrayLike) -> list[Array]:
     """(..., 3) of every link: -g in its axes, the acceleration that stands for gravity."""
     upward = -as_array(gravity)
-    found: list[Any] = []
+    found: list[Array] = []
     for link, (R, _) in zip(tree.links, motion.transforms, strict=True):
-        found.append(turn_back(R, upward if link.parent == WORLD else found[link.parent]))
+        found.append(vecmat(upward if link.parent == WORLD else found[link.parent], R))
     return found
 
 
-def accelerations(tree: Tree, motion: Motion, udot: Any, gravity: Any) -> list[Pair]:
+def accelerations(tree: Tree, motion: Motion, udot: Array | None, gravity: ArrayLike) -> list[Pair]:
     """(omegadot, vdot) of every link, -g included; udot (..., nu), or None for zero. Needs velocities."""
     found: list[Pair] = []
     root = ZERO, -as_array(gravity)
@@ -114,7 +114,7 @@ def accelerations(tree: Tree, motion: Motion, udot: Any, gravity: Any) -> list[P
         a_omega, a_v = a_omega + c_omega, a_v + c_v
         if udot is not None:
             S_omega, S_v = motion.subspaces[i]
-            a_omega, a_v = a_omega + turn(S_omega, udot[..., link.u]), a_v + turn(S_v, udot[..., link.u])
+            a_omega, a_v = a_omega + matvec(S_omega, udot[..., link.u]), a_v + matvec(S_v, udot[..., link.u])
         found.append((a_omega, a_v))
     return found
 
@@ -125,7 +125,7 @@ def inertia_times(link: Link, motion: Pair) -> Pair:
     return symmetric_times(link.inertia, omega) + cross(link.moment, v), link.mass * v + cross(omega, link.moment)
 
 
-def assembled(system: ArticulatedSystem, parts: list[Any]) -> Any:
+def assembled(system: ArticulatedSystem, parts: list[Array]) -> Array:
     """(..., nu) from one part (..., nu of the joint) per link of a tree, in the order of u."""
     moving = [part for part in parts if part.shape[-1]]
     places = [link.u.start for link in system.tree.links if link.joint.nu]

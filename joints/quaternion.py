@@ -6,14 +6,13 @@ integrator leave the unit sphere a little; identities that need |Q| = 1 say so. 
 shape, a number that is not finite, or a zero quaternion.
 """
 
-from typing import Any
-
 import numpy as np
 import scipy  # its parts are imported when they are first used: half a second for those who need none
 
-from myoquat.joints._layout import MATRIX3, QUATERNION, VECTOR3, components, matrix, scaled, vector
+from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
 from myoquat.kernels.analytic import arctan2
-from myoquat.kernels.arrays import formula, is_symbolic
+from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "normalize",
@@ -33,7 +32,7 @@ ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that count
 
 
 @formula(Q=QUATERNION)
-def rotation_matrix(Q: Any, extension: str = "polynomial") -> Any:
+def rotation_matrix(Q: ArrayLike, extension: str = "polynomial") -> Array:
     """(..., 3, 3) rotation matrix R(Q), child to parent; orthonormal for |Q| = 1.
 
     `extension` says how R continues off the unit sphere, on which J_Q depends but no torque does: "polynomial" is
@@ -53,12 +52,13 @@ def rotation_matrix(Q: Any, extension: str = "polynomial") -> Any:
 
 
 @formula(R=MATRIX3)
-def quaternion_from_matrix(R: Any) -> Any:
+def quaternion_from_matrix(R: ArrayLike) -> Array:
     """(..., 4) unit quaternion of rotation matrices R (..., 3, 3), with its largest component positive.
 
     4 Q Q^T is linear in R; the row with the largest diagonal entry is the well-conditioned one. Raises ValueError
     for float matrices that are further than 1e-6 from a rotation.
     """
+    R = as_array(R)
     _check_rotation(R)
     (a, b, c), (d, e, f), (g, h, i) = (components(row) for row in components(np.swapaxes(R, -1, -2)))
     rows = [
@@ -75,7 +75,7 @@ def quaternion_from_matrix(R: Any) -> Any:
     return best / _norm(best)[..., None]
 
 
-def _check_rotation(R: Any) -> None:
+def _check_rotation(R: Array) -> None:
     if is_symbolic(R):
         return
     error = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-2, -1), initial=0.0)
@@ -89,7 +89,7 @@ def _check_rotation(R: Any) -> None:
 
 
 @formula(P=QUATERNION, Q=QUATERNION)
-def quaternion_multiply(P: Any, Q: Any) -> Any:
+def quaternion_multiply(P: ArrayLike, Q: ArrayLike) -> Array:
     """(..., 4) Hamilton product P Q; R(P Q) = R(P) R(Q) for unit P and Q."""
     a, b, c, d = components(P)
     w, x, y, z = components(Q)
@@ -104,30 +104,32 @@ def quaternion_multiply(P: Any, Q: Any) -> Any:
 
 
 @formula(Q=QUATERNION)
-def quaternion_conjugate(Q: Any) -> Any:
+def quaternion_conjugate(Q: ArrayLike) -> Array:
     """(..., 4) conjugate (Q0, -Q1, -Q2, -Q3): the inverse rotation, and Q Q* = |Q|^2."""
     w, x, y, z = components(Q)
     return vector([w, -x, -y, -z])
 
 
 @formula(Q=QUATERNION)
-def normalize(Q: Any) -> Any:
+def normalize(Q: ArrayLike) -> Array:
     """(..., 4) Q / |Q|."""
-    Q = scaled(Q)
+    Q = prescaled(as_array(Q))
     return Q / _norm(Q)[..., None]
 
 
-def _norm(Q: Any) -> Any:
-    return np.sqrt(np.sum(Q * Q, axis=-1))
+def _norm(Q: Array) -> Array:
+    result: Array = np.sqrt(np.sum(Q * Q, axis=-1))
+    return result
 
 
 @formula(v=VECTOR3)
-def quaternion_exp(v: Any) -> Any:
+def quaternion_exp(v: ArrayLike) -> Array:
     """(..., 4) unit quaternion (cos(|v|/2), sin(|v|/2) v/|v|) of the rotation vector v (..., 3) [rad].
 
     Smooth through v = 0, exact derivatives included: below |v| = 0.1 the series of sin(h)/h stands in, with
     h = |v|/2, to round-off.
     """
+    v = as_array(v)
     square = np.sum(v * v, axis=-1) / 4
     small = square < 0.0025
     half = np.sqrt(np.where(small, 1.0, square))
@@ -140,13 +142,13 @@ def quaternion_exp(v: Any) -> Any:
 
 
 @formula(Q=QUATERNION)
-def quaternion_log(Q: Any) -> Any:
+def quaternion_log(Q: ArrayLike) -> Array:
     """(..., 3) rotation vector v [rad] with quaternion_exp(v) = Q / |Q|; its length lies in [0, 2 pi].
 
     Lengths above pi belong to Q0 < 0, where -Q gives the shorter way round. At Q = (-1, 0, 0, 0) every axis serves;
     (2 pi, 0, 0) is returned. Smooth through Q = (1, 0, 0, 0), exact derivatives included.
     """
-    w, x, y, z = components(scaled(Q))
+    w, x, y, z = components(prescaled(as_array(Q)))
     square = x * x + y * y + z * z
     turned = np.logical_and(square <= 0, w < 0)
     small = np.logical_and(square < 1e-3 * w * w, w > 0)  # the series of arctan(s)/s, s = |(x, y, z)|/w
@@ -157,17 +159,17 @@ def quaternion_log(Q: Any) -> Any:
     return vector([np.where(turned, 2 * np.pi, ratio * x), ratio * y, ratio * z])
 
 
-def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Array:
     """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape."""
     shape = (n,) if isinstance(n, (int, np.integer)) else tuple(n)
     return normalize(rng.standard_normal((*shape, 4)))
 
 
-def quaternion_from_rotation(rotation: scipy.spatial.transform.Rotation) -> np.ndarray:
+def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Array:
     """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
     return np.roll(rotation.as_quat(), 1, axis=-1)
 
 
-def rotation_from_quaternion(Q: Any) -> scipy.spatial.transform.Rotation:
+def rotation_from_quaternion(Q: ArrayLike) -> "scipy.spatial.transform.Rotation":
     """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes."""
     return scipy.spatial.transform.Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))

@@ -11,12 +11,12 @@ which bounds the condition number by 2.
 Source: [Graf] B. Graf, Quaternions and Dynamics, arXiv:0811.2889.
 """
 
-from typing import Any
-
 import numpy as np
 
-from myoquat.joints._layout import QUATERNION, components, matrix, scaled, transpose
+from myoquat.joints.stacking import QUATERNION, components, matrix, prescaled, transpose
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
 
@@ -29,7 +29,7 @@ for _k in range(4):
 
 
 @formula(Q=QUATERNION)
-def G(Q: Any) -> Any:
+def G(Q: ArrayLike) -> Array:
     """(..., 3, 4) map: omega = 2 G Qdot and, for |Q| = 1, Qdot = G^T omega / 2 [Graf].
 
     G Q = 0 always; for |Q| = 1: G G^T = I3, G^T G = I4 - Q Q^T, G_parent G^T = R.
@@ -39,18 +39,19 @@ def G(Q: Any) -> Any:
 
 
 @formula(Q=QUATERNION)
-def G_parent(Q: Any) -> Any:
+def G_parent(Q: ArrayLike) -> Array:
     """(..., 3, 4) twin of G in parent-frame components: R omega = 2 G_parent Qdot for |Q| = 1 (Graf's E)."""
     Q0, Q1, Q2, Q3 = components(Q)
     return matrix([[-Q1, Q0, -Q3, Q2], [-Q2, Q3, Q0, -Q1], [-Q3, -Q2, Q1, Q0]])
 
 
 @formula(Q=QUATERNION)
-def T(Q: Any, eliminated: Any = 0) -> Any:
+def T(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 4, 3) tangent map of the chart: Qdot = T Qdot* keeps |Q|^2 constant, Q^T T = 0.
 
     Identity on the kept rows, -Qi/Qk in row k and the column of i. Raises ValueError past a condition number of 1e12.
     """
+    Q = as_array(Q)
     k = _index(Q, eliminated)
     check_chart(Q, k, "T")
     ratio = _kept(Q, k) / _component(Q, k)[..., None]
@@ -58,37 +59,40 @@ def T(Q: Any, eliminated: Any = 0) -> Any:
 
 
 @formula(Q=QUATERNION)
-def E(Q: Any, eliminated: Any = 0) -> Any:
+def E(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3, 3) map omega = E Qdot*, E = 2 G T; det E = +-8/Qk for |Q| = 1.
 
     Raises ValueError past a condition number of 1e12.
     """
+    Q = as_array(Q)
     k = _index(Q, eliminated)
     check_chart(Q, k, "E")
-    return 2 * G(Q) @ T(Q, k)
+    result: Array = 2 * G(Q) @ T(Q, k)
+    return result
 
 
 @formula(Q=QUATERNION)
-def E_inverse(Q: Any, eliminated: Any = 0) -> Any:
+def E_inverse(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3, 3) map Qdot* = E^-1 omega for |Q| = 1: the kept rows of G^T / 2. It divides by nothing and exists
     everywhere, also at Qk = 0 where E does not."""
+    Q = as_array(Q)
     k = _index(Q, eliminated)
     return transpose(G(Q) @ _select(k)) / 2
 
 
 @formula(Q=QUATERNION)
-def condition_constrained(Q: Any, eliminated: Any = 0) -> Any:
+def condition_constrained(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(...) condition number |Q| / |Qk| of E: 1 at Qk = +-1, infinite where the chart breaks (Qk = 0)."""
-    k, Q = _index(Q, eliminated), scaled(Q)
+    Q = prescaled(as_array(Q))
+    k = _index(Q, eliminated)
     component = np.abs(_component(Q, k))
     norm = np.sqrt(np.sum(Q * Q, axis=-1))
-    if is_symbolic(Q):
-        return norm / component
     with np.errstate(divide="ignore"):
-        return norm / component
+        result: Array = norm / component
+    return result
 
 
-def check_chart(Q: Any, k: Any, function: str) -> None:
+def check_chart(Q: Array, k: Array, function: str) -> None:
     """Raise ValueError if float poses lie where the chart that drops component k has broken down."""
     if is_symbolic(Q):
         return
@@ -101,37 +105,39 @@ def check_chart(Q: Any, k: Any, function: str) -> None:
         )
 
 
-def _index(Q: Any, eliminated: Any) -> Any:
+def _index(Q: Array, eliminated: ArrayLike) -> Array:
     """The eliminated component as an index: 0 ... 3, or an integer array with one per pose."""
     if isinstance(eliminated, str):
         if eliminated != "largest":
             raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
         if is_symbolic(Q):
             raise ValueError("eliminated='largest' needs numbers: symbols have no largest component; give 0, 1, 2 or 3")
-        return np.argmax(np.abs(Q), axis=-1)
+        result: Array = np.argmax(np.abs(Q), axis=-1)
+        return result
     k = as_array(eliminated) if is_symbolic(eliminated) else np.asarray(eliminated)
     if not is_symbolic(k) and (k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3))):
         raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
     return k
 
 
-def _indicator(k: Any) -> Any:
+def _indicator(k: Array) -> Array:
     """(..., 4) one at place k, zero elsewhere; k may be a symbol."""
     if not is_symbolic(k):
         return np.eye(4)[k]
     return np.stack([np.where(k == i, 1.0, 0.0) for i in range(4)], axis=-1)
 
 
-def _select(k: Any) -> Any:
+def _select(k: Array) -> Array:
     """(..., 4, 3) matrix that takes Q* to its places in Q; k may be a symbol."""
     if not is_symbolic(k):
         return _SELECT[k]
     return (_indicator(k) @ _SELECT.reshape(4, 12)).reshape((*k.shape, 4, 3))
 
 
-def _component(Q: Any, k: Any) -> Any:
-    return np.sum(Q * _indicator(k), axis=-1)
+def _component(Q: Array, k: Array) -> Array:
+    result: Array = np.sum(Q * _indicator(k), axis=-1)
+    return result
 
 
-def _kept(Q: Any, k: Any) -> Any:
-    return (Q[..., None, :] @ _select(k))[..., 0, :]
+def _kept(Q: Array, k: Array) -> Array:
+    return vecmat(Q, _select(k))

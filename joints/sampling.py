@@ -24,6 +24,7 @@ from myoquat.joints.types import (
     UniversalJoint,
 )
 from myoquat.joints.vectors import upper
+from myoquat.kernels.typing import Array
 
 __all__ = ["KINDS", "random_joint", "random_system"]
 
@@ -114,5 +115,5 @@ def _body(i: int, rng: Rng, kinds: Sequence[str], passive: bool) -> Body:
     )
 
 
-def _floats(values: np.ndarray) -> tuple[float, ...]:
+def _floats(values: Array) -> tuple[float, ...]:
     return tuple(map(float, values))

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from myoquat.kernels.records import Record
+
 __all__ = ["SHAPES", "Shape"]
 
 SHAPES = {
@@ -14,7 +16,7 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Record):
     """A shape on a body: `kind` of SHAPES with its `sizes` [m] (a mesh: scales, and the file's name).
 
     position [m], orientation (unit quaternion): the shape's frame in the body's frame; cylinders and capsules lie

@@ -11,6 +11,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FixedJoint, Joint
 from myoquat.joints.vectors import congruent, steiner
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
 
 __all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
 
@@ -21,8 +22,8 @@ class Frame(NamedTuple):
     """A body's frame on the link that carries it: rotation (3, 3) and origin (3,) [m] in the link's frame."""
 
     link: int
-    R: np.ndarray
-    p: np.ndarray
+    R: Array
+    p: Array
 
 
 @dataclass(eq=False)
@@ -37,19 +38,19 @@ class Link:
     name: str
     parent: int
     joint: Joint
-    R: np.ndarray
-    p: np.ndarray
+    R: Array
+    p: Array
     q: slice
     u: slice
     mass: float
-    moment: np.ndarray
-    inertia: np.ndarray
+    moment: Array
+    inertia: Array
 
     def hung_on(self, parent: int) -> "Link":
         """The same link with another number for its parent."""
         return replace(self, parent=parent)
 
-    def add(self, body: Body, R: np.ndarray, p: np.ndarray) -> None:
+    def add(self, body: Body, R: Array, p: Array) -> None:
         """Weld a body whose frame stands at (R, p) in the link's."""
         center = p + R @ as_array(body.center_of_mass)
         self.mass += body.mass

@@ -4,27 +4,26 @@ Arrays with leading batch axes, floats or symbols. A symmetric matrix is kept as
 xx, yy, zz, xy, xz, yz, so that a symbol's trace computes each entry once.
 """
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
-    "axis_turn",
+    "axis_angle_matrix",
     "congruent",
     "cross",
     "dot",
     "full",
+    "matvec",
     "mirrored",
     "product_upper",
     "row_cross",
     "skew",
     "steiner",
     "symmetric_times",
-    "turn",
-    "turn_back",
     "upper",
+    "vecmat",
 ]
 
 ROWS = [0, 1, 2, 0, 0, 1]  # of the six entries
@@ -33,77 +32,84 @@ _FULL = [0, 3, 4, 3, 1, 5, 4, 5, 2]  # which of the six each of the nine is
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
 
-def turn(R: Any, v: Any) -> Any:
-    """(..., 3) R v."""
-    return np.sum(R * v[..., None, :], axis=-1)
+def matvec(A: Array, x: Array) -> Array:
+    """(..., m) matrices A (..., m, n) times vectors x (..., n), batch axes broadcast."""
+    result: Array = np.sum(A * x[..., None, :], axis=-1)
+    return result
 
 
-def turn_back(R: Any, v: Any) -> Any:
-    """(..., 3) R^T v."""
-    return np.sum(R * v[..., :, None], axis=-2)
+def vecmat(x: Array, A: Array) -> Array:
+    """(..., n) row vectors x (..., m) times matrices A (..., m, n): A^T x, batch axes broadcast."""
+    result: Array = np.sum(A * x[..., :, None], axis=-2)
+    return result
 
 
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Array, b: Array) -> Array:
     """(...) a . b."""
-    return np.sum(a * b, axis=-1)
+    result: Array = np.sum(a * b, axis=-1)
+    return result
 
 
-def cross(a: Any, b: Any) -> Any:
+def cross(a: Array, b: Array) -> Array:
     """(..., 3) a x b."""
-    return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    result: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    return result
 
 
-def row_cross(a: Any, M: Any) -> Any:
+def row_cross(a: Array, M: Array) -> Array:
     """(..., 3, n) [a x] M: a crossed with every column of M (..., 3, n)."""
-    return a[..., _NEXT, None] * M[..., _LAST, :] - a[..., _LAST, None] * M[..., _NEXT, :]
+    result: Array = a[..., _NEXT, None] * M[..., _LAST, :] - a[..., _LAST, None] * M[..., _NEXT, :]
+    return result
 
 
-def skew(a: Any) -> Any:
+def skew(a: Array) -> Array:
     """(..., 3, 3) [a x], so that [a x] b = a x b."""
     return row_cross(a, np.eye(3))
 
 
-def full(S: Any) -> Any:
+def full(S: Array) -> Array:
     """(..., 3, 3) symmetric matrix of its six entries (..., 6)."""
     return S[..., _FULL].reshape((*S.shape[:-1], 3, 3))
 
 
-def upper(M: Any) -> Any:
+def upper(M: Array) -> Array:
     """(..., 6) the six entries of a symmetric M (..., 3, 3)."""
     return M[..., ROWS, COLUMNS]
 
 
-def mirrored(M: Any) -> Any:
+def mirrored(M: Array) -> Array:
     """(..., n, n) M with its upper triangle below the diagonal too: symmetric to the last bit."""
     i, j = np.indices(M.shape[-2:])
     return M[..., np.minimum(i, j), np.maximum(i, j)]
 
 
-def symmetric_times(S: Any, v: Any) -> Any:
+def symmetric_times(S: Array, v: Array) -> Array:
     """(..., 3) S v for S (..., 6)."""
-    return turn(full(S), v)
+    return matvec(full(S), v)
 
 
-def product_upper(A: Any, B: Any) -> Any:
+def product_upper(A: Array, B: Array) -> Array:
     """(..., 6) A B^T for A, B (..., 3, n) whose product is symmetric."""
-    return np.sum(A[..., ROWS, :] * B[..., COLUMNS, :], axis=-1)
+    result: Array = np.sum(A[..., ROWS, :] * B[..., COLUMNS, :], axis=-1)
+    return result
 
 
-def congruent(R: Any, S: Any) -> Any:
+def congruent(R: Array, S: Array) -> Array:
     """(..., 6) R S R^T."""
     return product_upper(R @ full(S), R)
 
 
-def steiner(c: Any, m: Any) -> Any:
+def steiner(c: Array, m: ArrayLike) -> Array:
     """(..., 6) m (|c|^2 1 - c c^T): the inertia of a point mass m at c about the origin."""
     squares = c * c
     diagonal = squares[..., _NEXT] + squares[..., _LAST]
     mixed = -c[..., [0, 0, 1]] * c[..., [1, 2, 2]]
-    return np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
+    result: Array = np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
+    return result
 
 
-def axis_turn(axis: Any, angle: Any, frame: Any = None) -> Any:
-    """(..., 3, 3) F R: R a turn by angle (...) [rad] about a constant unit axis (3,), F = `frame` or the identity.
+def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None) -> Array:
+    """(..., 3, 3) F R: R a rotation by angle (...) [rad] about a constant unit axis (3,), F = `frame` or the identity.
 
     F R = F a a^T + cos F (1 - a a^T) + sin F [a x]: three constant matrices, whatever the axis and F.
     """

@@ -9,15 +9,16 @@ it turns what a caller brings into one of the two, checks it, and hands the resu
 import functools
 import inspect
 import math
-import operator
-import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import casadi
 import numpy as np
+
+from myoquat.kernels.elements import UFUNCS, exact, is_casadi, is_number, is_sympy, sympy_module, where
+from myoquat.kernels.typing import Array
 
 __all__ = [
     "Argument",
@@ -33,205 +34,6 @@ __all__ = [
 
 # True while a formula is differentiated by the complex step: only then may its arrays be complex.
 differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
-
-
-def _is_casadi(x: Any) -> bool:
-    return isinstance(x, (casadi.SX, casadi.MX, casadi.DM))
-
-
-def _sympy() -> Any:
-    """SymPy if somebody has imported it: without that nobody can hold a SymPy symbol, and kernels start faster."""
-    return sys.modules.get("sympy")
-
-
-def _is_sympy(x: Any) -> bool:
-    sympy = _sympy()
-    return sympy is not None and isinstance(x, (sympy.Basic, sympy.MatrixBase))
-
-
-def _number(x: Any) -> bool:
-    return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
-
-
-# ---- what an operation means on one element ------------------------------------------------------------------
-
-
-def _exact(x: Any, other: Any) -> Any:
-    """A float beside a SymPy expression as the same number, exactly: 0.5 becomes 1/2; other types pass."""
-    if isinstance(x, float) and _is_sympy(other):
-        numerator, denominator = x.as_integer_ratio() if math.isfinite(x) else (0, 0)
-        if 0 < denominator <= 4096:
-            return _sympy().Rational(numerator, denominator)
-    return x
-
-
-def _term(x: Any, other: Any) -> Any:
-    """x for arithmetic: as `_exact`, and a SymPy condition as 1 or 0, as NumPy and CasADi count it."""
-    sympy = _sympy()
-    if sympy is not None and isinstance(x, (sympy.logic.boolalg.BooleanFunction, sympy.core.relational.Relational)):
-        return sympy.Piecewise((1, x), (0, True))
-    return _exact(x, other)
-
-
-def _add(a: Any, b: Any) -> Any:
-    if isinstance(a, float) and a == 0.0:
-        return b
-    if isinstance(b, float) and b == 0.0:
-        return a
-    return _term(a, b) + _term(b, a)
-
-
-def _subtract(a: Any, b: Any) -> Any:
-    if isinstance(b, float) and b == 0.0:
-        return a
-    if isinstance(a, float) and a == 0.0:
-        return -b
-    return _term(a, b) - _term(b, a)
-
-
-def _multiply(a: Any, b: Any) -> Any:
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, float) and not isinstance(y, float):
-            if x == 0.0:
-                return 0.0
-            if x == 1.0:
-                return y
-            if x == -1.0:
-                return -y
-    return _term(a, b) * _term(b, a)
-
-
-def _divide(a: Any, b: Any) -> Any:
-    if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
-        return 0.0
-    if isinstance(b, float) and b == 1.0:
-        return a
-    return _term(a, b) / _term(b, a)
-
-
-def _power(a: Any, b: Any) -> Any:
-    if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
-        return functools.reduce(operator.mul, [a] * int(b))
-    return _term(a, b) ** _term(b, a)
-
-
-def _elementary(numpy_name: str, casadi_name: str, sympy_name: str) -> Callable[..., Any]:
-    """One elementary function on whatever kind of scalar it meets."""
-    numpy_function = getattr(np, numpy_name)
-    casadi_function = getattr(casadi, casadi_name)
-
-    def apply(*scalars: Any) -> Any:
-        if any(_is_casadi(x) for x in scalars):
-            return casadi_function(*scalars)
-        if any(_is_sympy(x) for x in scalars):
-            kin = next(x for x in scalars if _is_sympy(x))
-            return getattr(_sympy(), sympy_name)(*(_exact(x, kin) for x in scalars))
-        value = numpy_function(*scalars)
-        return bool(value) if isinstance(value, np.bool_) else float(value)
-
-    return apply
-
-
-def _hypot(a: Any, b: Any) -> Any:
-    return _sqrt(_add(_multiply(a, a), _multiply(b, b)))
-
-
-def _copysign(a: Any, b: Any) -> Any:
-    if _is_sympy(a) or _is_sympy(b):
-        sympy = _sympy()
-        return sympy.Piecewise((sympy.Abs(a), b >= 0), (-sympy.Abs(a), True))
-    return casadi.copysign(a, b) if _is_casadi(a) or _is_casadi(b) else math.copysign(a, b)
-
-
-def _select(condition: Any, a: Any, b: Any) -> Any:
-    if isinstance(condition, (bool, np.bool_)) or _number(condition):
-        return a if condition else b
-    if _is_casadi(condition):
-        return casadi.if_else(condition, a, b)
-    return _sympy().Piecewise((_exact(a, condition), condition), (_exact(b, condition), True))
-
-
-_sqrt = _elementary("sqrt", "sqrt", "sqrt")
-
-
-def _fmod(a: Any, b: Any) -> Any:
-    """The remainder with the sign of a; SymPy's own Mod takes the sign of b."""
-    if _is_sympy(a) or _is_sympy(b):
-        a, b = _exact(a, b), _exact(b, a)
-        return _sympy().sign(a) * _sympy().Mod(_sympy().Abs(a), _sympy().Abs(b))
-    return casadi.fmod(a, b) if _is_casadi(a) or _is_casadi(b) else math.fmod(a, b)
-
-
-def _expm1(a: Any) -> Any:
-    return _sympy().exp(a) - 1 if _is_sympy(a) else casadi.expm1(a)
-
-
-def _log1p(a: Any) -> Any:
-    return _sympy().log(a + 1) if _is_sympy(a) else casadi.log1p(a)
-
-
-_SCALAR: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
-    np.add: (_add, 2),
-    np.subtract: (_subtract, 2),
-    np.multiply: (_multiply, 2),
-    np.true_divide: (_divide, 2),
-    np.power: (_power, 2),
-    np.float_power: (_power, 2),
-    np.negative: (operator.neg, 1),
-    np.positive: (lambda a: a, 1),
-    np.conjugate: (lambda a: a, 1),
-    np.square: (lambda a: _multiply(a, a), 1),
-    np.reciprocal: (lambda a: _divide(1.0, a), 1),
-    np.sqrt: (_sqrt, 1),
-    np.hypot: (_hypot, 2),
-    np.copysign: (_copysign, 2),
-    np.absolute: (_elementary("absolute", "fabs", "Abs"), 1),
-    np.fabs: (_elementary("fabs", "fabs", "Abs"), 1),
-    np.sign: (_elementary("sign", "sign", "sign"), 1),
-    np.floor: (_elementary("floor", "floor", "floor"), 1),
-    np.ceil: (_elementary("ceil", "ceil", "ceiling"), 1),
-    np.fmod: (_fmod, 2),
-    np.maximum: (_elementary("maximum", "fmax", "Max"), 2),
-    np.minimum: (_elementary("minimum", "fmin", "Min"), 2),
-    np.fmax: (_elementary("fmax", "fmax", "Max"), 2),
-    np.fmin: (_elementary("fmin", "fmin", "Min"), 2),
-    np.sin: (_elementary("sin", "sin", "sin"), 1),
-    np.cos: (_elementary("cos", "cos", "cos"), 1),
-    np.tan: (_elementary("tan", "tan", "tan"), 1),
-    np.arcsin: (_elementary("arcsin", "asin", "asin"), 1),
-    np.arccos: (_elementary("arccos", "acos", "acos"), 1),
-    np.arctan: (_elementary("arctan", "atan", "atan"), 1),
-    np.arctan2: (_elementary("arctan2", "atan2", "atan2"), 2),
-    np.sinh: (_elementary("sinh", "sinh", "sinh"), 1),
-    np.cosh: (_elementary("cosh", "cosh", "cosh"), 1),
-    np.arcsinh: (_elementary("arcsinh", "asinh", "asinh"), 1),
-    np.tanh: (_elementary("tanh", "tanh", "tanh"), 1),
-    np.exp: (_elementary("exp", "exp", "exp"), 1),
-    np.log: (_elementary("log", "log", "log"), 1),
-    np.expm1: (_expm1, 1),
-    np.log1p: (_log1p, 1),
-    np.less: (_elementary("less", "lt", "Lt"), 2),
-    np.less_equal: (_elementary("less_equal", "le", "Le"), 2),
-    np.greater: (_elementary("greater", "gt", "Gt"), 2),
-    np.greater_equal: (_elementary("greater_equal", "ge", "Ge"), 2),
-    np.equal: (_elementary("equal", "eq", "Eq"), 2),
-    np.not_equal: (_elementary("not_equal", "ne", "Ne"), 2),
-    np.logical_and: (_elementary("logical_and", "logic_and", "And"), 2),
-    np.logical_or: (_elementary("logical_or", "logic_or", "Or"), 2),
-    np.logical_not: (_elementary("logical_not", "logic_not", "Not"), 1),
-    np.bitwise_and: (_elementary("logical_and", "logic_and", "And"), 2),
-    np.bitwise_or: (_elementary("logical_or", "logic_or", "Or"), 2),
-    np.invert: (_elementary("logical_not", "logic_not", "Not"), 1),
-}
-
-
-_UFUNC = {
-    ufunc: np.frompyfunc(function, count, 1, identity=ufunc.identity)
-    if ufunc.identity is not None
-    else np.frompyfunc(function, count, 1)
-    for ufunc, (function, count) in _SCALAR.items()
-}
-_where = np.frompyfunc(_select, 3, 1)
 
 
 # ---- the array ---------------------------------------------------------------------------------------------
@@ -257,12 +59,12 @@ class SymbolArray(np.ndarray):
         plain = [_plain(x) for x in inputs]
         if ufunc is np.matmul and method == "__call__":
             result = _matmul(*plain)
-        elif ufunc in _UFUNC:
-            result = getattr(_UFUNC[ufunc], method)(*plain, **kwargs)
+        elif ufunc in UFUNCS:
+            result = getattr(UFUNCS[ufunc], method)(*plain, **kwargs)
         else:
             raise TypeError(
                 f"np.{ufunc.__name__} has no meaning on symbols; a formula may use: "
-                + ", ".join(sorted({u.__name__ for u in _UFUNC}))
+                + ", ".join(sorted({u.__name__ for u in UFUNCS}))
             )
         if out is None or out[0] is None:
             return _wrap(result)
@@ -273,7 +75,7 @@ class SymbolArray(np.ndarray):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func is np.where and len(args) == 3:
-            return _wrap(_where(*(_plain(x) for x in args)))
+            return _wrap(where(*(_plain(x) for x in args)))
         if func is np.einsum:
             return _wrap(np.einsum(args[0], *(_plain(x) for x in args[1:])))
         if func is np.clip:
@@ -299,12 +101,12 @@ class SymbolArray(np.ndarray):
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        if self.size == 1 and (isinstance(self.item(), bool) or _number(self.item())):
+        if self.size == 1 and (isinstance(self.item(), bool) or is_number(self.item())):
             return bool(self.item())
         raise TypeError("a formula cannot branch on a symbol's value: choose with np.where(condition, a, b)")
 
     def __float__(self) -> float:
-        if self.size == 1 and _number(self.item()):
+        if self.size == 1 and is_number(self.item()):
             return float(self.item())
         raise TypeError("a symbol has no value: keep the formula in NumPy's functions (np.sin, not math.sin)")
 
@@ -320,7 +122,7 @@ def _plain(x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         array = np.asarray(x)
         return array if array.dtype == object else array.astype(float).astype(object)
-    if _is_casadi(x) or _is_sympy(x) or isinstance(x, casadi.array):
+    if is_casadi(x) or is_sympy(x) or isinstance(x, casadi.array):
         return np.asarray(as_array(x))
     if isinstance(x, bool):
         return _zero_axes(x)
@@ -338,31 +140,33 @@ def _wrap(result: Any) -> SymbolArray:
         return result
     if not isinstance(result, np.ndarray):
         result = _zero_axes(result)
-    return result.view(SymbolArray)
+    wrapped: SymbolArray = result.view(SymbolArray)
+    return wrapped
 
 
 def _wrapped_results(result: Any) -> Any:
     """What a NumPy function gave, symbols as SymbolArrays: some of its functions forget the subclass."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(_wrapped_results, result))
-    symbolic = result.dtype == object if isinstance(result, np.ndarray) else _is_casadi(result) or _is_sympy(result)
+    symbolic = result.dtype == object if isinstance(result, np.ndarray) else is_casadi(result) or is_sympy(result)
     return _wrap(result) if symbolic else result
 
 
 def _clip(x: Any, lowest: Any = None, highest: Any = None) -> SymbolArray:
     """np.clip, either bound None for open."""
     x = x if lowest is None else np.maximum(x, lowest)
-    return x if highest is None else np.minimum(x, highest)
+    result: SymbolArray = x if highest is None else np.minimum(x, highest)
+    return result
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
     """NumPy's matmul on objects, skipping structural zeros."""
     if a.ndim == 1:
-        return _matmul(a[None, :], b)[..., 0, :] if b.ndim > 1 else _UFUNC[np.add].reduce(_UFUNC[np.multiply](a, b))
+        return _matmul(a[None, :], b)[..., 0, :] if b.ndim > 1 else UFUNCS[np.add].reduce(UFUNCS[np.multiply](a, b))
     if b.ndim == 1:
         return _matmul(a, b[:, None])[..., 0]
-    product = _UFUNC[np.multiply](a[..., :, :, None], b[..., None, :, :])
-    return _UFUNC[np.add].reduce(product, axis=-2)
+    product = UFUNCS[np.multiply](a[..., :, :, None], b[..., None, :, :])
+    return UFUNCS[np.add].reduce(product, axis=-2)
 
 
 # ---- in and out --------------------------------------------------------------------------------------------
@@ -375,7 +179,7 @@ def is_symbolic(x: Any) -> bool:
 
 def may_be_nonzero(x: Any) -> bool:
     """False only for a number, or an array of numbers, that is zero: what a symbol will be nobody knows."""
-    return any(not _number(entry) or entry != 0 for entry in np.asarray(as_array(x)).flat)
+    return any(not is_number(entry) or entry != 0 for entry in np.asarray(as_array(x)).flat)
 
 
 def as_array(x: Any) -> np.ndarray:
@@ -388,10 +192,10 @@ def as_array(x: Any) -> np.ndarray:
         return x
     if isinstance(x, casadi.array):
         return _from_casadi_array(x)
-    if _is_casadi(x):
+    if is_casadi(x):
         return _from_casadi(x)
-    if _is_sympy(x):
-        array = np.asarray(x, dtype=object) if isinstance(x, _sympy().MatrixBase) else _zero_axes(x)
+    if is_sympy(x):
+        array = np.asarray(x, dtype=object) if isinstance(x, sympy_module().MatrixBase) else _zero_axes(x)
         return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
     if isinstance(x, (list, tuple)) and _mentions_symbols(x):
         return _stacked([_entry(v) for v in x])
@@ -412,13 +216,13 @@ def _mentions_symbols(x: Any) -> bool:
     """True for a SymbolArray or a CasADi value, and for lists that hold one: NumPy cannot take these apart."""
     if isinstance(x, (list, tuple)):
         return any(map(_mentions_symbols, x))
-    return isinstance(x, (casadi.array, SymbolArray)) or _is_casadi(x)
+    return isinstance(x, (casadi.array, SymbolArray)) or is_casadi(x)
 
 
 def _entry(x: Any) -> np.ndarray:
     """An entry of a list as an array: a 1 x 1 CasADi value is a scalar there."""
     array = as_array(x)
-    return array.reshape(()) if _is_casadi(x) and array.size == 1 else array
+    return array.reshape(()) if is_casadi(x) and array.size == 1 else array
 
 
 def _stacked(entries: list[np.ndarray]) -> np.ndarray:
@@ -433,9 +237,9 @@ def _from_objects(array: np.ndarray) -> np.ndarray:
     """An object array as a SymbolArray, or as floats if there are only numbers in it."""
     elements = list(array.flat)
     for element in elements:
-        if not (_is_sympy(element) or _is_casadi(element) or _number(element)):
+        if not (is_sympy(element) or is_casadi(element) or is_number(element)):
             raise ValueError(f"an array of real numbers or symbols is needed; it holds {element!r}")
-    if any(not _number(element) for element in elements):
+    if any(not is_number(element) for element in elements):
         return array.view(SymbolArray)
     try:
         return array.astype(np.float64)
@@ -446,7 +250,8 @@ def _from_objects(array: np.ndarray) -> np.ndarray:
 def _from_casadi(x: Any, keep_column: bool = False) -> np.ndarray:
     if isinstance(x, casadi.DM):
         numbers = x.full()
-        return numbers[:, 0] if x.shape[1] == 1 and not keep_column else numbers
+        result: Array = numbers[:, 0] if x.shape[1] == 1 and not keep_column else numbers
+        return result
     rows, columns = x.shape
     array = np.empty((rows, columns), dtype=object)
     for i in range(rows):
@@ -478,7 +283,7 @@ def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
 def symbols_sympy(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     """Fresh real SymPy dummies `name0 ...` as a SymbolArray of the given shape (C order); SymPy must be imported."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    dummies = [_sympy().Dummy(f"{name}{i}", real=True) for i in range(math.prod(shape))]
+    dummies = [sympy_module().Dummy(f"{name}{i}", real=True) for i in range(math.prod(shape))]
     return np.array(dummies, dtype=object).reshape(shape).view(SymbolArray)
 
 
@@ -489,7 +294,7 @@ def as_casadi_vector(x: Any) -> Any:
 
 
 def _plain_number(x: Any) -> Any:
-    return float(x) if isinstance(x, (bool, np.bool_)) or _number(x) else x
+    return float(x) if isinstance(x, (bool, np.bool_)) or is_number(x) else x
 
 
 def _to_casadi_array(x: np.ndarray) -> Any:
@@ -523,7 +328,11 @@ class Argument:
             raise ValueError(f"{function}: {name}{list(where) if where else ''} is zero; a nonzero vector is needed")
 
 
-def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
     """Decorator: the named arguments arrive as float64 arrays or SymbolArrays, checked once.
 
     The result goes back in the caller's kind: casadi.array for CasADi, a plain object array (or a bare expression)
@@ -531,14 +340,14 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[..., 
     """
     specification = {k: v if isinstance(v, Argument) else Argument(v) for k, v in arguments.items()}
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
         signature = inspect.signature(function)
         unknown = set(specification) - set(signature.parameters)
         if unknown:
             raise TypeError(f"{function.__name__} has no argument {sorted(unknown)}")
 
         @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
             bound = signature.bind(*args, **kwargs)
             restore: Callable[[Any], Any] | None = None
             for name, argument in specification.items():
@@ -568,11 +377,11 @@ def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
     """How a result returns to the caller's kind; None where it already is of that kind."""
     if isinstance(given, SymbolArray):
         return None
-    if isinstance(given, casadi.array) or _is_casadi(given):
+    if isinstance(given, casadi.array) or is_casadi(given):
         return _to_casadi_array
     if not is_symbolic(array):
         return None
-    return _to_casadi_array if any(_is_casadi(e) for e in array.flat) else _to_plain
+    return _to_casadi_array if any(is_casadi(e) for e in array.flat) else _to_plain
 
 
 def _to_plain(x: Any) -> Any:
@@ -581,4 +390,4 @@ def _to_plain(x: Any) -> Any:
     return _sympified(np.asarray(x))
 
 
-_sympified = np.frompyfunc(lambda x: _exact(x, _sympy().S.One), 1, 1)
+_sympified = np.frompyfunc(lambda x: exact(x, sympy_module().S.One), 1, 1)

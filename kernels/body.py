@@ -133,7 +133,8 @@ def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, i
         output = next(iter(step.signature.outputs))
         inputs = {theirs: ports[ours] for theirs, ours in names.items()}
         frame.steps[key] = key, ports, step.write(module, key, frame, inputs, {output: ports["next"]})
-    return frame.steps[key]
+    known: tuple[str, Ports, Cost] = frame.steps[key]
+    return known
 
 
 def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:

@@ -67,4 +67,5 @@ def _sympy(function: Callable[[Any], Any], point: Any) -> SymbolArray:
     y = function(x)
     back = dict(zip(np.asarray(x).flat, np.asarray(point).flat, strict=True))
     derivative = np.frompyfunc(lambda f, v: f.diff(v).xreplace(back) if hasattr(f, "diff") else 0.0, 2, 1)
-    return derivative(np.asarray(y)[..., None], np.asarray(x)).view(SymbolArray)
+    result: SymbolArray = derivative(np.asarray(y)[..., None], np.asarray(x)).view(SymbolArray)
+    return result

@@ -27,7 +27,9 @@ class _Expressions:
     inputs: dict[str, Any]
     outputs: dict[str, Any]
 
-    def function(self, name: str, added: dict[str, tuple[Any, Shape]], outputs: dict[str, tuple[Any, Shape]]) -> Any:
+    def function(
+        self, name: str, added: dict[str, tuple[Any, Shape]], outputs: dict[str, tuple[Any, Shape]]
+    ) -> tuple[Any, Signature]:
         """(casadi.Function, Signature) with the inputs, `added` inputs, and `outputs`."""
         signature = Signature(
             f"{self.signature.name}_{name}",

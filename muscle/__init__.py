@@ -2,6 +2,7 @@
 
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import (
     activation_rates,
     equilibrium_states,
@@ -45,6 +46,7 @@ __all__ = [
     "WrapSphere",
     "WrapTorus",
     "activation_rates",
+    "check_laws",
     "equilibrium_states",
     "limit_torques",
     "muscle_forces",

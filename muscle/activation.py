@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.records import Record
 
 __all__ = ["ActivationDynamics"]
 
@@ -14,7 +15,7 @@ FORMS = ("smooth", "piecewise")
 
 
 @dataclass(frozen=True)
-class ActivationDynamics:
+class ActivationDynamics(Record):
     """da/dt = (e - a) / tau, of first order, with tau_a (0.5 + 1.5 a) while the excitation e is above the activation a
     and tau_d / (0.5 + 1.5 a) while it is below.
 

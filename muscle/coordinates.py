@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.joints.functions import AxisFunction
+from myoquat.kernels.records import Record
 
 __all__ = ["Coordinate", "Coupler", "Marker", "follow"]
 
 
 @dataclass(frozen=True)
-class Coordinate:
+class Coordinate(Record):
     """A coordinate: its range [rad or m], whether it is held where it starts, and whether it stays in its range.
 
     Kept as data: the equations of motion leave every coordinate free.
@@ -24,7 +25,7 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
-class Coupler:
+class Coupler(Record):
     """dependent = scale function(independent): a constraint on two coordinates, by name."""
 
     name: str
@@ -42,7 +43,7 @@ def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> 
 
 
 @dataclass(frozen=True)
-class Marker:
+class Marker(Record):
     """A named point of a body: position [m] in the body's frame."""
 
     name: str

@@ -1,24 +1,24 @@
 """Limits of coordinates: forces that set in where a coordinate leaves its range, as ligaments and bones do."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from myoquat.joints._layout import row_times, vector
 from myoquat.joints.errors import ModelError
+from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
-
-if TYPE_CHECKING:
-    from myoquat.muscle.model import Model
+from myoquat.kernels.records import Record
 
 __all__ = ["CoordinateLimit", "torques"]
 
 
 @dataclass(frozen=True)
-class CoordinateLimit:
+class CoordinateLimit(Record):
     """f = -k_up s(x - upper) (x - upper) + k_low s(lower - x) (lower - x) - c (s(x - upper) + s(lower - x)) dx/dt
 
     on the `coordinate` x by name, an angle that a quaternion has replaced among them: OpenSim's CoordinateLimitForce. s
@@ -63,7 +63,17 @@ class CoordinateLimit:
             raise ModelError(f"transition must be positive, not {self.transition}", element=element)
 
 
-def torques(model: "Model", q: Any, u: Any) -> Any:
+class HasLimits(Protocol):
+    """A system with limits of its coordinates, above all a Model, which builds on this module."""
+
+    @property
+    def system(self) -> ArticulatedSystem: ...
+
+    @property
+    def limits(self) -> Sequence[CoordinateLimit]: ...
+
+
+def torques(model: HasLimits, q: Any, u: Any) -> Any:
     """(..., nu) generalized forces of a model's limits on the velocities u: the formula, on floats and symbols.
 
     f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.
@@ -77,6 +87,6 @@ def torques(model: "Model", q: Any, u: Any) -> Any:
         return vector([system.coordinate(limit.coordinate, moved) for limit in limits])
 
     J = jacobian_at(values, np.zeros(system.nu), like=q)
-    x, speed = values(np.zeros(system.nu)), (J @ u[..., None])[..., 0]
+    x, speed = values(np.zeros(system.nu)), matvec(J, u)
     f = vector([limit.force(x[..., i], speed[..., i]) for i, limit in enumerate(limits)])
-    return row_times(f, J)
+    return vecmat(f, J)

@@ -1,7 +1,8 @@
 """The model: an articulated system and its muscles."""
 
-import hashlib
+import html
 import importlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,10 @@ import numpy as np
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem, check_state
+from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.content import content_digest
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
@@ -20,7 +25,7 @@ __all__ = ["Model"]
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
@@ -41,7 +46,7 @@ class Model:
     limits: tuple[CoordinateLimit, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "muscles", tuple(self.muscles))
+        super().__post_init__()
         seen: set[str] = set()
         for muscle in self.muscles:
             if muscle.name in seen:
@@ -60,6 +65,28 @@ class Model:
         if self.start_u is not None:
             self.system.check_u(self.start_u)
 
+    def __repr__(self) -> str:
+        """A line: the name, and how many of what."""
+        counts = (
+            (len(self.system.bodies), "body", "bodies"),
+            (self.system.nq, "coordinate", "coordinates"),
+            (len(self.muscles), "muscle", "muscles"),
+        )
+        return f"<Model {self.name!r}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the bodies with their coordinates, and one of the muscles, for Jupyter."""
+        system, names = self.system, self.system.coordinate_names
+        bodies = [
+            (body.name, body.parent, body.joint.kind, ", ".join(names[s]))
+            for body, s in zip(system.bodies, system.q_slices, strict=True)
+        ]
+        muscles = [(m.name, m.law.kind if m.law else "", m.path[0].body, m.path[-1].body) for m in self.muscles]
+        tables = _table(("body", "parent", "joint", "coordinates"), bodies)
+        if muscles:
+            tables += _table(("muscle", "law", "origin", "insertion"), muscles)
+        return f"<p>{html.escape(repr(self))}</p>{tables}"
+
     @cached_property
     def muscle_names(self) -> tuple[str, ...]:
         """Names of the muscles, in the order of every result."""
@@ -73,8 +100,7 @@ class Model:
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        content = self.system.content_key + repr(self.muscles) + (repr(self.limits) if self.limits else "")
-        return hashlib.sha256(content.encode()).hexdigest()
+        return content_digest(self.system.content_key, self.muscles, self.limits)
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.
@@ -92,24 +118,35 @@ class Model:
             changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
         return replace(self, **changed)
 
-    def save(self, path: str | Path, strict: bool = False) -> None:
+    def save(self, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
         """Write the model in the format that the suffix of the path names: `.toml`, which `load_model` reads back
         equal, `.osim` (OpenSim), `.xml` (MuJoCo's MJCF), or, for a model without muscles, `.urdf`.
 
-        What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. An existing
-        file is replaced at once or, if writing fails, left as it was. ModelError for a suffix that names no format.
+        What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. Raises
+        FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if writing
+        fails, left as it was. ModelError for a suffix that names no format.
         """
         library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
-        library.save_model(self, path, strict)
+        library.save_model(self, path, strict, overwrite)
 
-    def check_activation(self, activation: Any) -> Any:
-        """activation as a finite float64 array (..., m) within [0, 1], or ValueError naming the muscle."""
-        activation = check_state("activation", activation, len(self.muscles), self.muscle_names)
-        outside = (activation < 0) | (activation > 1)
+    def check_activation(self, activation: ArrayLike) -> Array:
+        """activation as a finite float64 array (..., m) in [0, 1], or ValueError naming the muscle; symbols pass."""
+        checked = check_state("activation", activation, len(self.muscles), self.muscle_names)
+        if is_symbolic(checked):
+            return checked
+        outside = (checked < 0) | (checked > 1)
         if np.any(outside):
             where = tuple(int(i) for i in np.argwhere(outside)[0])
             raise ValueError(
-                f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {activation[where]:.6g}; "
+                f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {checked[where]:.6g}; "
                 "it must lie in [0, 1]"
             )
-        return activation
+        return checked
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table; every text is escaped."""
+    lines = [[f"<th>{html.escape(text)}</th>" for text in head]]
+    lines += [[f"<td>{html.escape(text)}</td>" for text in row] for row in rows]
+    body = "".join("<tr>" + "".join(cells) + "</tr>" for cells in lines)
+    return f"<table>{body}</table>"

@@ -9,7 +9,8 @@ import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import cross
+from myoquat.joints.vectors import cross, matvec
+from myoquat.kernels.records import Record
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
@@ -21,7 +22,7 @@ Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of i
 
 
 @dataclass(frozen=True)
-class Muscle:
+class Muscle(Record):
     """A muscle: its path from origin over via points to insertion, and its force law.
 
     Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way: those that act on
@@ -90,7 +91,8 @@ def lengths(
     columns = []
     for muscle, pieces in zip(muscles, touching, strict=True):
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
-        base = system.junction([point.body for point in muscle.path] + [wrap.body for wrap in muscle.wraps])
+        names = [*(point.body for point in muscle.path), *(wrap.body for wrap in muscle.wraps)]
+        base = system.lowest_common_ancestor(names)
         moved = {} if motion is None else shifts(base)
         points = [_world(poses, moved, point.body, point.local(system, after)) for point in muscle.path]
         spans = [_spans(poses, moved, piece) for piece in pieces]
@@ -119,7 +121,7 @@ def _spans(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]],
 def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], body: str, local: Any) -> Any:
     """A point of a body in the world, after the shift of the body if there is one."""
     R, p = poses[body]
-    arm = (R @ local[..., None])[..., 0]
+    arm = matvec(R, local)
     if body not in moved:
         return p + arm
     turned, stepped = moved[body]

@@ -10,6 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.records import Record
 
 __all__ = ["EDGE", "ConditionalPoint", "MovingPoint", "PathPoint"]
 
@@ -17,7 +18,7 @@ EDGE = 1e-5  # by which OpenSim widens the range of a conditional point, in the 
 
 
 @dataclass(frozen=True)
-class PathPoint:
+class PathPoint(Record):
     """A point fixed to a body: position [m] in the body's frame."""
 
     body: str

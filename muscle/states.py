@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import jacobians
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.model import Model
@@ -43,7 +44,7 @@ def elastic(model: Model) -> dict[type, list[Any]]:
 def forces(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:
     """(..., m) tensions [N]: the formula, on floats and symbols."""
     l = lengths(model.system, model.muscles, q)
-    speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
+    speed = matvec(jacobians.velocity(model, q), u)
     columns = [
         muscle.law.force(l[..., i], speed[..., i], activation[..., i], None if s.start == s.stop else state[..., s])
         for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
@@ -55,7 +56,7 @@ def forces(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> 
 def torques(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:
     """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
     F = forces(model, q, u, activation, state)
-    return -(F[..., None, :] @ jacobians.velocity(model, q))[..., 0, :]
+    return -vecmat(F, jacobians.velocity(model, q))
 
 
 def rates(model: Model, q: Any, u: Any, activation: Any, state: Any) -> Any:
@@ -86,7 +87,7 @@ def activation_rates(model: Model, excitation: Any, activation: Any) -> Any:
 def _of_states(model: Model, q: Any, u: Any, activation: Any, of_law: Any, state: Any) -> Any:
     """(..., ns) what `of_law` gives for every law with states."""
     l = lengths(model.system, model.muscles, q)
-    speed = (jacobians.velocity(model, q) @ u[..., None])[..., 0]
+    speed = matvec(jacobians.velocity(model, q), u)
     parts = [
         of_law(muscle.law, s, l[..., i], speed[..., i], activation[..., i])
         for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))

@@ -89,4 +89,5 @@ def _segments(model: Model, poses: dict[str, Any], body: Any) -> list[np.ndarray
 
 def _placed(pose: tuple[np.ndarray, np.ndarray], point: np.ndarray) -> np.ndarray:
     R, p = pose
-    return p + R @ point
+    placed: np.ndarray = p + R @ point
+    return placed

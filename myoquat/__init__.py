@@ -4,9 +4,14 @@ The names that a user meets first, and the rooms of the package, are imported wh
 `import myoquat as mq; mq.load_model("two_link")`.
 """
 
+import os
+
 import lazy_loader
 
 __version__ = "0.2.0"
+
+if os.path.isfile(os.path.join(os.path.dirname(__file__), "kernels")):
+    raise ImportError("myoquat/kernels must be a link to ../kernels but is a text file: CONTRIBUTING.md, Windows")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]

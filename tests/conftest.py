@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,16 @@ from hypothesis import settings
 from sympy.printing.pycode import PythonCodePrinter
 
 from myoquat import kernels
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With MYOQUAT_NO_SKIPS=1, as in `.ci/run`, a skipped test or file is a failure: everything that a test needs is
+    there, and a skip would hide that it is not. Reasons of a platform are none there either: it runs on Linux only."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("MYOQUAT_NO_SKIPS") == "1" and reporter is not None and reporter.stats.get("skipped"):
+        reporter.write_line("\nMYOQUAT_NO_SKIPS: a skipped test is a failure here", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("ci")

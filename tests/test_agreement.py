@@ -8,9 +8,12 @@ roundings of half a unit would give the results, to first order. Both are found 
 
 import inspect
 import re
+from dataclasses import replace
 
+import casadi
 import numpy as np
 import pytest
+import sympy
 
 from myoquat import dynamics, joints, kernels, muscle
 from myoquat.data import library_models, load_model
@@ -264,11 +267,12 @@ WITHOUT_BACKEND = {
     "convert_velocities": "changes how a state is written, joint by joint",
     "first_order_form": "runs a kernel only; tested against independent values",
     "forward_dynamics_gamma": "second derivatives, which floats do not have; tested against constraints",
-    "obstacle": "says in words why a joint is no ball joint",
+    "why_not_ball": "says in words why a joint is no ball joint",
     "quaternion_accelerations": "runs a kernel only; tested against forward dynamics",
     "quaternion_form": "runs a kernel only; tested against forward dynamics",
     "with_rotations": "makes a system",
     "write_urdf": "writes a file",
+    "check_laws": "refuses models",
     "parameter_names": "lists names",
     "state_names": "lists names",
     "simulate": "runs kernels only; tested with the simulations",
@@ -289,6 +293,30 @@ def test_functions_of_models_have_a_backend_or_a_reason():
             ):
                 found |= set() if "backend" in inspect.signature(function).parameters else {name}
     assert found <= set(WITHOUT_BACKEND)
+
+
+# Public functions with a backend that refuse symbols, and what they say.
+REFUSE_SYMBOLS = {"path_flags": "the flags depend on the values of q"}
+
+
+@pytest.mark.parametrize("kind", ["sympy", "casadi"])
+@pytest.mark.parametrize("function", [p for p in _evaluators() if p.id.startswith("muscle")])
+def test_public_functions_take_symbols_or_refuse_them_by_name(function, kind, rng):
+    """Of one muscle, so that SymPy has little to differentiate; the rest of the arguments are numbers too, as users mix
+    them. Every one comes back in the caller's own kind."""
+    model = replace(MODELS["two_link"], muscles=MODELS["two_link"].muscles[:1])
+    arrays, others = _arguments(function, model.system, 1, rng)
+    arrays = {name: a[0, :1] if name in ("activation", "excitation") else a[0] for name, a in arrays.items()}
+    first = next(iter(arrays))
+    size = arrays[first].size
+    symbols = list(sympy.symbols(f"x:{size}", real=True)) if kind == "sympy" else casadi.SX.sym("x", size)
+    if function.__name__ in REFUSE_SYMBOLS:
+        with pytest.raises(TypeError, match=f"{function.__name__}: {REFUSE_SYMBOLS[function.__name__]}"):
+            function(model, **arrays | {first: symbols}, **others)
+        return
+    found = function(model, **arrays | {first: symbols}, **others)
+    assert found.shape == function(model, **arrays, **others).shape
+    assert isinstance(found, np.ndarray if kind == "sympy" else casadi.array)
 
 
 def test_wrenches_are_made_by_a_kernel(rng):

@@ -15,7 +15,7 @@ FOLDER = Path(benchmarks.__file__).parent
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_comparison_has_a_run_without_needed_arguments(name):
-    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    tree = ast.parse(_source(NAMES[name]).read_text())
     run = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
     assert len(run.args.defaults) == len(run.args.args)
 
@@ -49,14 +49,22 @@ def test_the_record_names_machine_and_versions():
 
 def test_what_a_comparison_imports_from_here_exists():
     """Read, not imported: the peers need not be installed."""
-    for file in FOLDER.glob("*.py"):
+    for file in FOLDER.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("benchmarks."):
-                source = FOLDER / f"{node.module.split('.', 1)[1]}.py"
+                source = _source(node.module)
                 assert {alias.name for alias in node.names} <= _names_of(source), f"{file.name} from {source.name}"
 
 
+def _source(module):
+    """The file of a module, or the folder of a package."""
+    path = FOLDER.joinpath(*module.split(".")[1:])
+    return path if path.is_dir() else path.with_suffix(".py")
+
+
 def _names_of(source):
+    if source.is_dir():
+        return {file.stem for file in source.glob("*.py")}
     found = set()
     for node in ast.parse(source.read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -1,8 +1,15 @@
-"""What a room promises is what it has: `__all__` against reality, and the names that the design fixes."""
+"""What a room promises is what it has: `__all__` against reality, the names that the design fixes, and signatures."""
 
+import difflib
 import importlib
+import subprocess
+import sys
+from pathlib import Path
 
+import public_api
 import pytest
+
+import myoquat
 
 FIXED = {
     "joints": (
@@ -28,3 +35,34 @@ def test_rooms_have_what_they_promise(room):
         assert getattr(module, name) is not None
     assert sorted(set(module.__all__)) == sorted(module.__all__)
     assert set(FIXED[room].split()) <= set(module.__all__)
+
+
+FACE = "load_model path_lengths path_jacobian simulate mapping_analysis Study"
+
+
+def test_the_face_has_what_it_promises():
+    assert set(FACE.split()) <= set(myoquat.__all__)
+    for name in myoquat.__all__:
+        assert getattr(myoquat, name) is not None
+
+
+def test_signatures_are_those_that_were_agreed():
+    """A change of a public name or signature shows in `tests/public_api.txt`, where a reader of the change sees it."""
+    written, found = public_api.FILE.read_text(encoding="utf-8"), public_api.text()
+    difference = "\n".join(difflib.unified_diff(written.splitlines(), found.splitlines(), "written", "found", n=0))
+    assert not difference, f"{difference}\nIf this is meant: python -m tests.public_api --write (and CHANGELOG.md)"
+
+
+def test_the_signatures_are_written_by_the_command_that_the_message_names():
+    call = [sys.executable, "-m", "tests.public_api"]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(call, cwd=root, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert done.stdout == public_api.text()
+
+
+def test_no_public_function_returns_anything_at_all():
+    """`Any` is for arguments that may be anything; what comes back is known."""
+    lines = public_api.FILE.read_text(encoding="utf-8").splitlines()
+    functions = [line for line in lines if line.startswith("def ")]
+    assert functions
+    assert not [line for line in functions if " -> " not in line or line.endswith(" -> Any")]

@@ -26,7 +26,7 @@ def command(model: str, output: Path, rotations: str, strict: bool, force: bool)
     check_output(output, force)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        load_model(model, rotations).save(output, strict)
+        load_model(model, rotations).save(output, strict, overwrite=force)
     for warning in told:
         click.echo(str(warning.message))
     click.echo(f"wrote {output}")

@@ -7,7 +7,7 @@ import click
 from myoquat import kernels
 from myoquat.analysis.units import coordinate_units
 from myoquat.data import library_models, load_model
-from myoquat.joints.balls import obstacle
+from myoquat.joints.balls import why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.labels import printable
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
@@ -69,7 +69,7 @@ def _as_ball(body: Body) -> str:
     """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
     if isinstance(body.joint, (SphericalJoint, FloatingJoint)) or body.joint.facts.nu < 3:
         return ""
-    reason = obstacle(body)
+    reason = why_not_ball(body)
     if reason is not None:
         return f"; no quaternion joint: {reason}"
     return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""

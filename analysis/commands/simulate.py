@@ -103,4 +103,4 @@ def _store(trajectory: Any, path: Path) -> None:
         activation = None if trajectory.excitation is None else trajectory.activation
         own = {"activation": activation, "muscle_states": trajectory.muscle_states}
         way = motion_from_states(trajectory.model, trajectory.time, trajectory.q, trajectory.u, **own)
-        write_motion(way, path)
+        write_motion(way, path, overwrite=True)  # `check_output` has asked

@@ -21,6 +21,7 @@ from myoquat.joints.maps import (
 )
 from myoquat.joints.rates import condition_constrained
 from myoquat.joints.types import EulerJoint, SphericalJoint
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, ModelError
 
@@ -225,14 +226,14 @@ def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
     """tau . omega - (-F l') per muscle (..., m), with the torque through J_Q, through J*_Q and on the Euler angles;
     and the power -F l' itself, l' = J u. Joints without a quaternion give theirs through J."""
     u, F = x["u"], x["F"]
-    power = -F * (x["J"] @ u[..., None])[..., 0]
+    power = -F * matvec(x["J"], u)
     rest = np.zeros_like(power)
     for s in pair.others:
         rest = rest + np.sum(x["J"][..., s] * u[..., None, s], axis=-1)
     totals = [rest, rest, rest]
     for b in pair.balls:
         Q, omega = x["q"][..., None, b.q], u[..., None, b.u]
-        rates = (euler_rate_inverse(x["phi"][..., b.phi], b.sequence) @ u[..., b.u, None])[..., 0]
+        rates = matvec(euler_rate_inverse(x["phi"][..., b.phi], b.sequence), u[..., b.u])
         totals[0] = totals[0] + np.sum(quaternion_to_spatial(x["J_Q"][..., b.q], Q) * omega, axis=-1)
         totals[1] = totals[1] + np.sum(constrained_to_spatial(x["J_star"][..., b.star], Q, 0) * omega, axis=-1)
         totals[2] = totals[2] + np.sum(x["J_phi"][..., b.phi] * rates[..., None, :], axis=-1)

@@ -14,7 +14,7 @@ import pandas as pd
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
-from myoquat.joints.vectors import turn, turn_back
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = ["FRAMES", "moment_arms"]
@@ -77,14 +77,15 @@ def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None)
                 blocks.insert(0, slice(iu.start, iu.start + 3))
             for block in blocks:
                 if joint.velocity_frame != frame:
-                    arms[..., block] = (turn if frame == "parent" else turn_back)(R, arms[..., block])
+                    x = arms[..., block]
+                    arms[..., block] = matvec(R, x) if frame == "parent" else vecmat(x, R)
             if len(blocks) == 2:
                 names += [f"{body.name}.force_{axis} [{frame}]" for axis in "xyz"]
             if sequence is None:
                 names += [f"{body.name}.torque_{axis} [{frame}]" for axis in "xyz"]
                 continue
             Q, block = q[..., iq][..., -4:], blocks[-1]
-            child = arms[..., block] if frame == "child" else turn_back(R, arms[..., block])
+            child = arms[..., block] if frame == "child" else vecmat(arms[..., block], R)
             B = euler_rate_matrix(euler_from_quaternion(Q, sequence), sequence)[..., None, :, :]
             arms[..., block] = np.sum(child[..., None] * B, axis=-2)
             names += _angles(body, sequence)

@@ -21,6 +21,7 @@ from scipy.signal import butter, sosfiltfilt
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -95,10 +96,10 @@ def static_optimization(
     arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
     if model.limits:
         torque = torque - limit_torques(model, q, u)
-    wanted = (np.swapaxes(C, -1, -2) @ torque[..., None])[..., 0]
+    wanted = vecmat(torque, C)
     a, settled = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))
     force = muscle_forces(model, q, u, a)
-    given = (arms @ force[..., None])[..., 0]
+    given = matvec(arms, force)
     effort = (a**power).sum(-1) + (np.abs((wanted - given) / sizes) ** power).sum(-1)
     parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, given, wanted - given)]
     return StaticOptimization(
@@ -135,7 +136,7 @@ def torques_of_motion(
         q[:, s] = normalize(q[:, s])
     rates = make_interp_spline(time, q, k=5).derivative()(time)
     N = np.broadcast_to(model.system.rate_matrix(q), (len(time), model.system.nq, model.system.nu))
-    u = (np.linalg.pinv(N) @ rates[..., None])[..., 0]  # qdot = N u
+    u = matvec(np.linalg.pinv(N), rates)  # qdot = N u
     udot = make_interp_spline(time, u, k=5).derivative()(time)
     return q, u, inverse_dynamics(model, q, u, udot, f_ext)
 
@@ -174,7 +175,7 @@ def _settled(
 
     def effort(k: np.ndarray, a: np.ndarray) -> np.ndarray:
         force = muscle_forces(model, q[k], u[k], a)
-        rest = wanted[k] - (arms[k] @ force[..., None])[..., 0]
+        rest = wanted[k] - matvec(arms[k], force)
         return np.asarray((a**solve.power).sum(-1) + (np.abs(rest / solve.sizes) ** solve.power).sum(-1))
 
     a = np.maximum(np.full((len(q), m), 0.5), lower)

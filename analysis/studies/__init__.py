@@ -1,14 +1,18 @@
 """Studies: a model with varied parameters, simulated thousands of times, nothing lost."""
 
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
+from myoquat.analysis.studies.lock import LockedError
 from myoquat.analysis.studies.recompute import recompute, study_of
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, sobol_indices
 from myoquat.analysis.studies.store import StoreError, open_results
 from myoquat.analysis.studies.study import Study
+from myoquat.analysis.studies.verification import Verification, verify_results
 
 __all__ = [
+    "LockedError",
     "StoreError",
     "Study",
+    "Verification",
     "correlation",
     "export",
     "main_effects",
@@ -18,4 +22,5 @@ __all__ = [
     "study_of",
     "to_table",
     "to_trajectories",
+    "verify_results",
 ]

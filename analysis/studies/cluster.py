@@ -11,21 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import distributed
 
 from myoquat.analysis.studies.describe import description, key_of
 from myoquat.analysis.studies.engine import engine_for
-from myoquat.analysis.studies.machine import machine, release
-from myoquat.analysis.studies.restore import restore
-from myoquat.analysis.studies.store import stored
-
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.memory import Memory
-    from myoquat.analysis.studies.run import Done, RunReport
-    from myoquat.analysis.studies.store import Store
-    from myoquat.analysis.studies.study import Study
+from myoquat.analysis.studies.machine import surroundings
+from myoquat.analysis.studies.restore import arguments_of
+from myoquat.analysis.studies.results import Done, Results, RunReport, stored
+from myoquat.analysis.studies.specification import Specification
 
 __all__ = ["Cluster", "ClusterError", "connected"]
 
@@ -76,15 +71,14 @@ def _check_answers(scheduler: str, timeout: float) -> None:
         raise ClusterError(f"the scheduler {scheduler} does not answer within {timeout:g} s{reason}") from None
 
 
-def compute_block(key: str, text: str, begin: int, end: int, wanted: dict[str, str], version: str) -> Any:
+def compute_block(key: str, text: str, begin: int, end: int, wanted: dict[str, dict[str, str]]) -> Any:
     """On a worker: the arrays of samples begin ... end - 1 and the seconds in kernels."""
-    if machine() != wanted or release() != version:
-        found = f"{json.dumps(machine())}, myoquat {release()}"
+    if surroundings() != wanted:
         raise ClusterError(
-            f"a worker has {found}, and this process {json.dumps(wanted)}, myoquat {version}: they may compute other "
+            f"a worker has {json.dumps(surroundings())}, and this process {json.dumps(wanted)}: they may compute other "
             "bits. MYOQUAT_CPU (such as x86-64-v3) on all makes processors equal"
         )
-    return engine_for(key, lambda: restore(json.loads(text))).run(begin, end)
+    return engine_for(key, lambda: Specification(**arguments_of(json.loads(text)))).run(begin, end)
 
 
 @dataclass
@@ -95,8 +89,8 @@ class Cluster:
     own: bool
 
     def blocks(
-        self, study: "Study", results: "Store | Memory", pending: list[int], report: "RunReport", timeout: float
-    ) -> Iterator["Done"]:
+        self, study: Specification, results: Results, pending: list[int], report: RunReport, timeout: float
+    ) -> Iterator[Done]:
         """Compute the pending blocks and store each as it comes."""
         found = description(study)
         if not found["model"]["file"]:
@@ -110,7 +104,7 @@ class Cluster:
                 for number in _next(rest, AHEAD * max(report.threads, 1) - len(tasks)):
                     span = results.span(number)
                     name = f"study-{constant[0][:12]}-{span[0]}"
-                    task = self.client.submit(compute_block, *constant, *span, machine(), release(), key=name)
+                    task = self.client.submit(compute_block, *constant, *span, surroundings(), key=name)
                     tasks[task] = number
                 if not tasks:
                     return

@@ -1,14 +1,13 @@
 """Which columns of a study's values are start, activation or parameters of the formulas."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.studies.specification import Specification
+from myoquat.kernels.typing import Array
 from myoquat.muscle import Parameters
-
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.study import Study
 
 __all__ = ["Columns"]
 
@@ -17,14 +16,14 @@ __all__ = ["Columns"]
 class Columns:
     """The columns sorted by where they go; `inner` are those that the formulas take."""
 
-    study: "Study"
+    study: Specification
     inner: Parameters
     inner_columns: list[int]
     starts: list[tuple[int, int]]  # (column, entry of (q, u))
     activations: list[tuple[int, int]]  # (column, muscle)
 
     @classmethod
-    def of(cls, study: "Study") -> "Columns":
+    def of(cls, study: Specification) -> "Columns":
         parameters = study.parameters
         offsets = {"start_q": 0, "start_u": study.model.system.nq}
         inner, starts, activations = [], [], []
@@ -53,7 +52,7 @@ class Columns:
             "body": len(system.bodies),
         }
 
-    def start(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def start(self, values: Array) -> tuple[Array, Array]:
         """(samples, nq), (samples, nu) where every run begins."""
         x = np.tile(np.concatenate(self.study.start), (len(values), 1))
         for column, entry in self.starts:
@@ -61,7 +60,7 @@ class Columns:
         nq = self.study.model.system.nq
         return x[:, :nq], x[:, nq:]
 
-    def activation(self, values: np.ndarray) -> np.ndarray:
+    def activation(self, values: Array) -> Array:
         """(samples, m) constant activations."""
         constant: Any = self.study.activations
         a = np.tile(constant, (len(values), 1))

@@ -2,25 +2,23 @@
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from myoquat.data import load_model
+from myoquat.analysis.studies.specification import Specification
+from myoquat.data.toml import model_text, parse_model
 from myoquat.muscle import Model, ModelError
 
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.study import Study
+__all__ = ["MODEL_FILE", "PLAIN", "description", "differences", "key_of"]
 
-__all__ = ["PLAIN", "description", "differences", "key_of"]
-
+MODEL_FILE = Path("model.toml")  # what errors call the text of a model; nothing of this name is opened
 PLAIN = ("design", "samples", "seed", "duration", "step", "method", "final", "summary_step")
 
 
-def description(study: "Study") -> dict[str, Any]:
+def description(study: Specification) -> dict[str, Any]:
     """The study as JSON can hold it, every number exactly."""
     q, u = study.start
     keep = study.keep
@@ -76,11 +74,8 @@ def _plain(value: Any) -> Any:
 
 def _text_of(model: Model) -> str:
     """The model as the text of a file that gives it back, "" if there is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.toml"
-        try:
-            model.save(path)
-            text = path.read_text(encoding="utf-8")
-            return text if load_model(path).content_key == model.content_key else ""
-        except (ModelError, NotImplementedError):
-            return ""
+    try:
+        text = model_text(model)
+        return text if parse_model(text, MODEL_FILE).content_key == model.content_key else ""
+    except (ModelError, NotImplementedError):
+        return ""

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from myoquat.analysis.studies.vary import Axis
+from myoquat.kernels.typing import Array
 
 __all__ = ["DESIGNS", "Design"]
 
@@ -30,7 +31,7 @@ class Design:
 
     kind: str
     axes: tuple[Axis, ...]
-    defaults: np.ndarray
+    defaults: Array
     base: int | None = None
     seed: int = 0
 
@@ -74,7 +75,7 @@ class Design:
         assert self.base is not None
         return self.base * (len(self.axes) + 2) if self.kind == "saltelli" else self.base
 
-    def values(self, begin: int, end: int) -> np.ndarray:
+    def values(self, begin: int, end: int) -> Array:
         """(end - begin, n) the parameters of samples begin ... end - 1."""
         rows = self._rows(begin, end)
         values = np.empty((end - begin, len(self.defaults)))
@@ -83,7 +84,7 @@ class Design:
                 values[:, k] = column * self.defaults[k] if axis.relative else column
         return values
 
-    def _rows(self, begin: int, end: int) -> np.ndarray:
+    def _rows(self, begin: int, end: int) -> Array:
         """(samples, axes) the value of each axis."""
         numbers = np.arange(begin, end)
         if self.kind == "grid":
@@ -96,30 +97,35 @@ class Design:
 
     # ---- points of the unit cube ------------------------------------------------------------------------------
 
-    def _random(self, begin: int, end: int) -> np.ndarray:
+    def _random(self, begin: int, end: int) -> Array:
         """Every row begins at its own place of a counter, so that it does not matter which rows are drawn."""
         width = -(-len(self.axes) // 4)  # Philox yields four numbers per count
         stream = np.random.Philox(key=self.seed).advance(begin * width)
         return np.random.Generator(stream).random((end - begin, 4 * width))[:, : len(self.axes)]
 
-    def _latin_hypercube(self, begin: int, end: int) -> np.ndarray:
+    def _latin_hypercube(self, begin: int, end: int) -> Array:
         return self._cube[begin:end]
 
     @cached_property
-    def _cube(self) -> np.ndarray:
-        return qmc.LatinHypercube(len(self.axes), rng=np.random.default_rng(self.seed)).random(self.base)
+    def _cube(self) -> Array:
+        engine = qmc.LatinHypercube(len(self.axes), rng=np.random.default_rng(self.seed))
+        cube: Array = engine.random(self.base)
+        return cube
 
-    def _sobol(self, begin: int, end: int) -> np.ndarray:
+    def _sobol(self, begin: int, end: int) -> Array:
         return self._sequence(len(self.axes), begin, end)
 
-    def _sequence(self, dimensions: int, begin: int, end: int) -> np.ndarray:
+    def _sequence(self, dimensions: int, begin: int, end: int) -> Array:
         engine = qmc.Sobol(dimensions, rng=np.random.default_rng(self.seed))
         if begin:
-            return engine.fast_forward(begin).random(end - begin)
-        first = engine.random(min(1, end))  # SciPy warns of a first draw that is no power of 2; the whole design is one
+            rest: Array = engine.fast_forward(begin).random(end - begin)
+            return rest
+        first: Array = engine.random(
+            min(1, end)
+        )  # SciPy warns of a first draw that is no power of 2; the whole design is one
         return np.concatenate([first, engine.random(end - 1)]) if end > 1 else first
 
-    def _saltelli(self, begin: int, end: int) -> np.ndarray:
+    def _saltelli(self, begin: int, end: int) -> Array:
         assert self.base is not None
         d = len(self.axes)
         whole = self._matrices
@@ -131,13 +137,13 @@ class Design:
         return rows
 
     @cached_property
-    def _matrices(self) -> np.ndarray:
+    def _matrices(self) -> Array:
         """(base, 2 axes): A beside B."""
         assert self.base is not None
         return self._sequence(2 * len(self.axes), 0, self.base)
 
 
-_CUBES: dict[str, Callable[[Design, int, int], np.ndarray]] = {
+_CUBES: dict[str, Callable[[Design, int, int], Array]] = {
     "random": Design._random,
     "latin_hypercube": Design._latin_hypercube,
     "sobol": Design._sobol,

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from myoquat.kernels.typing import Array
+
 __all__ = ["DISTRIBUTIONS", "quantiles"]
 
 Numbers = Sequence[float]
@@ -46,7 +48,7 @@ DISTRIBUTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]
 }
 
 
-def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[np.ndarray], np.ndarray]:
+def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[Array], Array]:
     """The quantile function of a distribution: shares in [0, 1) to values.
 
     Raises ValueError, naming the varied parameter, for an unknown kind, a wrong number of parameters, one that is not
@@ -66,4 +68,5 @@ def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[np.ndarray], 
             raise ValueError(f"{name}: {key} of {kind} must be positive, not {given[key]}")
     if kind == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
         raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
-    return make(**given).ppf
+    found: Callable[[Array], Array] = make(**given).ppf
+    return found

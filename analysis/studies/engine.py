@@ -9,13 +9,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies.columns import Columns
 from myoquat.analysis.studies.layout import FINITE_LOST, LIMIT, RAN
+from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.summaries.base import Moment
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
@@ -23,20 +24,18 @@ from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.simulator import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
 from myoquat.joints.errors import ModelError
-
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.study import Study
+from myoquat.kernels.typing import Array
 
 __all__ = ["Engine", "check_study", "engine_for"]
 
-Arrays = dict[str, np.ndarray]
+Arrays = dict[str, Array]
 CAPACITY = 8  # engines kept by a process that serves several studies
 
 _engines: OrderedDict[str, "Engine"] = OrderedDict()
 _lock = threading.Lock()
 
 
-def engine_for(key: str, study: Callable[[], "Study"]) -> "Engine":
+def engine_for(key: str, study: Callable[[], Specification]) -> "Engine":
     """The engine of the study with this key, made at its first use in a process."""
     with _lock:
         if key not in _engines:
@@ -50,7 +49,7 @@ def engine_for(key: str, study: Callable[[], "Study"]) -> "Engine":
 class Engine:
     """The compiled form of a study."""
 
-    def __init__(self, study: "Study") -> None:
+    def __init__(self, study: Specification) -> None:
         check_study(study)
         self.study = study
         self.columns = Columns.of(study)
@@ -91,7 +90,7 @@ class Engine:
         values = self.study.values(begin, end)
         return self.run_values(values)
 
-    def run_values(self, values: np.ndarray) -> tuple[Arrays, float]:
+    def run_values(self, values: Array) -> tuple[Arrays, float]:
         """The same for given values (samples, parameters)."""
         study, given = self.study, self._inputs(values)
         q, u = self.columns.start(values)
@@ -105,6 +104,7 @@ class Engine:
             "status": _STATUS[run.reason].astype(np.int8),
             "stopped_at": np.where(failed, run.stopped * study.step, np.nan),
         }
+        arrays["fingerprint"] = np.ones(len(values), dtype=np.int8)  # the code that runs is the first of its own list
         if study.final:
             q, u = self.method.end(self.equations, np.where(failed[:, None], np.nan, run.final))
             arrays |= {"q_final": q, "u_final": u}
@@ -117,7 +117,7 @@ class Engine:
             seconds += perf_counter() - began
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, seconds
 
-    def _inputs(self, values: np.ndarray) -> dict[str, Any]:
+    def _inputs(self, values: Array) -> dict[str, Any]:
         """What the loop takes beside the state."""
         given: dict[str, Any] = {"p": values[:, self.columns.inner_columns]} if self.columns.inner.names else {}
         if self.equations.muscles:
@@ -127,14 +127,14 @@ class Engine:
             given[control] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
         return given
 
-    def _own_start(self, q: np.ndarray, given: dict[str, Any]) -> tuple[np.ndarray, ...]:
+    def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:
         """The muscles' states where every run begins; none for a model without."""
         if self.starts is None:
             return ()
         control = given["excitation" if self.equations.excited else "activation"]
         return self.starts(q, self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
 
-    def _summaries(self, values: np.ndarray, states: np.ndarray, failed: np.ndarray) -> Arrays:
+    def _summaries(self, values: Array, states: Array, failed: Array) -> Arrays:
         assert self.observer is not None
         rows = states.shape[1]
         times = np.arange(rows) * self.keep.summary_every * self.study.step
@@ -153,7 +153,7 @@ class Engine:
             place += size
         return found
 
-    def _along(self, given: Any, times: np.ndarray) -> np.ndarray:
+    def _along(self, given: Any, times: Array) -> Array:
         """A constant (samples, n), or a table of the time, as (samples, times, n)."""
         if isinstance(given, kernels.Tabulated):
             columns = [np.interp(times, given.times, column) for column in np.asarray(given.values).T]
@@ -161,7 +161,7 @@ class Engine:
         return np.ascontiguousarray(np.broadcast_to(given[:, None], (len(given), len(times), given.shape[1])))
 
 
-def check_study(study: "Study") -> None:
+def check_study(study: Specification) -> None:
     """What can be said before anything is compiled: ModelError for a model that cannot move, ValueError for a method
     that would not see what varies, or not stop at limits."""
     columns = Columns.of(study)
@@ -174,7 +174,7 @@ def check_study(study: "Study") -> None:
     check_regular(study.model.system)
 
 
-def check_laws(study: "Study") -> None:
+def check_laws(study: Specification) -> None:
     """ModelError for a muscle without a force law, or with a number left open that the study does not vary."""
     for muscle in study.model.muscles:
         if muscle.law is None:

@@ -19,7 +19,7 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own."""
     columns: dict[str, object] = {}
     for name, array in results.data_vars.items():
-        if "time" in array.dims:
+        if "time" in array.dims or name == "fingerprint":
             continue
         along = next((dim for dim in array.dims if dim in _LABELS), None)
         if along is None:

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from myoquat.joints.labels import figure_label
+from myoquat.kernels.typing import Array
 
 __all__ = ["plot_heat_map", "plot_spaghetti", "plot_tornado"]
 
@@ -67,7 +68,7 @@ def plot_spaghetti(axes: Any, results: xr.Dataset, name: str, lines: int = 60, b
     axes.legend(frameon=False)
 
 
-def _over_time(results: xr.Dataset, name: str) -> np.ndarray:
+def _over_time(results: xr.Dataset, name: str) -> Array:
     """(samples, times) one coordinate or velocity of the samples that have any."""
     if "q" not in results:
         raise ValueError("the study kept no times: give `times` to the Study")
@@ -75,7 +76,8 @@ def _over_time(results: xr.Dataset, name: str) -> np.ndarray:
         labels = list(results[along].values)
         if name in labels:
             values = results[variable].values[:, :, labels.index(name)]
-            return values[np.isfinite(values).any(axis=1)]
+            finite: Array = values[np.isfinite(values).any(axis=1)]
+            return finite
     known = ", ".join([*results.coordinate.values, *results.velocity.values])
     raise ValueError(f"no coordinate or velocity is named {name!r}; there are: {known}")
 

@@ -1,14 +1,12 @@
 """The arrays of a study's results: names, dimensions, units; the same in memory, in a store and in a Dataset."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
-
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.study import Study
 
 __all__ = ["FINITE_LOST", "LIMIT", "PENDING", "RAN", "STATUS", "Variable", "coordinates", "sizes", "variables"]
 
@@ -37,7 +35,7 @@ class Variable:
         return PENDING if self.dtype == "int8" else np.nan
 
 
-def variables(study: "Study") -> list[Variable]:
+def variables(study: Specification) -> list[Variable]:
     """All arrays that the study keeps."""
     found = [
         Variable("values", ("sample", "parameter"), "float64", "", "values of the varied parameters"),
@@ -51,6 +49,8 @@ def variables(study: "Study") -> list[Variable]:
     for name in study.keep.summaries:
         s = SUMMARIES[name]
         found.append(Variable(name, ("sample", s.along), "float64", s.unit, s.description))
+    words = "which code computed the sample: its place, counted from 1, in the attribute `fingerprints`"
+    found.append(Variable("fingerprint", ("sample",), "int8", "", words))
     return found
 
 
@@ -63,7 +63,7 @@ def _states(suffix: str, along: tuple[str, ...], when: str) -> list[Variable]:
     ]
 
 
-def coordinates(study: "Study") -> dict[str, tuple[tuple[str, ...], Any]]:
+def coordinates(study: Specification) -> dict[str, tuple[tuple[str, ...], Any]]:
     """Labels and units along the dimensions: name -> (dimensions, values)."""
     system, parameters = study.model.system, study.parameters
     facts = [body.joint.facts for body in system.bodies]
@@ -80,7 +80,7 @@ def coordinates(study: "Study") -> dict[str, tuple[tuple[str, ...], Any]]:
     }
 
 
-def sizes(study: "Study") -> dict[str, int]:
+def sizes(study: Specification) -> dict[str, int]:
     """Length of every dimension."""
     return {"sample": study.count} | {
         name: len(values) for name, (dims, values) in coordinates(study).items() if dims == (name,)

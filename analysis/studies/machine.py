@@ -1,11 +1,23 @@
-"""What the bits of results depend on beside the study: the processor's instructions and the version of the code."""
+"""What the bits of results depend on beside the study: the processor's instructions, and the code with its version.
 
+The code is known by its fingerprint: a digest of all sources that can reach the numbers (`ROOMS`), and the versions of
+the libraries that compute with them. The digest is of bytes, so a changed comment changes it too. Reading files is no
+part of it: the model that was read is described with the study, and compared.
+"""
+
+import functools
 import hashlib
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+import llvmlite.binding as llvm
+
+import myoquat
 from myoquat.kernels.settings import target
 
-__all__ = ["machine", "release"]
+__all__ = ["ROOMS", "fingerprint", "machine", "release", "surroundings"]
+
+ROOMS = ("kernels", "joints", "muscle", "dynamics", "analysis/studies")  # folders whose sources can reach the numbers
 
 
 def machine() -> dict[str, str]:
@@ -21,3 +33,29 @@ def release() -> str:
         return version("myoquat")
     except PackageNotFoundError:
         return "unknown"
+
+
+@functools.cache
+def fingerprint() -> dict[str, str]:
+    """The code that computes: a digest of its "sources", and the versions of myoquat and of the libraries it uses."""
+    libraries = {name: version(name) for name in ("numpy", "scipy", "casadi", "llvmlite")}
+    compiler = ".".join(map(str, llvm.llvm_version_info))
+    return {"sources": _digest(), "myoquat": release(), **libraries, "llvm": compiler}
+
+
+def surroundings() -> dict[str, dict[str, str]]:
+    """Processor and code: processes in which these are equal compute the same bits."""
+    return {"machine": machine(), "code": fingerprint()}
+
+
+def _digest() -> str:
+    """SHA-256 of the sources in `ROOMS`, line endings aside, by their places in the package."""
+    total = hashlib.sha256()
+    package = Path(myoquat.__file__).parent
+    for room in ROOMS:
+        folder = package / room
+        for path in sorted(folder.rglob("*.py")):
+            content = path.read_bytes().replace(b"\r\n", b"\n")
+            total.update(f"{room}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
+            total.update(content)
+    return total.hexdigest()[:32]

@@ -12,7 +12,7 @@ from myoquat.analysis.studies.describe import differences
 from myoquat.analysis.studies.engine import Engine
 from myoquat.analysis.studies.machine import machine
 from myoquat.analysis.studies.memory import dataset_of
-from myoquat.analysis.studies.restore import restore
+from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.store import StoreError, open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.muscle import Model
@@ -23,7 +23,7 @@ __all__ = ["recompute", "study_of"]
 def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> Study:
     """The study whose results these are; `model` where they could not hold it."""
     found = results if isinstance(results, xr.Dataset) else open_results(results)
-    return restore(json.loads(found.attrs["study"]), model)
+    return Study(**arguments_of(json.loads(found.attrs["study"]), model))
 
 
 def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None = None, **changes: Any) -> xr.Dataset:

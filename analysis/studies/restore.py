@@ -1,20 +1,17 @@
-"""From plain data back to a study."""
+"""From plain data back to a study. The model comes from its text: nothing in the data becomes the path of a file."""
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from myoquat.analysis.studies.describe import PLAIN
-from myoquat.analysis.studies.study import Study
-from myoquat.data import load_model
+from myoquat.analysis.studies.describe import MODEL_FILE, PLAIN
+from myoquat.data.toml import parse_model
 from myoquat.muscle import Model
 
-__all__ = ["restore"]
+__all__ = ["arguments_of"]
 
 
-def restore(found: Mapping[str, Any], model: Model | None = None) -> Study:
-    """The study that `description` described; `model` where the description could not hold its own.
+def arguments_of(found: Mapping[str, Any], model: Model | None = None) -> dict[str, Any]:
+    """The arguments of the `Specification` that `description` described; `model` where it could not hold its own.
 
     Raises ValueError if the model is missing or is another one.
     """
@@ -25,23 +22,16 @@ def restore(found: Mapping[str, Any], model: Model | None = None) -> Study:
             "or what this version makes of them, have changed"
         )
     activation = found["activation"]
-    return Study(
-        model,
-        dict(found["vary"]),
-        activation=activation if not activation or not isinstance(activation[0], list) else tuple(activation),
-        start_q=found["start_q"],
-        start_u=found["start_u"],
-        limits=found["limits"],
-        times=found["times"],
-        summaries=found["summaries"],
-        **{key: found[key] for key in PLAIN},
-    )
+    over_time = bool(activation) and isinstance(activation[0], list)
+    return {
+        "model": model,
+        "vary": dict(found["vary"]),
+        "activation": tuple(activation) if over_time else activation,
+        **{key: found[key] for key in ("start_q", "start_u", "limits", "times", "summaries", *PLAIN)},
+    }
 
 
 def _model_of(found: Mapping[str, Any]) -> Model:
     if not found["file"]:
         raise ValueError(f"the results do not hold the model {found['name']!r}: give it as `model`")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{found['name'] or 'model'}.toml"
-        path.write_text(found["file"], encoding="utf-8")
-        return load_model(path)
+    return parse_model(found["file"], MODEL_FILE)

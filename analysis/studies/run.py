@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
-
-import xarray as xr
+from typing import Any
 
 from myoquat.analysis.studies.describe import description, key_of
 from myoquat.analysis.studies.engine import check_study, engine_for
@@ -18,103 +16,81 @@ from myoquat.analysis.studies.layout import sizes, variables
 from myoquat.analysis.studies.machine import machine
 from myoquat.analysis.studies.memory import Memory
 from myoquat.analysis.studies.progress import bar
-from myoquat.analysis.studies.store import Store, stored
+from myoquat.analysis.studies.results import Done, Results, RunReport, stored
+from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.store import Store
 from myoquat.kernels.settings import thread_count
 
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.study import Study
+__all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
 
-__all__ = ["RunReport", "compute", "run_study"]
-
-Done = tuple[int, float]  # (block, seconds in kernels)
+ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
 BLOCK = 2048
 WAIT = 30.0  # seconds within which a scheduler must answer
 
 
-@dataclass
-class RunReport:
-    """What a run took: seconds of wall time, of kernels summed over threads, of compiling; threads and blocks."""
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run, as `Study.run` takes it; repair: only the damaged blocks of a store are computed."""
 
-    wall: float = 0.0
-    kernel: float = 0.0
-    compile: float = 0.0
-    threads: int = 1
-    blocks: int = 0
-    samples: int = 0
+    resume: bool | str = False
+    threads: int | None = None
+    block: int | None = None
+    client: Any = None
+    scheduler: str | None = None
+    timeout: float = WAIT
+    progress: bool | None = None
+    repair: bool = False
+
+    def __post_init__(self) -> None:
+        if self.resume not in (True, False, ANY_CODE):
+            raise ValueError(f"resume is True, False or {ANY_CODE!r}, not {self.resume!r}")
 
     @property
-    def kernel_share(self) -> float:
-        """Share of the threads' time that was spent in kernels."""
-        return self.kernel / (self.wall * self.threads) if self.wall else 0.0
-
-
-def run_study(study: "Study", output: str | Path | None = None, **options: Any) -> xr.Dataset:
-    """Simulate all samples of a study: a Dataset in memory or, with `output`, in a new Zarr store at that path.
-
-    resume=True        go on with the store at `output`, if there is one; what is there is kept and not computed again.
-    threads            of this process, by default all cores; each computes and stores blocks of its own.
-    block              samples per block, by default about 2048; a store keeps the block that it was begun with.
-    client, scheduler  a `distributed.Client`, or the address of a Dask scheduler, which must answer in `timeout` [s]:
-                       its workers compute, this process stores.
-    progress           a bar: True, False, or None for on a terminal and in Jupyter only.
-
-    The numbers are the same bit for bit however a study is run, on processors with the same instructions. Raises
-    ValueError for values that the model refuses, StoreError for a store that is not this study's, OSError where nothing
-    can be written; what was stored stays and can be resumed.
-    """
-    results, _ = compute(study, output, **options)
-    return results.dataset()
+    def any_code(self) -> bool:
+        """Whether a store may be resumed that other code has begun."""
+        return self.resume == ANY_CODE
 
 
 def compute(
-    study: "Study",
-    output: str | Path | None = None,
-    *,
-    resume: bool = False,
-    threads: int | None = None,
-    block: int | None = None,
-    client: Any = None,
-    scheduler: str | None = None,
-    timeout: float = WAIT,
-    progress: bool | None = None,
-) -> tuple[Store | Memory, RunReport]:
-    """What `run_study` does: the filled results, and what it took."""
+    study: Specification, output: str | Path | None = None, options: RunOptions | None = None
+) -> tuple[Results, RunReport]:
+    """What `Study.run` does: the filled results, and what it took."""
+    options = RunOptions() if options is None else options
     began = perf_counter()
     check_study(study)
     study.check_values()
     cluster = None
-    if client is not None or scheduler is not None:
-        cluster = _cluster().connected(client, scheduler, timeout)
-    results = _results(study, output, resume, _block_size(study, block))
-    pending = results.pending()
-    report = RunReport(threads=thread_count(threads), blocks=len(pending))
-    if cluster is not None:
-        work = cluster.blocks(study, results, pending, report, timeout)
-    else:
-        work = _local(study, results, pending, report)
-    count = sum(end - begin for begin, end in map(results.span, pending))
-    with closing(work), bar(study.count, study.count - count, progress) as shown:
-        for number, seconds in work:
-            begin, end = results.span(number)
-            report.kernel += seconds
-            report.samples += end - begin
-            shown.update(end - begin)
+    if options.client is not None or options.scheduler is not None:
+        cluster = _cluster().connected(options.client, options.scheduler, options.timeout)
+    with closing(_results(study, output, options)) as results:
+        pending = sorted(results.damaged) if options.repair else results.pending()
+        report = RunReport(threads=thread_count(options.threads), blocks=len(pending), damaged=results.damaged)
+        if cluster is not None:
+            work = cluster.blocks(study, results, pending, report, options.timeout)
+        else:
+            work = _local(study, results, pending, report)
+        count = sum(end - begin for begin, end in map(results.span, pending))
+        with closing(work), bar(study.count, study.count - count, options.progress) as shown:
+            for number, seconds in work:
+                begin, end = results.span(number)
+                report.kernel += seconds
+                report.samples += end - begin
+                shown.update(end - begin)
     report.wall = perf_counter() - began
     return results, report
 
 
-def _results(study: "Study", output: str | Path | None, resume: bool, block: int) -> Store | Memory:
-    if output is None:
-        if resume:
-            raise ValueError("there is nothing to resume without an output")
-        return Memory(study, block)
-    if resume and Path(output).exists():
-        return Store.resume(study, output)
-    return Store.create(study, output, block)
+def _results(study: Specification, output: str | Path | None, options: RunOptions) -> Results:
+    block = _block_size(study, options.block)
+    if output is not None:
+        return Store.open(study, output, block, bool(options.resume) or options.repair, options.any_code)
+    if options.resume or options.repair:
+        raise ValueError("there is nothing to resume without an output")
+    return Memory(study, block)
 
 
-def _block_size(study: "Study", block: int | None) -> int:
+def _block_size(study: Specification, block: int | None) -> int:
     """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block."""
     if block is not None:
         if isinstance(block, bool) or not isinstance(block, int) or block < 1:
@@ -137,7 +113,7 @@ def _cluster() -> Any:
         raise ModuleNotFoundError(f"{error}: running on a cluster needs the extra myoquat[cluster]") from None
 
 
-def _local(study: "Study", results: Store | Memory, pending: list[int], report: RunReport) -> Iterator[Done]:
+def _local(study: Specification, results: Results, pending: list[int], report: RunReport) -> Iterator[Done]:
     """Compute and store blocks in threads; a few more are handed out than there are threads."""
     began = perf_counter()
     engine = engine_for(key_of({**description(study), "machine": machine()}), lambda: study)

@@ -14,6 +14,7 @@ from scipy import stats
 
 from myoquat.analysis.studies.export import to_table
 from myoquat.analysis.studies.recompute import study_of
+from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
 __all__ = ["correlation", "main_effects", "outputs_of", "sobol_indices"]
@@ -42,9 +43,10 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     return pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
 
 
-def _effect(x: pd.Series, y: pd.DataFrame) -> np.ndarray:
+def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
     low, high = np.quantile(x, [1 / 3, 2 / 3], method="nearest")
-    return y[x >= high].mean().to_numpy() - y[x <= low].mean().to_numpy()
+    effect: Array = y[x >= high].mean().to_numpy() - y[x <= low].mean().to_numpy()
+    return effect
 
 
 def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") -> pd.DataFrame:
@@ -82,7 +84,7 @@ def sobol_indices(
     return _as_table(matrices, list(y.columns), axes, level, seed)
 
 
-def _indices(matrices: np.ndarray) -> np.ndarray:
+def _indices(matrices: Array) -> Array:
     """(2, outputs, axes) first-order and total indices."""
     given = {"f_A": matrices[:, 0], "f_B": matrices[:, 1], "f_AB": np.moveaxis(matrices[:, 2:], 1, 0)}
     found = stats.sobol_indices(func=given, n=matrices.shape[-1])
@@ -90,7 +92,7 @@ def _indices(matrices: np.ndarray) -> np.ndarray:
     return np.stack([np.reshape(found.first_order, shape), np.reshape(found.total_order, shape)])
 
 
-def _as_table(matrices: np.ndarray, outputs: list[str], axes: list[str], level: float, seed: int) -> pd.DataFrame:
+def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float, seed: int) -> pd.DataFrame:
     spread = stats.bootstrap(
         [np.arange(matrices.shape[-1])],
         lambda rows: _indices(matrices[..., rows]),

@@ -2,17 +2,16 @@
 
 Every chunk is written beside its place and renamed, and the chunk of `status` comes last: a block is there if that is
 there. A process that dies at any moment leaves a store that opens, and whose missing blocks are known. Every chunk
-carries a CRC-32C of its bytes. Two processes that fill one store write the same bytes.
+carries a CRC-32C of its bytes, which resuming and verifying compare. One process at a time writes.
 """
 
-import errno
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,17 +19,29 @@ import zarr
 from zarr.codecs import Crc32cCodec
 
 from myoquat.analysis.studies.describe import description, differences
+from myoquat.analysis.studies.durable import Flusher, flush, flush_tree
 from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
-from myoquat.analysis.studies.machine import machine, release
+from myoquat.analysis.studies.lock import Lock
+from myoquat.analysis.studies.machine import fingerprint, machine, release
+from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.kernels.typing import Array
 
-if TYPE_CHECKING:
-    from myoquat.analysis.studies.study import Study
-
-__all__ = ["FORMAT", "VERSION", "Store", "StoreError", "attributes", "in_order", "open_results", "stored"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "Store",
+    "StoreError",
+    "attributes",
+    "check_store",
+    "in_order",
+    "open_results",
+    "stored_description",
+]
 
 FORMAT, VERSION = "myoquat-study-results", 1
 CHECKSUM_BYTES = 4
+_ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block which code computed it"
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
 
@@ -38,12 +49,13 @@ class StoreError(ValueError):
     """A store that cannot take, or does not hold, the results of a study."""
 
 
-def attributes(study: "Study") -> dict[str, Any]:
+def attributes(study: Specification) -> dict[str, Any]:
     """What stands with results as a whole: the study and what the bits depend on."""
     return {
         "format": FORMAT,
         "format_version": VERSION,
         "myoquat": release(),
+        "fingerprints": json.dumps([fingerprint()]),
         "machine": json.dumps(machine()),
         "study": json.dumps(description(study)),
     }
@@ -55,7 +67,16 @@ def open_results(path: str | Path) -> xr.Dataset:
     Raises FileNotFoundError, or StoreError for anything that is not a store of results that this version reads.
     """
     _check_results(Path(path))
-    return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
+    try:
+        return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: the description of an array, or a label, is damaged: {error}") from None
+
+
+def stored_description(path: str | Path) -> dict[str, Any]:
+    """The study whose results a store holds, as `description` gave it."""
+    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
+    return found
 
 
 def in_order(found: xr.Dataset) -> xr.Dataset:
@@ -65,7 +86,7 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
         for name, array in found.variables.items()
         if array.dtype.kind in "OTU"
     }
-    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *SUMMARIES)
+    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *SUMMARIES, "fingerprint")
     return found.assign_coords(labels)[[name for name in known if name in found]]
 
 
@@ -74,8 +95,8 @@ def _check_results(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise FileNotFoundError(f"{path}: there are no results")
     try:
-        found = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
-    except (OSError, ValueError, KeyError):
+        found: dict[str, Any] = dict(json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"])
+    except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{path} exists and is not a store of study results") from None
     if found.get("format") != FORMAT:
         raise StoreError(f"{path} is a Zarr store, but not of study results")
@@ -83,58 +104,90 @@ def _check_results(path: Path) -> dict[str, Any]:
         raise StoreError(
             f"{path} holds results in format version {found.get('format_version')}; this reads version {VERSION}"
         )
+    for key in ("myoquat", "machine", "study", "fingerprints"):
+        if not isinstance(found.get(key), str):
+            raise StoreError(f"{path}: the attribute {key!r} of the results is missing")
     return found
 
 
 class Store:
-    """A store of the results of one study, open for writing; `Store.create` and `Store.resume` make it."""
+    """A store of the results of one study; `Store.open` makes or resumes it for writing, alone."""
 
-    def __init__(self, study: "Study", path: Path) -> None:
-        self.study, self.path = study, path
+    def __init__(self, study: Specification, path: Path, lock: Lock | None = None) -> None:
+        self.study, self.path, self.lock = study, path, lock
         self.variables = sorted(variables(study), key=lambda v: v.name == "status")  # the last one makes a block count
-        group: Any = zarr.open_group(path, mode="r+", zarr_format=3)
-        self.arrays: dict[str, Any] = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in self.variables}
+        self.arrays = _opened(path, self.variables, sizes(study))
         self.block = int(self.arrays["status"].chunks[0])
         self.blocks = -(-study.count // self.block)
+        self.fingerprint = 1
+        self.flusher = Flusher()
+        self._identity = self._found_identity()
 
     @classmethod
-    def create(cls, study: "Study", path: str | Path, block: int) -> "Store":
-        """A new, empty store; FileExistsError if something is there, OSError where nothing can be written."""
+    def open(
+        cls, study: Specification, path: str | Path, block: int, resume: bool = False, any_code: bool = False
+    ) -> "Store":
+        """The store at a path, locked for writing: a new one, or to `resume` the one that is there; see `resume`.
+
+        Raises LockedError while another process is writing, FileExistsError if something is there that is not to be
+        resumed, OSError where nothing can be written.
+        """
         path = Path(path)
-        if path.exists():
-            raise FileExistsError(f"{path} exists; --resume (resume=True) goes on with it if it is this study's")
         if not path.parent.is_dir():
             raise NotADirectoryError(f"{path.parent} is not a directory")
-        begun = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        lock = Lock.of(path)
+        try:
+            if not path.exists():
+                return cls._create(study, path, block, lock)
+            if resume:
+                return cls._resume(study, path, lock, any_code)
+            raise FileExistsError(f"{path} exists; --resume (resume=True) goes on with it if it is this study's")
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _create(cls, study: Specification, path: Path, block: int, lock: Lock) -> "Store":
+        """A new, empty store: laid out beside its place, brought to the disk and renamed."""
+        begun = path.with_name(f".{path.name}.begun")
+        shutil.rmtree(begun, ignore_errors=True)  # what a process that died has left
+        begun.mkdir()
         try:
             _lay_out(study, begun, block)
+            flush_tree(begun)
             begun.rename(path)
+            flush(path.parent)
         except BaseException:
             shutil.rmtree(begun, ignore_errors=True)
             raise
-        return cls(study, path)
+        return cls(study, path, lock)
 
     @classmethod
-    def resume(cls, study: "Study", path: str | Path) -> "Store":
+    def _resume(cls, study: Specification, path: Path, lock: Lock, any_code: bool) -> "Store":
         """The store at a path, to go on with. Raises StoreError, saying what differs, if it is of another study,
-        another version or another processor."""
-        path = Path(path)
+        other code unless that is allowed, or another processor."""
         found = _check_results(path)
-        changed = differences(json.loads(found["study"]), description(study))
-        if changed:
-            raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
-        if found["myoquat"] != release():
-            raise StoreError(
-                f"{path} was begun with myoquat {found['myoquat']}; this is {release()}, which may compute other bits"
-            )
+        _check_study(found, study, path)
+        if not any_code:
+            _check_code(found, path)
         if json.loads(found["machine"]) != machine():
             raise StoreError(
                 f"{path} was begun on {found['machine']}; this machine is {json.dumps(machine())}, which may compute "
                 "other bits. MYOQUAT_CPU (such as x86-64-v3) on both makes them equal"
             )
-        store = cls(study, path)
+        store = cls(study, path, lock)
         store._sweep()
+        store._mend_labels()
+        store._sign(json.loads(found["fingerprints"]))
         return store
+
+    def close(self) -> None:
+        """Wait until all that was written is on the disk, and let others write."""
+        try:
+            self.flusher.close()
+        finally:
+            if self.lock is not None:
+                self.lock.release()
 
     # ---- blocks ----------------------------------------------------------------------------------------------
 
@@ -143,24 +196,66 @@ class Store:
         return block * self.block, min((block + 1) * self.block, self.study.count)
 
     def pending(self) -> list[int]:
-        """The blocks that are not there."""
-        return [block for block in range(self.blocks) if not self._is_there(block)]
+        """The blocks that are not there, or are damaged."""
+        return [block for block, fault in enumerate(self._faults) if fault is not None]
 
-    def write(self, block: int, arrays: dict[str, np.ndarray]) -> None:
-        """Put a block in its place. Raises OSError, with the store as it was, if that cannot be."""
+    @property
+    def missing(self) -> list[int]:
+        """The blocks that were not there when the store was opened."""
+        return [block for block, fault in enumerate(self._faults) if fault == ""]
+
+    @property
+    def damaged(self) -> dict[int, str]:
+        """The blocks that were there when the store was opened, and not as they had been written: what is wrong."""
+        return {block: fault for block, fault in enumerate(self._faults) if fault}
+
+    def write(self, block: int, arrays: dict[str, Array]) -> None:
+        """Put a block in its place. Raises OSError, with the store as it was, if that cannot be, and StoreError if the
+        store is no longer there."""
         begin, end = self.span(block)
+        self._check_there(block)
+        signed = arrays | {"fingerprint": np.full(end - begin, self.fingerprint, dtype=np.int8)}
         for variable in self.variables:
-            self.arrays[variable.name][begin:end] = arrays[variable.name]
+            self.arrays[variable.name][begin:end] = signed[variable.name]
+        self._check_there(block)
+        for variable in self.variables:
+            self.flusher.add(self._chunk(variable.name, block), self.path / variable.name / "c")
 
     def dataset(self) -> xr.Dataset:
         """What is there."""
         return open_results(self.path)
 
-    def _is_there(self, block: int) -> bool:
-        """Whether all chunks of a block have their size: also after a machine has lost what it had not yet written."""
-        if not self._chunk("status", block).exists():
-            return False
-        return all(self._size(v, block) == self._wanted(v) for v in self.variables)
+    # ---- what is there ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _faults(self) -> list[str | None]:
+        """For each block None if all of it is as it was written, "" if it is not there, else what is wrong."""
+        return [self._fault(block) if self._chunk("status", block).exists() else "" for block in range(self.blocks)]
+
+    def _fault(self, block: int) -> str | None:
+        for variable in self.variables:
+            size, wanted = self._size(variable, block), self._wanted(variable)
+            if size < 0:
+                return f"{variable.name} is missing"
+            if size != wanted:
+                return f"{variable.name} has {size} of {wanted} bytes"
+            begin, end = self.span(block)
+            try:
+                self.arrays[variable.name][begin:end]  # decoded, and so compared with its checksum
+            except (ValueError, OSError) as error:
+                return f"{variable.name} cannot be read: {error}"
+        return None
+
+    def label_faults(self) -> list[str]:
+        """Names of the labels and units that are not those of the study."""
+        group = zarr.open_group(self.path, mode="r", zarr_format=3)
+        return [name for name, (_, values) in coordinates(self.study).items() if not _holds(group, name, values)]
+
+    def _mend_labels(self) -> None:
+        group = zarr.open_group(self.path, mode="r+", zarr_format=3)
+        known = coordinates(self.study)
+        for name in self.label_faults():
+            _add_labels(group, name, *known[name])
 
     def _chunk(self, name: str, block: int) -> Path:
         array = self.arrays[name]
@@ -174,6 +269,29 @@ class Store:
         array = self.arrays[variable.name]
         return int(np.prod(array.chunks)) * np.dtype(variable.dtype).itemsize + CHECKSUM_BYTES
 
+    def _found_identity(self) -> tuple[int, int] | None:
+        """What tells this store from another at the same path; None if there is none."""
+        try:
+            status = (self.path / "zarr.json").stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+    def _check_there(self, block: int) -> None:
+        if self._found_identity() != self._identity:
+            raise StoreError(f"{self.path} was removed or replaced while it was written; block {block} is not stored")
+
+    def _sign(self, known: list[dict[str, str]]) -> None:
+        """Find the code that runs among those of the store, or add it to them."""
+        own = fingerprint()
+        if own not in known:
+            known = [*known, own]
+            group = zarr.open_group(self.path, mode="r+", zarr_format=3)
+            group.update_attributes({"fingerprints": json.dumps(known)})
+            flush(self.path / "zarr.json")
+            self._identity = self._found_identity()
+        self.fingerprint = known.index(own) + 1
+
     def _sweep(self) -> None:
         """Remove what writers that died have left half done."""
         for path in self._partial():
@@ -184,17 +302,50 @@ class Store:
             yield from (Path(folder) / name for name in files if name.endswith(".partial"))
 
 
-def stored(results: Any, number: int, arrays: dict[str, Any]) -> None:
-    """Store a block; OSError saying that the rest is safe if the disk takes no more."""
+def check_store(study: Specification, path: Path) -> None:
+    """FileNotFoundError, or StoreError if the store at a path does not hold results of the study."""
+    _check_study(_check_results(path), study, path)
+
+
+def _check_study(found: Mapping[str, Any], study: Specification, path: Path) -> None:
+    changed = differences(json.loads(found["study"]), description(study))
+    if changed:
+        raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
+
+
+def _check_code(found: Mapping[str, Any], path: Path) -> None:
+    """StoreError if other code than this has computed any block."""
+    if found["myoquat"] != release():
+        raise StoreError(
+            f"{path} was begun with myoquat {found['myoquat']}; this is {release()}, which may compute other bits. "
+            + _ANY_CODE
+        )
+    for known in json.loads(found["fingerprints"]):
+        changed = differences(known, fingerprint())
+        if changed:
+            raise StoreError(
+                f"{path} holds results of other code, which may compute other bits; what differs: "
+                f"{'; '.join(changed)}. {_ANY_CODE}"
+            )
+
+
+def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> dict[str, Any]:
+    """The arrays of a store, open for writing. StoreError if one is not there or not as it was laid out."""
     try:
-        results.write(number, arrays)
-    except OSError as error:
-        cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        text = f"block {number} could not be stored: {cause}. What is stored stays; resume goes on with it"
-        raise OSError(error.errno, text) from error
+        group: Any = zarr.open_group(path, mode="r+", zarr_format=3)
+        arrays = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in wanted}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: an array of the results is missing or its description damaged: {error}") from None
+    for v in wanted:
+        array = arrays[v.name]
+        shape = tuple(lengths[dim] for dim in v.dims)
+        chunks = (arrays["status"].chunks[0], *(max(n, 1) for n in shape[1:]))
+        if (array.shape, array.dtype, array.chunks) != (shape, np.dtype(v.dtype), chunks):
+            raise StoreError(f"{path}: the description of the array {v.name!r} is damaged")
+    return arrays
 
 
-def _lay_out(study: "Study", path: Path, block: int) -> None:
+def _lay_out(study: Specification, path: Path, block: int) -> None:
     """An empty store of the study's arrays."""
     group = zarr.create_group(path, zarr_format=3, attributes=attributes(study))
     lengths = sizes(study)
@@ -211,9 +362,26 @@ def _lay_out(study: "Study", path: Path, block: int) -> None:
             attributes={"units": v.unit, "description": v.description},
         )
     for name, (dims, values) in coordinates(study).items():
-        text = values.dtype.kind == "U"
-        array = group.create_array(
-            name, shape=values.shape, dtype="str" if text else "float64", compressors=None, dimension_names=dims
-        )
-        if len(values):
-            array[:] = values.astype(object) if text else values
+        _add_labels(group, name, dims, values)
+
+
+def _add_labels(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:
+    text = values.dtype.kind == "U"
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        dtype="str" if text else "float64",
+        compressors=None,
+        dimension_names=dims,
+        overwrite=True,
+    )
+    if len(values):
+        array[:] = values.astype(object) if text else values
+
+
+def _holds(group: Any, name: str, values: Array) -> bool:
+    """Whether a group has these labels."""
+    try:
+        return np.array_equal(np.asarray(group[name][:], dtype=values.dtype), values)
+    except Exception:  # damaged text and descriptions end in errors of many libraries
+        return False

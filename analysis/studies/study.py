@@ -1,174 +1,22 @@
-"""A study: a model, what varies and how, what is simulated and what is kept."""
+"""A study as its user meets it: specified in Python or in a file, run in threads or on a cluster."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import xarray as xr
 
-from myoquat.analysis.studies.design import Design
 from myoquat.analysis.studies.files import read_study
-from myoquat.analysis.studies.keep import Keep
-from myoquat.analysis.studies.run import run_study
-from myoquat.analysis.studies.vary import axes_of, parameters_of
-from myoquat.data import load_model
-from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.muscle import Model, Parameters
+from myoquat.analysis.studies.run import WAIT, RunOptions, compute
+from myoquat.analysis.studies.specification import Specification
 
 __all__ = ["Study"]
 
-Schedule = Mapping[str, Sequence[Any]]
 
-
-@dataclass(frozen=True)
-class Study:
-    """Simulations of one model with varied parameters; `run` makes them.
-
-    model               a Model, or what `load_model` takes.
-    vary                parameter names or patterns -> values or distributions, see `myoquat.analysis.studies.vary`.
-    design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
-    duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
-    activation          (m,) array, a tuple (times, values (t, m)) interpolated linearly, or None for the model's own;
-                        where muscles have activation dynamics their excitations, at which they start. Fiber lengths
-                        of elastic tendons start in equilibrium, with the numbers of each sample.
-    start_q, start_u    where every run starts; None for the model's own.
-    limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
-    final, times        keep the final state; states at so many equally spaced times, or at these [s].
-    summaries           names in `SUMMARIES`, over states every `summary_step` [s].
-
-    Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
-    """
-
-    model: Any
-    vary: Mapping[str, Any]
-    design: str = "latin_hypercube"
-    samples: int | None = None
-    seed: int = 0
-    duration: float = 1.0
-    step: float = 1e-3
-    method: str = "rk4"
-    activation: Any = None
-    start_q: Sequence[float] | None = None
-    start_u: Sequence[float] | None = None
-    limits: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    final: bool = True
-    times: int | Sequence[float] = 0
-    summaries: Sequence[str] = ()
-    summary_step: float | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, Model):
-            object.__setattr__(self, "model", load_model(self.model))
-        object.__setattr__(self, "vary", dict(self.vary))
-        for name in ("start_q", "start_u"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(numbers(name, getattr(self, name))))
-        if isinstance(self.summaries, str) or not all(isinstance(name, str) for name in self.summaries):
-            raise ValueError(f"summaries must be a list of names, not {self.summaries!r}")
-        _check_positive("duration", self.duration)
-        _check_positive("step", self.step)
-        if self.method not in FIXED_STEP:
-            raise ValueError(f"the method {self.method!r} is unknown; there are: {', '.join(FIXED_STEP)}")
-        if abs(self.steps * self.step - self.duration) > 1e-9 * self.duration or not self.steps:
-            raise ValueError(f"the duration {self.duration} s is not a whole number of steps of {self.step} s")
-        self._check_limits()
-        _ = self.keep, self.design_of, self.start, self.activations  # checked where they are made
-
-    # ---- what it consists of ---------------------------------------------------------------------------------
-
-    @property
-    def steps(self) -> int:
-        """Number of steps of each run."""
-        return round(self.duration / self.step)
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """The varied parameters, in the order of the columns of all results."""
-        return parameters_of(self.model, self.vary)
-
-    @cached_property
-    def design_of(self) -> Design:
-        """The values of the parameters in every sample."""
-        return Design(
-            self.design, tuple(axes_of(self.model, self.vary)), self.parameters.defaults, self.samples, self.seed
-        )
-
-    @property
-    def count(self) -> int:
-        """Number of samples."""
-        return self.design_of.count
-
-    @cached_property
-    def keep(self) -> Keep:
-        """What is kept."""
-        times = self.times if isinstance(self.times, int) else tuple(numbers("times", self.times))
-        return Keep(self.final, times, tuple(self.summaries), self.summary_step, self.steps, self.step)
-
-    @cached_property
-    def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """(nq,), (nu,) where a run starts if it is not varied."""
-        system = self.model.system
-        q = self.start_q if self.start_q is not None else self.model.start_q
-        u = self.start_u if self.start_u is not None else self.model.start_u
-        q = system.neutral() if q is None else system.check_q(q)
-        return q, np.zeros(system.nu) if u is None else system.check_u(u)
-
-    @cached_property
-    def activations(self) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
-        """(m,) constant activations, or times (t,) and values (t, m)."""
-        model = self.model
-        if self.activation is None:
-            return self._own_activations()
-        if (
-            isinstance(self.activation, (tuple, list))
-            and len(self.activation) == 2
-            and np.ndim(self.activation[1]) == 2
-        ):
-            times = np.asarray(self.activation[0], dtype=float)
-            return times, model.check_activation(self.activation[1])
-        if callable(self.activation):
-            raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
-        return model.check_activation(self.activation)
-
-    def _own_activations(self) -> np.ndarray:
-        varied = {name for name in self.parameters.names if name.endswith(".activation")}
-        missing = [
-            muscle.name
-            for muscle in self.model.muscles
-            if muscle.activation is None and f"muscles.{muscle.name}.activation" not in varied
-        ]
-        if missing:
-            raise ValueError(f"the model has no activation for {', '.join(missing)}: give the study's `activation`")
-        return np.array([0.0 if m.activation is None else m.activation for m in self.model.muscles])
-
-    def values(self, begin: int = 0, end: int | None = None) -> np.ndarray:
-        """(samples, parameters) the varied values of samples begin ... end - 1, all by default."""
-        return self.design_of.values(begin, self.count if end is None else end)
-
-    # ---- checks ----------------------------------------------------------------------------------------------
-
-    def check_values(self, rows: int = 200_000) -> None:
-        """ValueError, naming the sample, if the model refuses a value of any sample."""
-        for begin in range(0, self.count, rows):
-            try:
-                self.parameters.check(self.values(begin, min(begin + rows, self.count)))
-            except ValueError as error:
-                place = f"of those from {begin} on, " if begin else ""
-                raise ValueError(f"{place}{error}") from error
-
-    def _check_limits(self) -> None:
-        known = (*self.model.system.coordinate_names, *self.model.system.velocity_names)
-        for name, ends in self.limits.items():
-            if name not in known:
-                raise ValueError(f"limits: no coordinate or velocity is named {name!r}; there are: {', '.join(known)}")
-            low_high = numbers(f"limits: {name}", ends)
-            if len(low_high) != 2 or not low_high[0] < low_high[1]:
-                raise ValueError(f"limits: {name} needs (low, high) in this order, not {low_high}")
-
-    # ---- doing it --------------------------------------------------------------------------------------------
+@dataclass(frozen=True, repr=False)
+class Study(Specification):
+    __doc__ = Specification.__doc__
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "Study":
@@ -179,22 +27,57 @@ class Study:
         except ValueError as error:
             raise type(error)(f"{path}: {error}") from None
 
-    def run(self, output: str | Path | None = None, **options: Any) -> Any:
-        """Simulate all samples: an xarray.Dataset, in memory or, with `output`, in a Zarr store; see
-        `myoquat.analysis.studies.run.run_study`."""
-        return run_study(self, output, **options)
+    def run(
+        self,
+        output: str | Path | None = None,
+        *,
+        resume: bool | str = False,
+        threads: int | None = None,
+        block: int | None = None,
+        client: Any = None,
+        scheduler: str | None = None,
+        timeout: float = WAIT,
+        progress: bool | None = None,
+    ) -> xr.Dataset:
+        """Simulate all samples: a Dataset in memory or, with `output`, in a new Zarr store at that path.
+
+        resume             True: go on with the store at `output`, if there is one; what is there is checked and kept,
+                           and damaged blocks are computed again. "any-code": also where other code began it.
+        threads            of this process, by default all cores; each computes and stores blocks of its own.
+        block              samples per block, by default about 2048; a store keeps the block that it was begun with.
+        client, scheduler  a `distributed.Client`, or the address of a Dask scheduler, which must answer in `timeout`
+                           [s]: its workers compute, this process stores.
+        progress           a bar: True, False, or None for on a terminal and in Jupyter only.
+
+        The numbers are the same bit for bit however a study is run, on processors with the same instructions. Raises
+        ValueError for values that the model refuses; StoreError for a store that is not this study's, that other code
+        began, that another process is writing, or that is removed meanwhile; OSError where nothing can be written. What
+        was stored stays and can be resumed.
+        """
+        options = RunOptions(resume, threads, block, client, scheduler, timeout, progress)
+        results, _ = compute(self, output, options)
+        return results.dataset()
+
+    # ---- shown -----------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{value} {name}" if name in _COUNTED else value for name, value in self._facts().items())
+        return f"Study({facts})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self._facts().items()
+        )
+        return f"<table>{rows}</table>"
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "model": repr(self.model.name),
+            "varied parameters": str(len(self.parameters.names)),
+            "samples": str(self.count),
+            "design": self.design,
+            "simulation": f"{self.duration:g} s by {self.method} in steps of {self.step:g} s",
+        }
 
 
-def numbers(name: str, given: Any) -> list[float]:
-    """A list of numbers as floats; ValueError for anything else."""
-    try:
-        if isinstance(given, str):
-            raise TypeError("text")
-        return [float(x) for x in given]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a list of numbers, not {given!r}") from None
-
-
-def _check_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{name} must be a positive number [s], not {value!r}")
+_COUNTED = ("varied parameters", "samples")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.distributions import DISTRIBUTIONS, quantiles
+from myoquat.kernels.typing import Array
 from myoquat.muscle import Parameters
 
 __all__ = ["Axis", "axes_of", "parameters_of"]
@@ -30,8 +31,8 @@ class Axis:
     name: str
     columns: tuple[int, ...]
     relative: bool = False
-    values: np.ndarray | None = None
-    quantile: Callable[[np.ndarray], np.ndarray] | None = None
+    values: Array | None = None
+    quantile: Callable[[Array], Array] | None = None
 
 
 def parameters_of(model: Any, vary: Mapping[str, Any]) -> Parameters:
@@ -87,7 +88,7 @@ def _content(name: str, given: Any) -> tuple[dict[str, bool], dict[str, Any]]:
     return options, {"quantile": quantiles(name, kind, given[kind])}
 
 
-def _values(name: str, given: Any) -> np.ndarray:
+def _values(name: str, given: Any) -> Array:
     """(n,) different finite numbers; ValueError otherwise."""
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
         raise ValueError(f"{name}: a list of values or a table such as {{uniform = [a, b]}} is wanted, not {given!r}")
@@ -100,7 +101,7 @@ def _values(name: str, given: Any) -> np.ndarray:
     return values
 
 
-def _range(name: str, given: Any, count: Any) -> np.ndarray:
+def _range(name: str, given: Any, count: Any) -> Array:
     low, high = quantile_range(name, given)
     if isinstance(count, bool) or not isinstance(count, int) or count < 2:
         raise ValueError(f"{name}: a range needs a count of at least 2, not {count!r}")

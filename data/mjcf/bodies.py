@@ -7,6 +7,7 @@ import numpy as np
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.joints import Joints
+from myoquat.data.mjcf.shapes import HALVED, file_sizes
 from myoquat.data.mjcf.sites import Sites
 from myoquat.joints.body import Body, check_physical, principal_moments
 from myoquat.joints.errors import ModelError
@@ -64,18 +65,12 @@ class Bodies:
             raise ModelError("MuJoCo moves no body without mass and inertia", element=f"body {body.name!r}")
 
     def _add_shape(self, parent: Any, body: str, shape: Shape) -> None:
-        x = shape.sizes
-        sizes = {
-            "box": lambda: tuple(v / 2 for v in x),
-            "sphere": lambda: x,
-            "cylinder": lambda: (x[0], x[1] / 2),
-            "capsule": lambda: (x[0], x[1] / 2),
-        }
-        if shape.kind not in sizes:
+        if shape.kind not in HALVED:
             self._left.count("meshes", f"{body}: {shape.file}")
             return
         visual = {"contype": "0", "conaffinity": "0"} if shape.purpose == "visual" else {}
-        add(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes[shape.kind](), pos=shape.position,
+        sizes = file_sizes(shape.kind, shape.sizes)
+        add(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes, pos=shape.position,
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
 
 

@@ -4,13 +4,16 @@ from typing import Any
 
 from lxml import etree
 
+from myoquat.data.xml import Element
+
 __all__ = ["add"]
 
 
-def add(parent: Any, tag: str, **attributes: Any) -> Any:
+def add(parent: Element, tag: str, **attributes: Any) -> Element:
     """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
     texts = {key: _text(value) for key, value in attributes.items() if value is not None}
-    return etree.SubElement(parent, tag, **texts)
+    element: Element = etree.SubElement(parent, tag, **texts)
+    return element
 
 
 def _text(value: Any) -> str:

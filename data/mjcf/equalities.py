@@ -26,7 +26,9 @@ def add_equalities(root: Any, joints: Joints, coordinates: dict[str, Coordinate]
     y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
     """
     followers = joints.driven()
-    holder = add(root, "equality") if followers else None
+    if not followers:
+        return
+    holder = add(root, "equality")
     for follower in followers:
         known = coordinates.get(follower.driver)
         low, high = RANGE if known is None or known.range is None else known.range

@@ -51,8 +51,8 @@ class Joints:
         if not isinstance(body.joint, CustomJoint):
             return np.zeros(3)
         still = [axis for axis in body.joint.translations if axis.coordinate is None]
-        step = sum((np.array(a.direction) * a.function.value(0.0) for a in still), start=np.zeros(3))
-        return rotation_matrix(np.array(body.orientation)) @ step
+        step = sum((np.array(a.direction) * a.function.value(np.zeros(())) for a in still), start=np.zeros(3))
+        return np.asarray(rotation_matrix(np.array(body.orientation)) @ step)
 
     def add(self, parent: Any, body: Body, q: np.ndarray, u: np.ndarray) -> None:
         """The joints of a body, with what acts in them; q, u of the body at the start, u in the child's frame.
@@ -156,7 +156,7 @@ class Joints:
         for axis in joint.rotations:
             if axis.coordinate is not None:
                 turns.append(axis)
-            elif axis.function.value(0.0):
+            elif axis.function.value(np.zeros(())):
                 raise ModelError("a constant turn in a joint has no equal in MuJoCo", element=element)
         return turns
 

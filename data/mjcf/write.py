@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.data.files import write_text
+from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.bodies import Bodies
 from myoquat.data.mjcf.elements import add
@@ -21,8 +21,10 @@ from myoquat.muscle.model import Model
 __all__ = ["write_model"]
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
-    """Write a model as a MuJoCo file, an existing one replaced at once or, if writing fails, left as it was.
+def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
+    """Write a model as a MuJoCo file.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True; if writing fails it is left as it was.
 
     Ball joints stay quaternions; a floating body on the ground itself becomes a free joint, whose linear velocity is
     that of the world. Other joints are rows of slides and hinges named after the coordinates, in the order in which
@@ -37,10 +39,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
     angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
     ModelError for joints and inertias that MuJoCo refuses.
     """
-    left = Leftovers()
+    path, left = check_output(path, overwrite), Leftovers()
     root = etree.Element("mujoco", model=model.name)
     _add_model(root, model, left)
-    left.report(Path(path), strict)
+    left.report(path, strict)
     text = etree.tostring(root, pretty_print=True, encoding="unicode")
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
 

@@ -2,14 +2,14 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from myoquat.data.motions.muscles import muscle_columns
-from myoquat.joints.door import system_of
+from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["motion_from_states", "states_from_motion"]
@@ -18,13 +18,13 @@ DEGREE = np.pi / 180
 
 
 def states_from_motion(
-    model: Any,
+    model: SystemLike,
     motion: pd.DataFrame,
     *,
     in_degrees: bool | None = None,
-    start: Any = None,
+    start: ArrayLike | None = None,
     ignore: Collection[str] = (),
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[Array, Array | None]:
     """q (t, nq) and u (t, nu) of a motion; u is None if the motion holds no speeds.
 
     A column belongs to a coordinate by its bare name or as OpenSim's states are called,
@@ -62,14 +62,14 @@ def states_from_motion(
 
 
 def motion_from_states(
-    model: Any,
-    time: Any,
-    q: Any,
-    u: Any = None,
+    model: SystemLike,
+    time: ArrayLike,
+    q: ArrayLike,
+    u: ArrayLike | None = None,
     *,
     in_degrees: bool = False,
-    activation: Any = None,
-    muscle_states: Any = None,
+    activation: ArrayLike | None = None,
+    muscle_states: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """A motion table of q (t, nq), and speeds u (t, nu) if given, over `time` (t,) [s], labelled by coordinate.
 

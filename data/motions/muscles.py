@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -13,7 +14,9 @@ __all__ = ["muscle_columns", "muscle_states_from_motion"]
 SET = "/forceset/"
 
 
-def muscle_columns(model: Model, activation: Any = None, muscle_states: Any = None) -> dict[str, np.ndarray]:
+def muscle_columns(
+    model: Model, activation: ArrayLike | None = None, muscle_states: ArrayLike | None = None
+) -> dict[str, Array]:
     """Columns '/forceset/<muscle>/activation' of activation (t, m) and '/forceset/<muscle>/fiber_length', and so on, of
     muscle_states (t, ns), as far as they are given."""
     columns: dict[str, np.ndarray] = {}
@@ -26,7 +29,7 @@ def muscle_columns(model: Model, activation: Any = None, muscle_states: Any = No
     return columns
 
 
-def muscle_states_from_motion(model: Model, motion: pd.DataFrame) -> tuple[np.ndarray | None, np.ndarray | None]:
+def muscle_states_from_motion(model: Model, motion: pd.DataFrame) -> tuple[Array | None, Array | None]:
     """(activation (t, m), muscle_states (t, ns)) of a motion: rows with which `simulate` can start.
 
     Columns are '/forceset/<muscle>/activation' and '/forceset/<muscle>/<state>', '<muscle>/...' or '<muscle>....'.
@@ -55,4 +58,4 @@ def _gathered(motion: pd.DataFrame, found: dict[str, Any], names: tuple[str, ...
         return None
     if missing:
         raise ValueError(f"the motion holds some muscles' states, but lacks {', '.join(missing)}")
-    return motion[[found[name] for name in names]].to_numpy(dtype=float)
+    return np.asarray(motion[[found[name] for name in names]].to_numpy(dtype=float))

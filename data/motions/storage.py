@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from myoquat.data.files import read_text, write_text
+from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
 from myoquat.joints.errors import ModelError
 
@@ -54,15 +54,21 @@ def read_motion(path: str | Path) -> pd.DataFrame:
 
 
 def write_motion(
-    frame: pd.DataFrame, path: str | Path, *, in_degrees: bool | None = None, name: str | None = None
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    in_degrees: bool | None = None,
+    name: str | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Write a table with the index `time` [s] as a .mot or .sto file that reads back equal and opens in OpenSim.
 
     in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, where nobody says,
-    writes no such line. Numbers are written as they are. An existing file is replaced at once. Raises ValueError for
-    numbers that are not finite, labels that are empty, twice or hold a tab, and times that do not increase.
+    writes no such line. Numbers are written as they are. Raises FileExistsError for an existing file unless
+    `overwrite` is True, ValueError for numbers that are not finite, labels that are empty, twice or hold a tab, and
+    times that do not increase.
     """
-    path = Path(path)
+    path = check_output(path, overwrite)
     table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])
     labels = ["time", *map(str, frame.columns)]
     check_labels(path, 0, labels)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from myoquat.data.files import read_text, write_text
+from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, format_rows, parse_rows
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
@@ -57,14 +57,14 @@ def read_markers(path: str | Path) -> pd.DataFrame:
     return frame
 
 
-def write_markers(frame: pd.DataFrame, path: str | Path, *, units: str = "m") -> None:
+def write_markers(frame: pd.DataFrame, path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
     """Write markers, columns (marker, axis) in metres over the index `time` [s], as a .trc file in `units`.
 
     The data rate is that of evenly spaced times, else the mean one. A gap is written as nan: OpenSim does
-    not read an empty cell at the end of a row. An existing file is replaced at once. Raises ValueError for other
-    columns, unknown units, or times that do not increase.
+    not read an empty cell at the end of a row. Raises FileExistsError for an existing file unless
+    `overwrite` is True, ValueError for other columns, unknown units, or times that do not increase.
     """
-    path = Path(path)
+    path = check_output(path, overwrite)
     if units not in METRES:
         raise ValueError(f"units is one of {', '.join(METRES)}, not {units!r}")
     names = list(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))

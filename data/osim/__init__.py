@@ -1,6 +1,6 @@
 """OpenSim's model files, .osim, as OpenSim 4 saves them: read into models, and written from them."""
 
-from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.data.osim.read import read_model
 from myoquat.data.osim.writing.write import write_model
 

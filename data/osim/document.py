@@ -3,18 +3,17 @@
 import math
 import re
 from pathlib import Path
-from typing import Any
 
-from myoquat.data.xml import complain, parse
+from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["boolean", "last_name", "number", "numbers", "objects", "read_document", "text"]
+__all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "read_document", "text", "triple"]
 
 OLDEST, NEWEST = 40000, 49999
 _COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
 
 
-def read_document(path: Path) -> Any:
+def read_document(path: Path) -> Element:
     """The element <Model> of a file; ModelError with the line for anything else, or another document version."""
     root = parse(path, lambda content: _COLONS.sub(r"\1..", content))
     if root.tag != "OpenSimDocument":
@@ -33,13 +32,13 @@ def read_document(path: Path) -> Any:
     return model
 
 
-def objects(parent: Any, tag: str) -> list[Any]:
+def objects(parent: Element | None, tag: str) -> list[Element]:
     """The elements in <tag><objects> of a parent, in order; none where the set is missing."""
     found = parent.find(f"{tag}/objects") if parent is not None else None
     return [] if found is None else [element for element in found if isinstance(element.tag, str)]
 
 
-def text(parent: Any, tag: str, default: str | None = None) -> str:
+def text(parent: Element, tag: str, default: str | None = None) -> str:
     """The text of a child; ModelError where it is missing or empty and there is no default."""
     child = parent.find(tag)
     value = "" if child is None or child.text is None else child.text.strip()
@@ -50,7 +49,9 @@ def text(parent: Any, tag: str, default: str | None = None) -> str:
     return value
 
 
-def numbers(parent: Any, tag: str, count: int | None = None, default: tuple[float, ...] | None = None) -> Any:
+def numbers(
+    parent: Element, tag: str, count: int | None = None, default: tuple[float, ...] | None = None
+) -> tuple[float, ...]:
     """Finite numbers of a child, `count` of them if given; the default where the child is missing."""
     child = parent.find(tag)
     if child is None:
@@ -67,12 +68,24 @@ def numbers(parent: Any, tag: str, count: int | None = None, default: tuple[floa
     return found
 
 
-def number(parent: Any, tag: str, default: float | None = None) -> float:
+def number(parent: Element, tag: str, default: float | None = None) -> float:
     """One finite number of a child."""
-    return numbers(parent, tag, 1, None if default is None else (default,))[0]
+    return float(numbers(parent, tag, 1, None if default is None else (default,))[0])
 
 
-def boolean(parent: Any, tag: str, default: bool = False) -> bool:
+def pair(parent: Element, tag: str, default: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Two finite numbers of a child."""
+    x, y = numbers(parent, tag, 2, default)
+    return x, y
+
+
+def triple(parent: Element, tag: str, default: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
+    """Three finite numbers of a child."""
+    x, y, z = numbers(parent, tag, 3, default)
+    return x, y, z
+
+
+def boolean(parent: Element, tag: str, default: bool = False) -> bool:
     """true or false of a child."""
     value = text(parent, tag, "true" if default else "false").lower()
     if value not in ("true", "false", "1", "0"):

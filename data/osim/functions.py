@@ -1,50 +1,85 @@
-"""OpenSim's functions of a coordinate as ours."""
+"""Functions of a coordinate, read and written by one table."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from myoquat.data.osim.document import number, numbers
-from myoquat.data.xml import complain
+from myoquat.data.osim.elements import add
+from myoquat.data.xml import Element, complain
+from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
 
-__all__ = ["FUNCTIONS", "function_in", "read_function"]
+__all__ = ["FUNCTIONS", "add_function", "function_in", "read_function"]
 
 
-def _linear(element: Any) -> AxisFunction:
-    slope, offset = numbers(element, "coefficients", 2)
-    return Linear(slope, offset)
+@dataclass(frozen=True)
+class Kind:
+    """A kind of function: its class, how an element of it is read, and the children of one, by their tags; a child that
+    is a function itself stands in a holder."""
+
+    function: type[AxisFunction]
+    read: Callable[[Element], AxisFunction]
+    parts: Callable[[Any], dict[str, Any]]
 
 
-def _multiplier(element: Any) -> AxisFunction:
-    return Multiplier(function_in(element.find("function"), element), number(element, "scale", 1.0))
-
-
-FUNCTIONS: dict[str, Callable[[Any], AxisFunction]] = {
-    "Constant": lambda element: Constant(number(element, "value")),
-    "LinearFunction": _linear,
-    "SimmSpline": lambda element: SimmSpline(numbers(element, "x"), numbers(element, "y")),
-    "PiecewiseLinearFunction": lambda element: PiecewiseLinear(numbers(element, "x"), numbers(element, "y")),
-    "PolynomialFunction": lambda element: Polynomial(numbers(element, "coefficients")[::-1]),  # highest power first
-    "MultiplierFunction": _multiplier,
+FUNCTIONS: dict[str, Kind] = {
+    "Constant": Kind(Constant, lambda e: Constant(number(e, "value")), lambda f: {"value": f.constant}),
+    "LinearFunction": Kind(
+        Linear,
+        lambda e: Linear(*numbers(e, "coefficients", 2)),
+        lambda f: {"coefficients": (f.factor, f.offset)},
+    ),
+    "SimmSpline": Kind(
+        SimmSpline, lambda e: SimmSpline(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
+    ),
+    "PiecewiseLinearFunction": Kind(
+        PiecewiseLinear, lambda e: PiecewiseLinear(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
+    ),
+    "PolynomialFunction": Kind(  # highest power first in a file
+        Polynomial,
+        lambda e: Polynomial(numbers(e, "coefficients")[::-1]),
+        lambda f: {"coefficients": f.coefficients[::-1]},
+    ),
+    "MultiplierFunction": Kind(
+        Multiplier,
+        lambda e: Multiplier(function_in(e.find("function"), e), number(e, "scale", 1.0)),
+        lambda f: {"function": f.function, "scale": f.scale},
+    ),
 }
+TAGS = {kind.function: tag for tag, kind in FUNCTIONS.items()}
 
 
-def read_function(element: Any) -> AxisFunction:
+def read_function(element: Element) -> AxisFunction:
     """A function; ModelError with element and line for a kind that is not known or points that make none."""
     if element.tag not in FUNCTIONS:
         complain(element, f"the function <{element.tag}> is not supported; known: {', '.join(FUNCTIONS)}")
     try:
-        return FUNCTIONS[element.tag](element)
+        return FUNCTIONS[element.tag].read(element)
     except ValueError as error:
         if type(error) is not ValueError:
             raise
         complain(element, str(error))
 
 
-def function_in(holder: Any, owner: Any) -> AxisFunction:
+def function_in(holder: Element | None, owner: Element) -> AxisFunction:
     """The function among the children of an element; ModelError if there is none."""
-    found = [child for child in (holder if holder is not None else ()) if child.tag in FUNCTIONS]
+    children = [] if holder is None else list(holder)
+    found = [child for child in children if child.tag in FUNCTIONS]
     if not found:
-        others = [child.tag for child in (holder if holder is not None else ()) if isinstance(child.tag, str)]
+        others = [child.tag for child in children if isinstance(child.tag, str)]
         complain(owner, f"<{owner.tag}> needs a function, one of {', '.join(FUNCTIONS)}; it holds {others}")
     return read_function(found[0])
+
+
+def add_function(parent: Element, function: AxisFunction, element: str, name: str = "") -> None:
+    """A function as a child; ModelError with the `element` that needs it for one that OpenSim does not know."""
+    if type(function) not in TAGS:
+        raise ModelError(f"OpenSim has no function like {type(function).__name__}", element=element)
+    tag = TAGS[type(function)]
+    own = add(parent, tag, name=name)
+    for key, value in FUNCTIONS[tag].parts(function).items():
+        if isinstance(value, AxisFunction):
+            add_function(add(own, key), value, element)
+        else:
+            add(own, key, value)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from myoquat.data.osim.document import boolean, last_name, number, numbers, text
+from myoquat.data.osim.document import boolean, last_name, number, pair, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.functions import Constant, Linear
@@ -64,7 +64,7 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
     "BallJoint": (3, lambda element, names: EulerJoint("XYZ")),
     "PlanarJoint": (3, _planar),
     "FreeJoint": (6, _free),
-    "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(numbers(element, "radii_x_y_z", 3))),
+    "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(triple(element, "radii_x_y_z"))),
     "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
@@ -72,7 +72,7 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
 
 def _ribs(element: Any) -> Joint:
     """The first part of a shoulder blade's joint, in a frame turned about z (`myoquat.data.osim.scapula`)."""
-    x, y, z = numbers(element, "thoracic_ellipsoid_radii_x_y_z", 3)
+    x, y, z = triple(element, "thoracic_ellipsoid_radii_x_y_z")
     return EllipsoidJoint((y, x, z))
 
 
@@ -99,7 +99,7 @@ def _coordinate(element: Any) -> Coordinate:
     name = element.get("name")
     if not name:
         complain(element, "a <Coordinate> needs a name")
-    low_high = numbers(element, "range", 2) if element.find("range") is not None else None
+    low_high = pair(element, "range") if element.find("range") is not None else None
     return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"))
 
 
@@ -123,7 +123,7 @@ def _moving(axis: Axis) -> bool:
 
 
 def _axis(element: Any, names: tuple[str, ...]) -> Axis:
-    direction = numbers(element, "axis", 3)
+    direction = triple(element, "axis")
     used = [last_name(word) for word in text(element, "coordinates", "").split()]
     if len(used) > 1:
         complain(element, f"an axis that depends on more than one coordinate is not supported: {', '.join(used)}")

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.osim.census import Census
+from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import boolean, number
-from myoquat.data.osim.functions import function_in
-from myoquat.data.osim.millard import read_millard
+from myoquat.data.osim.elements import add
+from myoquat.data.osim.functions import add_function, function_in
+from myoquat.data.osim.millard import add_millard, add_numbers, read_millard
 from myoquat.data.xml import complain, described
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
@@ -17,22 +18,24 @@ from myoquat.muscle.laws import (
     ForceLaw,
     HillLaw,
     Ligament,
+    Millard2012,
     PathActuator,
     PathSpring,
     RigidTendonMuscle,
     Thelen2003,
 )
 
-__all__ = ["LAWS", "read_activation_dynamics", "read_law"]
+__all__ = ["LAWS", "TIMES", "read_activation_dynamics", "read_law"]
 
-COMMON = {  # ours: (the file's, the value where it is left out)
+Table = dict[str, tuple[str, float | None]]  # ours: (the file's, the value where it is left out, None for none)
+COMMON: Table = {
     "max_isometric_force": ("max_isometric_force", 1000.0),
     "optimal_fiber_length": ("optimal_fiber_length", 0.1),
     "tendon_slack_length": ("tendon_slack_length", 0.2),
     "pennation": ("pennation_angle_at_optimal", 0.0),
     "max_contraction_velocity": ("max_contraction_velocity", 10.0),
 }
-THELEN = {
+THELEN: Table = {
     "tendon_strain": ("FmaxTendonStrain", 0.04),
     "passive_strain": ("FmaxMuscleStrain", 0.6),
     "active_shape": ("KshapeActive", 0.45),
@@ -43,7 +46,7 @@ THELEN = {
     "maximum_pennation": ("maximum_pennation_angle", math.acos(0.1)),
     "minimum_activation": ("minimum_activation", 0.01),
 }
-DEGROOTE = {
+DEGROOTE: Table = {
     "tendon_strain": ("tendon_strain_at_one_norm_force", 0.049),
     "passive_strain": ("passive_fiber_strain_at_one_norm_force", 0.6),
     "width_scale": ("active_force_width_scale", 1.0),
@@ -54,6 +57,13 @@ RIGID_CURVES = {
     "passive_curve": "passive_force_length_curve",
     "velocity_curve": "force_velocity_curve",
 }
+LIGAMENT: Table = {"resting_length": ("resting_length", None), "max_force": ("pcsa_force", None)}
+SPRING: Table = {
+    "stiffness": ("stiffness", None),
+    "resting_length": ("resting_length", None),
+    "dissipation": ("dissipation", 0.0),
+}
+ACTUATOR: Table = {"max_isometric_force": ("optimal_force", 1.0)}
 LIGAMENT_CURVES = {"curve": "force_length_curve"}
 TIMES = {  # of activation and deactivation [s], and the form
     "Thelen2003Muscle": (0.015, 0.050, "piecewise"),
@@ -91,7 +101,7 @@ def _degroote(element: Any) -> ForceLaw:
 
 
 def _common(element: Any) -> dict[str, Any]:
-    return {ours: number(element, theirs, default) for ours, (theirs, default) in COMMON.items()}
+    return _numbers(element, COMMON)
 
 
 def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
@@ -100,25 +110,76 @@ def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
     return {ours: function_in(holder, element) for ours, holder in given.items() if holder is not None}
 
 
-def _hill(law: Callable[..., HillLaw], own: dict[str, tuple[str, float]]) -> Callable[[Any], HillLaw]:
+def _hill(law: Callable[..., HillLaw], own: Table) -> Callable[[Any], HillLaw]:
     def read(element: Any) -> HillLaw:
-        values = {ours: number(element, theirs, default) for ours, (theirs, default) in (COMMON | own).items()}
+        values: dict[str, Any] = {**_numbers(element, COMMON | own)}
         rigid = boolean(element, "ignore_tendon_compliance")
         return law(**values, tendon="rigid" if rigid else "elastic")
 
     return read
 
 
-LAWS: dict[str, Callable[[Any], ForceLaw]] = {
-    "Thelen2003Muscle": _hill(Thelen2003, THELEN),
-    "DeGrooteFregly2016Muscle": _degroote,
-    "Millard2012EquilibriumMuscle": lambda element: read_millard(element, COMMON),
-    "PathSpring": lambda e: PathSpring(
-        number(e, "stiffness"), number(e, "resting_length"), number(e, "dissipation", 0.0)
+def _write_hill(own: Table) -> Callable[[Any, Any], None]:
+    def write(force: Any, law: Any) -> None:
+        add_numbers(force, law, COMMON | own)
+        add(force, "ignore_tendon_compliance", law.tendon == "rigid")
+
+    return write
+
+
+def _write_degroote(force: Any, law: Any) -> None:
+    _write_hill(DEGROOTE)(force, law)
+    add(force, "ignore_passive_fiber_force", law.passive_scale == 0)
+
+
+def _write_rigid(force: Any, law: Any) -> None:
+    add_numbers(force, law, COMMON)
+    _add_curves(force, law, RIGID_CURVES)
+
+
+def _write_ligament(force: Any, law: Any) -> None:
+    add_numbers(force, law, LIGAMENT)
+    _add_curves(force, law, LIGAMENT_CURVES)
+
+
+def _add_curves(force: Any, law: Any, names: dict[str, str]) -> None:
+    for ours, theirs in names.items():
+        add_function(add(force, theirs), getattr(law, ours), f"force {force.get('name')!r}")
+
+
+def _numbers(element: Any, table: Table) -> dict[str, Any]:
+    return {ours: number(element, theirs, default) for ours, (theirs, default) in table.items()}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of force along a path: its law, how an element of it is read, and what puts a law into an element."""
+
+    law: type[ForceLaw]
+    read: Callable[[Any], ForceLaw]
+    write: Callable[[Any, Any], None]
+
+
+LAWS: dict[str, Kind] = {
+    "Thelen2003Muscle": Kind(Thelen2003, _hill(Thelen2003, THELEN), _write_hill(THELEN)),
+    "DeGrooteFregly2016Muscle": Kind(DeGrooteFregly2016, _degroote, _write_degroote),
+    "Millard2012EquilibriumMuscle": Kind(
+        Millard2012, lambda e: read_millard(e, COMMON), lambda force, law: add_millard(force, law, COMMON)
     ),
-    "RigidTendonMuscle": lambda e: RigidTendonMuscle(**_common(e), **_curves(e, RIGID_CURVES)),
-    "Ligament": lambda e: Ligament(number(e, "resting_length"), number(e, "pcsa_force"), **_curves(e, LIGAMENT_CURVES)),
-    "PathActuator": lambda e: PathActuator(number(e, "optimal_force", 1.0)),
+    "RigidTendonMuscle": Kind(
+        RigidTendonMuscle, lambda e: RigidTendonMuscle(**_common(e), **_curves(e, RIGID_CURVES)), _write_rigid
+    ),
+    "Ligament": Kind(
+        Ligament, lambda e: Ligament(**_numbers(e, LIGAMENT), **_curves(e, LIGAMENT_CURVES)), _write_ligament
+    ),
+    "PathSpring": Kind(
+        PathSpring, lambda e: PathSpring(**_numbers(e, SPRING)), lambda force, law: add_numbers(force, law, SPRING)
+    ),
+    "PathActuator": Kind(
+        PathActuator,
+        lambda e: PathActuator(**_numbers(e, ACTUATOR)),
+        lambda force, law: add_numbers(force, law, ACTUATOR),
+    ),
 }
 
 
@@ -127,7 +188,7 @@ def read_law(element: Any, census: Census) -> ForceLaw | None:
     if element.tag not in LAWS:
         census.count(element, "force law; its path is read")
         return None
-    law = LAWS[element.tag](element)
+    law = LAWS[element.tag].read(element)
     try:
         law.check(described(element))
     except ModelError as error:

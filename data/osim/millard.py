@@ -1,20 +1,23 @@
 """OpenSim's Millard2012EquilibriumMuscle: its curves, and what OpenSim 4.6 makes of their numbers."""
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from myoquat.data.osim.document import boolean, number, text
+from myoquat.data.osim.elements import add
 from myoquat.data.xml import complain
 from myoquat.muscle.laws import Millard2012
 
-__all__ = ["read_millard"]
+__all__ = ["add_millard", "add_numbers", "read_millard"]
 
-MILLARD = {
+MILLARD: dict[str, tuple[str, float | None]] = {
     "damping": ("fiber_damping", 0.1),
     "minimum_activation": ("minimum_activation", 0.01),
     "maximum_pennation": ("maximum_pennation_angle", math.acos(0.1)),
 }
-CURVES = {
+CURVES: dict[str, dict[str, tuple[str, float | None]]] = {
     "ActiveForceLengthCurve": {
         "active_shortest": ("min_norm_active_fiber_length", 0.4441),
         "active_transition": ("transition_norm_fiber_length", 0.73),
@@ -38,17 +41,30 @@ CURVES = {
     },
     "TendonForceLengthCurve": {"tendon_strain": ("strain_at_one_norm_force", 0.049)},
 }
+FITTED: dict[str, tuple[Callable[[Mapping[str, Any]], float], tuple[str, str], dict[str, str]]] = {
+    # of a curve: the strain by which its ratio is a stiffness, (ours, the file's) of that, and the others; all or none
+    "FiberForceLengthCurve": (
+        lambda law: law["passive_strain"] - law["passive_strain_at_zero"],
+        ("passive_stiffness_ratio", "stiffness_at_one_norm_force"),
+        {"passive_low_stiffness": "stiffness_at_low_force", "passive_curviness": "curviness"},
+    ),
+    "TendonForceLengthCurve": (
+        lambda law: law["tendon_strain"],
+        ("tendon_stiffness_ratio", "stiffness_at_one_norm_force"),
+        {"tendon_toe_force": "norm_force_at_toe_end", "tendon_curviness": "curviness"},
+    ),
+}
 UNDAMPED = 0.001  # a damping below it is none
 
 
-def read_millard(element: Any, common: dict[str, tuple[str, float]]) -> Millard2012:
+def read_millard(element: Any, common: Mapping[str, tuple[str, float | None]]) -> Millard2012:
     """The law of a <Millard2012EquilibriumMuscle>; `common`: the numbers that all muscles have. ModelError with its
     line where a curve is given in part."""
-    values = {ours: number(element, theirs, default) for ours, (theirs, default) in (common | MILLARD).items()}
+    values = {ours: number(element, theirs, default) for ours, (theirs, default) in (dict(common) | MILLARD).items()}
     for tag, own in CURVES.items():
         values |= {ours: number(_curve(element, tag), theirs, default) for ours, (theirs, default) in own.items()}
-    values |= _fitted_passive(_curve(element, "FiberForceLengthCurve"), values)
-    values |= _fitted_tendon(_curve(element, "TendonForceLengthCurve"), values)
+    for tag in FITTED:
+        values |= _read_fitted(_curve(element, tag), tag, values)
     rigid = boolean(element, "ignore_tendon_compliance")
     damped = values["damping"] >= UNDAMPED
     if damped or rigid:
@@ -68,28 +84,44 @@ def _curve(element: Any, tag: str) -> Any:
     return element if found is None else found
 
 
-def _fitted_passive(curve: Any, values: dict[str, float]) -> dict[str, float]:
-    """Stiffnesses and curviness of the passive fiber, if the file gives them: all or none."""
-    given = _all_or_none(curve, "stiffness_at_low_force", "stiffness_at_one_norm_force", "curviness")
-    if not given:
+def _read_fitted(curve: Any, tag: str, values: Mapping[str, float]) -> dict[str, float]:
+    """Stiffness, curviness and the like of a curve, if the file gives them: all or none."""
+    strain, (ratio, stiffness), others = FITTED[tag]
+    if not _all_or_none(curve, stiffness, *others.values()):
         return {}
-    low, stiffness, curviness = given
-    ratio = stiffness * (values["passive_strain"] - values["passive_strain_at_zero"])
-    return {"passive_low_stiffness": low, "passive_stiffness_ratio": ratio, "passive_curviness": curviness}
+    own = {ours: number(curve, theirs) for ours, theirs in others.items()}
+    return {ratio: number(curve, stiffness) * strain(values)} | own
 
 
-def _fitted_tendon(curve: Any, values: dict[str, float]) -> dict[str, float]:
-    """Stiffness, toe and curviness of the tendon likewise."""
-    given = _all_or_none(curve, "stiffness_at_one_norm_force", "norm_force_at_toe_end", "curviness")
-    if not given:
-        return {}
-    stiffness, toe, curviness = given
-    ratio = stiffness * values["tendon_strain"]
-    return {"tendon_stiffness_ratio": ratio, "tendon_toe_force": toe, "tendon_curviness": curviness}
+def add_millard(force: Any, law: Millard2012, common: Mapping[str, tuple[str, float | None]]) -> None:
+    """The numbers of a law as children of its element, those of its curves in elements of their own."""
+    add_numbers(force, law, dict(common) | MILLARD)
+    for tag, own in CURVES.items():
+        curve = add(force, tag)
+        add_numbers(curve, law, own)
+        if tag in FITTED:
+            _add_fitted(curve, law, tag)
+    add(force, "ignore_tendon_compliance", law.tendon == "rigid")
 
 
-def _all_or_none(curve: Any, *tags: str) -> list[float]:
+def add_numbers(parent: Any, law: Any, table: Mapping[str, tuple[str, float | None]]) -> None:
+    """The numbers of a law by a table ours -> (the file's, default)."""
+    for ours, (theirs, _) in table.items():
+        add(parent, theirs, getattr(law, ours))
+
+
+def _add_fitted(curve: Any, law: Millard2012, tag: str) -> None:
+    strain, (ratio, stiffness), others = FITTED[tag]
+    ours = {ratio, *others}
+    if all(getattr(law, f.name) == f.default for f in fields(law) if f.name in ours):
+        return
+    add(curve, stiffness, getattr(law, ratio) / strain(vars(law)))
+    for own, theirs in others.items():
+        add(curve, theirs, getattr(law, own))
+
+
+def _all_or_none(curve: Any, *tags: str) -> bool:
     given = [tag for tag in tags if text(curve, tag, "")]
     if given and len(given) < len(tags):
         complain(curve, f"<{curve.tag}> needs all of {', '.join(tags)} or none, not only {', '.join(given)}")
-    return [number(curve, tag) for tag in given]
+    return bool(given)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from myoquat.data.osim.census import Census
-from myoquat.data.osim.document import last_name, numbers, objects, text
+from myoquat.data.leftovers import Census
+from myoquat.data.osim.document import last_name, numbers, objects, pair, text
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.joints import UNBOUND
@@ -40,7 +40,7 @@ def _point(element: Any, frames: Frames) -> PathPoint:
     position = frame.point(numbers(element, "location", 3))
     if element.tag == "ConditionalPathPoint":
         coordinate = last_name(text(element, "socket_coordinate"))
-        return ConditionalPoint(frame.body, position, coordinate, numbers(element, "range", 2))
+        return ConditionalPoint(frame.body, position, coordinate, pair(element, "range"))
     if element.tag != "PathPoint":
         complain(element, f"the point <{element.tag}> is not supported")
     return PathPoint(frame.body, position)
@@ -52,4 +52,4 @@ def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, floa
     name = last_name(text(element, f"socket_{axis}_coordinate", ""))
     found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
     coordinate = next(found, None)
-    return name, function, UNBOUND if coordinate is None else numbers(coordinate, "range", 2, UNBOUND)
+    return name, function, UNBOUND if coordinate is None else pair(coordinate, "range", UNBOUND)

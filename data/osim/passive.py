@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.osim.census import Census
+from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import number, text
 from myoquat.data.xml import complain
 from myoquat.joints.body import Body

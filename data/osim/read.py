@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from myoquat.data.leftovers import Census
 from myoquat.data.osim.bodies import read_skeleton
-from myoquat.data.osim.census import Census
 from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, read_document, text
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in

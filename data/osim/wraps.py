@@ -1,37 +1,26 @@
 """Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.census import Census
-from myoquat.data.osim.document import boolean, number, numbers, objects, text
+from myoquat.data.leftovers import Census
+from myoquat.data.osim.document import boolean, numbers, objects, text
 from myoquat.data.osim.frames import GROUND
+from myoquat.data.osim.surfaces import SURFACES, read_sizes
 from myoquat.data.xml import complain
 from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.wrapping import Wrap, WrapCylinder
 
 __all__ = ["Surfaces", "settled"]
 
-SHAPES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "WrapSphere": lambda e: {"radius": number(e, "radius")},
-    "WrapCylinder": lambda e: {"radius": number(e, "radius"), "length": number(e, "length")},
-    "WrapEllipsoid": lambda e: {"radii": numbers(e, "dimensions", 3)},
-    "WrapTorus": lambda e: {"ring_radius": number(e, "outer_radius"), "tube_radius": number(e, "inner_radius")},
-}
-KINDS: dict[str, type[Wrap]] = {
-    "WrapSphere": WrapSphere,
-    "WrapCylinder": WrapCylinder,
-    "WrapEllipsoid": WrapEllipsoid,
-    "WrapTorus": WrapTorus,
-}
 POSES = 64  # at which pieces of a path are tried against a surface
 
 
@@ -67,10 +56,10 @@ class Surfaces:
         element, body = self.elements[name][0]
         if not boolean(element, "active", True):
             return None
-        if element.tag not in KINDS:
+        if element.tag not in SURFACES:
             census.count(path_wrap, f"wrapping around a {element.tag}")
             return None
-        kind = KINDS[element.tag]
+        kind, _ = SURFACES[element.tag]
         return kind(
             body=body,
             position=numbers(element, "translation", 3, (0.0,) * 3),
@@ -78,7 +67,7 @@ class Surfaces:
             quadrant=self._quadrant(element, kind, census),
             points=_points(path_wrap, count),
             name=name,
-            **SHAPES[element.tag](element),
+            **read_sizes(element),
         )
 
     def _quadrant(self, element: Any, kind: type[Wrap], census: Census) -> str:
@@ -140,7 +129,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
     points = []
     for point in muscle.path:
         R, p = poses[point.body]
-        points.append(p + (R @ np.broadcast_to(point.local(system, q), p.shape)[..., None])[..., 0])
+        points.append(p + matvec(R, np.broadcast_to(point.local(system, q), p.shape)))
     placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
     ordered = sorted(placed, key=lambda item: item[0])
     whole = (0, len(points) - 1)
@@ -152,7 +141,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
     """(where along the path at the start it lies nearest, the points between which it acts, the surface)."""
     R, p = poses[wrap.body]
-    seen = [wrap.seen(((x - p)[..., None, :] @ R)[..., 0, :]) for x in points]
+    seen = [wrap.seen(vecmat(x - p, R)) for x in points]
     plain = replace(wrap, quadrant="all")
     near, met = {}, {}
     for end in range(1, len(points)):

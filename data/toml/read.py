@@ -175,5 +175,5 @@ def _body(table: dict[str, Any], element: str) -> Body:
     return Body(
         **read_fields(Body, body, element, "", BODY_FIELDS),
         **read_fields(Body, mounting, element, "joint.", JOINT_FIELDS),
-        joint=read_record(Joint, own, element, "joint."),
+        joint=read_record(Joint, own, element, "joint."),  # type: ignore[type-abstract]
     )

@@ -9,9 +9,10 @@ import re
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import tomlkit
+from tomlkit.items import AbstractTable
 
 from myoquat.data.toml.values import array, boolean, check_keys, integer, number, string
 from myoquat.joints.errors import ModelError
@@ -23,16 +24,18 @@ from myoquat.muscle.wrapping import Wrap
 
 __all__ = ["read_fields", "read_record", "write_fields", "write_record"]
 
+Record = TypeVar("Record")
 ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
 
 
-def read_record(root: type, table: Any, element: str, prefix: str) -> Any:
+def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Record:
     """An object of `root` or of a class below it from a table; ModelError with `element` and the key otherwise."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
-    cls, table = root, dict(table)
+    cls: type[Any] = root
+    table = dict(table)
     kinds = _kinds(root)
     if "type" in table or root not in kinds.values():
         kind = table.pop("type", None)
@@ -41,11 +44,12 @@ def read_record(root: type, table: Any, element: str, prefix: str) -> Any:
         cls = kinds[kind]
     values = read_fields(cls, table, element, prefix)
     try:
-        return cls(**values)
+        record: Record = cls(**values)
     except ModelError:
         raise
     except ValueError as error:
         raise ModelError(f"{prefix.rstrip('.')}: {error}", element=element) from None
+    return record
 
 
 def read_fields(cls: type, table: Mapping[str, Any], element: str, prefix: str, only: Any = None) -> dict[str, Any]:
@@ -59,15 +63,15 @@ def read_fields(cls: type, table: Mapping[str, Any], element: str, prefix: str, 
     return {keys[key].name: None for key in open_ones} | given
 
 
-def write_record(record: Any, inline: bool = True) -> Any:
+def write_record(record: Any, inline: bool = True) -> AbstractTable:
     """A dataclass as a table, with its `type` where classes share a root."""
-    table = tomlkit.inline_table() if inline else tomlkit.table()
+    made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
     root = next((root for root in ROOTS if isinstance(record, root)), None)
     if root is not None and type(record) is not root:
-        table["type"] = _kind(type(record))
+        made["type"] = _kind(type(record))
     for key, value in write_fields(record).items():
-        table[key] = value
-    return table
+        made[key] = value
+    return made
 
 
 def write_fields(record: Any, only: Any = None) -> dict[str, Any]:

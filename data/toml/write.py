@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.items import Table
+from tomlkit.items import AbstractTable, Table
 
-from myoquat.data.files import write_text
+from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import write_fields, write_record
 from myoquat.data.toml.values import array
 from myoquat.joints.system import Body
@@ -27,9 +27,12 @@ JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
 )
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
-    """Write `model` as TOML; `myoquat.data.load_model` reads it back equal."""
-    write_text(path, model_text(model))
+def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
+    """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True.
+    """
+    write_text(check_output(path, overwrite), model_text(model))
 
 
 def model_text(model: Model) -> str:
@@ -78,7 +81,7 @@ def _body(body: Body) -> Table:
     return table
 
 
-def _muscle(muscle: Muscle) -> Table:
+def _muscle(muscle: Muscle) -> AbstractTable:
     table = write_record(muscle, inline=False)
     table["path"].multiline(True)
     return table

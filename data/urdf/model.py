@@ -16,10 +16,10 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     return Model(system, name=system.name, file=Path(path))
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
+def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write the system of a model without muscles. ModelError for one with muscles, which URDF cannot hold."""
     if model.muscles:
         raise ModelError(
             "URDF holds no muscles; myoquat.data.write_urdf(model.system, path) writes the system alone", file=path
         )
-    write_urdf(model.system, path)
+    write_urdf(model.system, path, overwrite)

@@ -37,7 +37,7 @@ _WITH_AXIS: dict[str, Callable[..., Joint]] = {
     "prismatic": PrismaticJoint,
     "planar": PlanarJoint,
 }
-_PLAIN = {"fixed": FixedJoint, "spherical": SphericalJoint, "floating": FloatingJoint}
+_PLAIN: dict[str, Callable[[], Joint]] = {"fixed": FixedJoint, "spherical": SphericalJoint, "floating": FloatingJoint}
 
 
 def load_urdf(
@@ -190,11 +190,12 @@ def _joint(element: Any) -> Joint:
         xml.complain(element, f"unknown joint type {kind!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
     axis = xml.child(element, "axis")
     try:
-        return _WITH_AXIS[kind](xml.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+        joint: Joint = _WITH_AXIS[kind](xml.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
     except ModelError:
         raise
     except ValueError as error:
         xml.complain(axis, str(error))
+    return joint
 
 
 def _not_negative(dynamics: Any, key: str) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.data.files import write_text
+from myoquat.data.files import check_output, write_text
 from myoquat.joints.body import Body, Vector
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
@@ -22,14 +22,16 @@ _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
 
-def write_urdf(system: ArticulatedSystem, path: str | Path) -> None:
-    """Write a system as a URDF file that `load_urdf` reads back, an existing file replaced at once.
+def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = False) -> None:
+    """Write a system as a URDF file that `load_urdf` reads back.
 
     A single body that stands on the ground without offset, welded or floating, becomes the root link: read the file
     with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have
     no place in URDF. Limits are not kept; a slider, for which URDF demands them, gets limits of 1e9. Raises ModelError
-    for joint types that URDF does not know (euler, universal, custom).
+    for joint types that URDF does not know (euler, universal, custom), FileExistsError for an existing file unless
+    `overwrite` is True.
     """
+    path = check_output(path, overwrite)
     robot = etree.Element("robot", name=system.name or "system")
     base = _base(system)
     if base is None:

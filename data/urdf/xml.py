@@ -1,11 +1,9 @@
 """Elements and attributes of URDF files."""
 
-import math
 import re
 from pathlib import Path
-from typing import Any
 
-from myoquat.data.xml import complain
+from myoquat.data.xml import Element, complain, finite_numbers
 from myoquat.data.xml import parse as parse_xml
 
 __all__ = ["child", "children", "complain", "name_of", "number", "numbers", "parse", "text_of"]
@@ -14,17 +12,17 @@ __all__ = ["child", "children", "complain", "name_of", "number", "numbers", "par
 _SPACED = re.compile(r"(?<=[\s\"'])rotor[ \t]inertia(?=\s*=)")
 
 
-def parse(path: Path) -> Any:
+def parse(path: Path) -> Element:
     """The root element of a URDF file; ModelError for one that is malformed or declares a document type."""
     return parse_xml(path, lambda text: _SPACED.sub("rotor_inertia", text))
 
 
-def children(element: Any, tag: str) -> list[Any]:
+def children(element: Element, tag: str) -> list[Element]:
     """The children of a tag, in order."""
-    return element.findall(tag)
+    return list(element.findall(tag))
 
 
-def child(element: Any, tag: str) -> Any:
+def child(element: Element, tag: str) -> Element | None:
     """The only child of a tag, None if there is none; ModelError if there are several."""
     found = children(element, tag)
     if len(found) > 1:
@@ -32,42 +30,34 @@ def child(element: Any, tag: str) -> Any:
     return found[0] if found else None
 
 
-def text_of(element: Any, attribute: str) -> str:
+def text_of(element: Element, attribute: str) -> str:
     """An attribute that must be there and not be empty."""
     value = element.get(attribute)
     if value is None or not value.strip():
         complain(element, f"<{element.tag}> needs the attribute {attribute!r}")
-    return value.strip()
+    return str(value).strip()
 
 
-def name_of(element: Any) -> str:
+def name_of(element: Element) -> str:
     """The attribute 'name'."""
     return text_of(element, "name")
 
 
-def numbers(element: Any, attribute: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+def numbers(
+    element: Element | None, attribute: str, count: int, default: tuple[float, ...] | None = None
+) -> tuple[float, ...]:
     """`count` finite numbers of an attribute, or the default where it is missing."""
-    value = element.get(attribute) if element is not None else None
+    value = None if element is None else element.get(attribute)
     if value is None:
         if default is None:
-            complain(element, f"<{element.tag}> needs the attribute {attribute!r}")
+            complain(element, f"<{'' if element is None else element.tag}> needs the attribute {attribute!r}")
         return default
-    try:
-        found = tuple(_finite(word) for word in value.split())
-    except ValueError:
-        found = ()
-    if len(found) != count:
+    found = finite_numbers(value)
+    if found is None or len(found) != count:
         complain(element, f"{attribute} must be {count} finite number{'s' * (count > 1)}, not {value!r}")
     return found
 
 
-def number(element: Any, attribute: str, default: float | None = None) -> float:
+def number(element: Element | None, attribute: str, default: float | None = None) -> float:
     """One finite number of an attribute, or the default where it is missing."""
     return numbers(element, attribute, 1, None if default is None else (default,))[0]
-
-
-def _finite(word: str) -> float:
-    value = float(word)
-    if not math.isfinite(value) or "_" in word:
-        raise ValueError(word)
-    return value

@@ -18,13 +18,15 @@ import numpy as np
 from myoquat.joints import state
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic"]
 
 
-class Constraint(ABC):
-    """A frozen dataclass of numbers and names; its repr tells it from others, and kernels are kept by it."""
+class Constraint(Record, ABC):
+    """A frozen dataclass of numbers and names; kernels are kept by its content."""
 
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
@@ -34,7 +36,7 @@ class Constraint(ABC):
         """(..., k) phi, (..., 0) for a constraint on velocities alone."""
         return np.zeros((*q.shape[:-1], 0))
 
-    def check(self, system: ArticulatedSystem) -> None:  # noqa: B027 - a constraint may name nothing
+    def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the system lacks what the constraint names."""
 
     def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
@@ -46,7 +48,7 @@ class Constraint(ABC):
         """(..., k) b with A udot = b."""
 
         def along(s: Any) -> Any:
-            return self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0])
+            return self.rate(system, state.integrate(system.layout, q, s * u), u, t + s[..., 0])
 
         return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
@@ -60,14 +62,14 @@ class Holonomic(Constraint):
 
     def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
         def along(s: Any) -> Any:
-            return self.position(system, state.displaced(system, q, s * u), t + s[..., 0])
+            return self.position(system, state.displaced(system.layout, q, s * u), t + s[..., 0])
 
         return jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
     def jacobian(self, system: ArticulatedSystem, q: Any, t: Any) -> Any:
         """(..., k, nu) A, by the rows of phi."""
         zero = np.zeros(system.nu)
-        return jacobian_at(lambda m: self.position(system, state.displaced(system, q, m), t), zero, like=q)
+        return jacobian_at(lambda m: self.position(system, state.displaced(system.layout, q, m), t), zero, like=q)
 
 
 class NonHolonomic(Constraint):
@@ -93,4 +95,4 @@ def check_coordinates(system: ArticulatedSystem, *names: str) -> None:
 def point_of(system: ArticulatedSystem, q: Any, body: str, point: Any) -> Any:
     """(..., 3) a body's point in the world."""
     R, p = system.poses(q)[body]
-    return p + (R @ np.asarray(point, dtype=float)[..., None])[..., 0]
+    return p + matvec(R, np.asarray(point, dtype=float))

@@ -4,7 +4,7 @@ The straight-line forms here need independent constraints: S = A M^-1 A^T is fac
 see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from myoquat.dynamics import composite, factor
 from myoquat.dynamics.constraints.base import Constraint
 from myoquat.joints import state
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Constraints"]
@@ -27,9 +29,9 @@ class Constraints:
         self.system, self.parts = system, tuple(constraints)
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Hashable:
         """What tells these constraints from others."""
-        return (self.system.content_key, self.parts)
+        return (self.system.content_key, content_key(self.parts))
 
     def position(self, q: Any, t: Any) -> Any:
         """(..., h) phi of all."""
@@ -73,7 +75,7 @@ class Constraints:
         for _ in range(rounds if held.parts else 0):
             phi = held.position(q, t)
             A = held.position_jacobian(q, t)
-            q = state.integrate(self.system, q, self._corrector(q, A)(-phi, None)[0])
+            q = state.integrate(self.system.layout, q, self._corrector(q, A)(-phi, None)[0])
         A = self.jacobian(q, t)
         correction, _ = self._corrector(q, A)(-self.rate(q, u, t), None)
         return q, u + correction
@@ -92,9 +94,9 @@ class Constraints:
         S = A @ W
 
         def correct(wanted: Any, free: Any) -> tuple[Any, Any]:
-            lack = wanted if free is None else wanted - np.sum(A * free[..., None, :], axis=-1)
+            lack = wanted if free is None else wanted - matvec(A, free)
             multipliers = cholesky_solve(S, lack)
-            step = np.sum(W * multipliers[..., None, :], axis=-1)
+            step = matvec(W, multipliers)
             return (step if free is None else free + step), multipliers
 
         return correct
@@ -121,7 +123,7 @@ def cholesky_solve(S: Any, b: Any) -> Any:
 def _position_rows(constraint: Constraint, system: ArticulatedSystem, q: Any, t: Any) -> Any:
     """(..., h, nu) d phi / d motion."""
     zero = np.zeros(system.nu)
-    return jacobian_at(lambda m: constraint.position(system, state.displaced(system, q, m), t), zero, like=q)
+    return jacobian_at(lambda m: constraint.position(system, state.displaced(system.layout, q, m), t), zero, like=q)
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -10,6 +10,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
 
 __all__ = ["Distance", "ParallelAxes", "PointLoop", "Weld"]
@@ -41,6 +42,7 @@ class PointLoop(_Pair):
     axes: str = "xyz"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.axes or not set(self.axes) <= set("xyz") or len(set(self.axes)) < len(self.axes):
             raise ValueError(f"axes are some of x, y, z, not {self.axes!r}")
 
@@ -58,6 +60,7 @@ class Distance(_Pair):
     distance: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.distance > 0:
             raise ValueError(f"a distance must be positive, not {self.distance}; PointLoop holds points together")
 
@@ -77,7 +80,7 @@ class ParallelAxes(_Pair):
         poses = system.poses(q)
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
         E = np.stack(perpendiculars(unit_axis(self.first_axis)))
-        axis = (R2 @ np.array(unit_axis(self.second_axis))[..., None])[..., 0]
+        axis = matvec(R2, np.array(unit_axis(self.second_axis)))
         return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
 
 

@@ -9,6 +9,7 @@ from myoquat.dynamics.constraints.base import NonHolonomic, check_bodies, point_
 from myoquat.joints import state
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import unit_axis
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 
 __all__ = ["Rolling"]
@@ -40,10 +41,10 @@ class Rolling(NonHolonomic):
     def rate(self, system: ArticulatedSystem, q: Any, u: Any, t: Any) -> Any:
         R, _ = system.poses(q)[self.body]
         n = np.array(unit_axis(self.normal))
-        foot = np.array(self.centre) - self.radius * (np.swapaxes(R, -1, -2) @ n[..., None])[..., 0]
+        foot = np.array(self.centre) - self.radius * vecmat(n, R)
 
         def along(s: Any) -> Any:  # the material point that touches now
-            R, p = system.poses(state.displaced(system, q, s * u))[self.body]
-            return p + (R @ foot[..., None])[..., 0]
+            R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]
+            return p + matvec(R, foot)
 
         return jacobian_at(along, np.zeros(1), like=q)[..., 0]

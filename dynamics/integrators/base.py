@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop
 
 __all__ = ["FixedStep"]

@@ -13,9 +13,10 @@ import numpy as np
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.joints import state
-from myoquat.joints._layout import joined
 from myoquat.joints.door import system_of
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.content import content_key
 from myoquat.muscle import limits
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques
@@ -69,7 +70,13 @@ class StateEquations:
     @property
     def key(self) -> Hashable:
         """What tells these equations from others."""
-        return (type(self).__name__, self.model.content_key, self.outside, self.baumgarte, self.constraints)
+        return (
+            type(self).__name__,
+            self.model.content_key,
+            self.outside,
+            self.baumgarte,
+            content_key(self.constraints),
+        )
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -150,7 +157,7 @@ class StateEquations:
         """(..., size) xdot, the values in the order of inputs and parameters."""
         given = self.given(x, values)
         q, u = self.split(x)
-        qdot = state.rates(self.system, q, u)
+        qdot = state.rates(self.system.layout, q, u)
         if self.baumgarte:
             qdot = qdot - self._excess(q) / given["time_constant"]
         return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])

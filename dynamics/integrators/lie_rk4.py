@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints import state
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.kernels import Stages, StepLoop, step_loop
 
 __all__ = ["LieRungeKutta4"]
@@ -36,7 +36,7 @@ class LieRungeKutta4(FixedStep):
             q, u = equations.split(x)
             own = [equations.rest(x)] if count else []
             for step in steps:
-                q, u = state.integrate(system, q, step[..., :nu]), u + step[..., nu : 2 * nu]
+                q, u = state.integrate(system.layout, q, step[..., :nu]), u + step[..., nu : 2 * nu]
                 own = [w + step[..., 2 * nu : 2 * nu + count] for w in own]
             return joined([q, u, *own])
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints import state
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop, step_loop
 
 __all__ = ["SemiImplicitEuler"]
@@ -29,7 +29,7 @@ class SemiImplicitEuler(FixedStep):
             given = equations.given(x, values)
             own = [given["own"] + h * rate for rate in equations.own_rate(q, u, given)]
             u = u + h * equations.acceleration(t, q, u, given)
-            after = joined([state.integrate(equations.system, q, h * u), u, *own])
+            after = joined([state.integrate(equations.system.layout, q, h * u), u, *own])
             return equations.settled(after, stabilization, t + h)
 
         return step_loop(

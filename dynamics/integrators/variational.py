@@ -10,8 +10,8 @@ from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.passive import damping_force
 from myoquat.joints import state
-from myoquat.joints._layout import joined
 from myoquat.joints.compiled import kernel_for
+from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop, step_loop
 from myoquat.kernels.derivatives import jacobian_at
 
@@ -51,7 +51,7 @@ class Variational(FixedStep):
             q, p = equations.split(x)
             given = equations.named(values)
             v = _solved(equations, h, q, p, given, t)
-            after = state.integrate(equations.system, q, v)
+            after = state.integrate(equations.system.layout, q, v)
             _, gain = _momenta(equations, h, q, v, given, t)
             moved = joined([after, gain])
             return equations.settled(moved, stabilization)
@@ -107,21 +107,21 @@ def _solved(equations: StateEquations, h: Any, q: Any, p: Any, given: Any, t: An
 def _momenta(equations: StateEquations, h: Any, q: Any, v: Any, given: Any, t: Any) -> tuple[Any, Any]:
     """(..., nu), (..., nu): the momenta -D1 L_d - h f / 2 at q and D2 L_d + h f / 2 at q exp(v)."""
     system = equations.system
-    after = state.integrate(system, q, v)
+    after = state.integrate(system.layout, q, v)
 
     def action(q: Any, v: Any) -> Any:
-        middle = state.integrate(system, q, v / 2)
+        middle = state.integrate(system.layout, q, v / 2)
         return h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
 
     def from_start(d: Any) -> Any:
-        start = state.integrate(system, q, d)
-        return action(start, state.difference(system, start, after))[..., None]
+        start = state.integrate(system.layout, q, d)
+        return action(start, state.difference(system.layout, start, after))[..., None]
 
     def to_end(d: Any) -> Any:
-        return action(q, state.difference(system, q, state.integrate(system, after, d)))[..., None]
+        return action(q, state.difference(system.layout, q, state.integrate(system.layout, after, d)))[..., None]
 
     zero = np.zeros(system.nu)
     D1, D2 = (jacobian_at(f, zero, like=q)[..., 0, :] for f in (from_start, to_end))
-    middle = state.integrate(system, q, v / 2)
+    middle = state.integrate(system.layout, q, v / 2)
     f = equations.force(middle, v / h, given) - damping_force(system, middle, v / h)
     return -D1 - h / 2 * f, D2 + h / 2 * f

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.dynamics.integrators.equations import StateEquations
+from myoquat.kernels.content import content_key
 from myoquat.muscle.parameters import Parameters
 
 __all__ = ["VariedEquations"]
@@ -23,7 +24,7 @@ class VariedEquations(StateEquations):
 
     @property
     def key(self) -> Hashable:
-        return (super().key, self.names, self.limits)
+        return (super().key, self.names, content_key(self.limits))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class Event:
     @classmethod
     def coordinate(cls, name: str, at: float, direction: int = 0, terminal: bool = False) -> "Event":
         """The coordinate `name`, or an angle that a quaternion has replaced, passes the value `at`."""
-        return cls(name, lambda model, t, q, u: system_of(model).coordinate(name, q) - at, direction, terminal)
+        return cls(name, lambda model, t, q, u: float(system_of(model).coordinate(name, q)) - at, direction, terminal)
 
     @classmethod
     def length(cls, muscle: str, at: float, direction: int = 0, terminal: bool = False) -> "Event":

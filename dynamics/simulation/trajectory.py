@@ -21,6 +21,7 @@ from myoquat.dynamics.simulation.quantities import varied_quantity
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from myoquat.joints.door import system_of
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
 from myoquat.kernels import Steps
 from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.model import Model
@@ -148,14 +149,14 @@ class Trajectory:
     def _least(self, q: np.ndarray, u: np.ndarray, tau: np.ndarray, t: np.ndarray) -> Constrained:
         """Accelerations and forces under the constraints."""
         held, M = self._held, mass_matrix(self.system, q)
-        Q = (M @ forward_dynamics(self.system, q, u, tau)[..., None])[..., 0]
+        Q = matvec(M, forward_dynamics(self.system, q, u, tau))
         return working(M, Q, held.jacobian(q, t[..., 0]), held.bias(q, u, t[..., 0]))
 
     def _held_joints(self, q: np.ndarray, u: np.ndarray, tau: np.ndarray, t: np.ndarray) -> np.ndarray:
         """What passes through the joints beside the constraints."""
         held, found = self._held, self._least(q, u, tau, t)
         back = np.linalg.pinv(np.swapaxes(held.jacobian(q, t[..., 0]), -1, -2), rcond=RANK_TOLERANCE)
-        wrenches = held.wrenches(q, t[..., 0], (back @ found.force[..., None])[..., 0])
+        wrenches = held.wrenches(q, t[..., 0], matvec(back, found.force))
         return joint_reactions(self.model, q, u, found.acceleration, wrenches)
 
     @property

@@ -1,25 +1,27 @@
 """What a function of one coordinate must answer."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["AxisFunction"]
 
 
-class AxisFunction(ABC):
+class AxisFunction(Record, ABC):
     """A twice differentiable function f(x) of a coordinate x (...), floats or symbols.
 
     Implementations are frozen dataclasses of numbers, so that equal joints have equal descriptions.
     """
 
     @abstractmethod
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         """(...) f(x)."""
 
     @abstractmethod
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         """(...) df/dx."""
 
     @abstractmethod
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         """(...) d2f/dx2."""

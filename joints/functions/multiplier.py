@@ -1,9 +1,9 @@
 """A multiple of another function."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from myoquat.joints.functions.base import AxisFunction
+from myoquat.kernels.typing import Array
 
 __all__ = ["Multiplier"]
 
@@ -15,11 +15,11 @@ class Multiplier(AxisFunction):
     function: AxisFunction
     scale: float = 1.0
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         return self.scale * self.function.value(x)
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         return self.scale * self.function.slope(x)
 
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         return self.scale * self.function.curvature(x)

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+
+from myoquat.kernels.typing import Array
 
 __all__ = ["chosen", "increasing"]
 
 
-def chosen(x: Any, knots: Sequence[float], *columns: Sequence[float]) -> tuple[Any, ...]:
+def chosen(x: Array, knots: Sequence[float], *columns: Sequence[float]) -> tuple[Array, ...]:
     """Of each column, the entry k with knots[k] <= x < knots[k + 1]; the first below, the last above.
 
     A derivative with respect to x sees constants.
     """
-    result: list[Any] = [column[0] + 0.0 * x for column in columns]
+    result: list[Array] = [column[0] + 0.0 * x for column in columns]
     for k in range(1, len(knots)):
         after = x >= knots[k]
         result = [np.where(after, column[k], value) for column, value in zip(columns, result, strict=True)]

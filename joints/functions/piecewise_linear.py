@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.kernels.typing import Array
 
 __all__ = ["PiecewiseLinear"]
 
@@ -24,18 +24,23 @@ class PiecewiseLinear(AxisFunction):
     y: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         increasing("piecewise linear function", self.x, self.y, 2)
+
+    def __repr__(self) -> str:
+        return f"<PiecewiseLinear through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
 
     @cached_property
     def _slopes(self) -> list[float]:
-        return (np.diff(self.y) / np.diff(self.x)).tolist()
+        return [float(slope) for slope in np.diff(self.y) / np.diff(self.x)]
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
-        return y0 + slope * (x - x0)
+        result: Array = y0 + slope * (x - x0)
+        return result
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         return chosen(x, self.x[:-1], self._slopes)[0]
 
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         return 0.0 * x

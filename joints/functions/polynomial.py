@@ -1,9 +1,9 @@
 """Polynomials of a coordinate, constant and linear ones among them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from myoquat.joints.functions.base import AxisFunction
+from myoquat.kernels.typing import Array
 
 __all__ = ["Constant", "Linear", "Polynomial"]
 
@@ -14,13 +14,13 @@ class Polynomial(AxisFunction):
 
     coefficients: tuple[float, ...]
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         return _horner(self.coefficients, x)
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         return _horner(_derivative(self.coefficients), x)
 
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         return _horner(_derivative(_derivative(self.coefficients)), x)
 
 
@@ -31,13 +31,13 @@ class Linear(AxisFunction):
     factor: float = 1.0
     offset: float = 0.0
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         return self.factor * x + self.offset
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         return self.factor + 0.0 * x
 
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         return 0.0 * x
 
 
@@ -47,17 +47,17 @@ class Constant(AxisFunction):
 
     constant: float = 0.0
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         return self.constant + 0.0 * x
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         return 0.0 * x
 
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         return 0.0 * x
 
 
-def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
+def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
     result = 0.0 * x
     for c in reversed(coefficients):
         result = result * x + c

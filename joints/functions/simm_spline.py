@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.kernels.typing import Array
 
 __all__ = ["SimmSpline"]
 
@@ -26,7 +26,11 @@ class SimmSpline(AxisFunction):
     y: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         increasing("spline", self.x, self.y, 2)
+
+    def __repr__(self) -> str:
+        return f"<SimmSpline through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
 
     @cached_property
     def _pieces(self) -> tuple[list[float], ...]:
@@ -49,25 +53,28 @@ class SimmSpline(AxisFunction):
             [*zero, *d, *zero],
         )
 
-    def _at(self, x: Any) -> tuple[Any, ...]:
+    def _at(self, x: Array) -> tuple[Array, ...]:
         knots, *columns = self._pieces
         start, y, b, c, d = chosen(x, knots, *columns)
         return x - start, y, b, c, d
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         dx, y, b, c, d = self._at(x)
-        return y + dx * (b + dx * (c + dx * d))
+        result: Array = y + dx * (b + dx * (c + dx * d))
+        return result
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: Array) -> Array:
         dx, _, b, c, d = self._at(x)
-        return b + dx * (2 * c + dx * 3 * d)
+        result: Array = b + dx * (2 * c + dx * 3 * d)
+        return result
 
-    def curvature(self, x: Any) -> Any:
+    def curvature(self, x: Array) -> Array:
         dx, _, _, c, d = self._at(x)
-        return 2 * c + 6 * d * dx
+        result: Array = 2 * c + 6 * d * dx
+        return result
 
 
-def _sigma(x: np.ndarray, h: np.ndarray, rise: np.ndarray) -> np.ndarray:
+def _sigma(x: Array, h: Array, rise: Array) -> Array:
     """The slopes are continuous inside, the third derivatives given at the ends."""
     n = len(x)
     if n == 2:
@@ -83,7 +90,7 @@ def _sigma(x: np.ndarray, h: np.ndarray, rise: np.ndarray) -> np.ndarray:
     return np.linalg.solve(A, right)
 
 
-def _third(x: np.ndarray, rise: np.ndarray) -> float:
+def _third(x: Array, rise: Array) -> float:
     """The third divided difference of four points."""
     second = np.diff(rise) / (x[2:] - x[:-2])
     return float((second[1] - second[0]) / (x[3] - x[0]))

@@ -1,12 +1,13 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["Angles"]
 
@@ -15,7 +16,7 @@ Vector3 = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Angles:
+class Angles(Record):
     """R = R(a1, f1) R(a2, f2) R(a3, f3), f_k = factor_k x_k + offset_k: three turns about orthogonal unit axes a_k of
     the joint frame, each after the ones before, by coordinates x = (x1, x2, x3) with `names`.
 
@@ -29,6 +30,7 @@ class Angles:
     offsets: Vector3 = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         A = np.array(self.axes, dtype=float)
         if A.shape != (3, 3) or np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
             raise ValueError(f"the axes of a ball joint's angles must be orthogonal unit vectors, not {self.axes}")
@@ -36,16 +38,16 @@ class Angles:
             raise ValueError(f"the factors of a ball joint's angles must not be zero: {self.factors}")
 
     @property
-    def _signs(self) -> np.ndarray:
+    def _signs(self) -> Array:
         """(3,) the third turn counts backwards in a left-handed triple."""
         return np.array([1.0, 1.0, np.sign(np.linalg.det(np.array(self.axes)))])
 
     @property
-    def _frame(self) -> np.ndarray:
+    def _frame(self) -> Array:
         """(3, 3) A, the right-handed frame along the axes as columns."""
         return np.array(self.axes).T * self._signs
 
-    def quaternion(self, x: Any) -> Any:
+    def quaternion(self, x: Array) -> Array:
         """(..., 4) Q of the coordinates x (..., 3) [rad]."""
         phi = self._signs * (x * np.array(self.factors) + np.array(self.offsets))
         frame = quaternion_from_matrix(self._frame)
@@ -53,10 +55,11 @@ class Angles:
             quaternion_multiply(frame, quaternion_from_euler(phi, "XYZ")), quaternion_conjugate(frame)
         )
 
-    def values(self, Q: Any) -> Any:
+    def values(self, Q: Array) -> Array:
         """(..., 3) coordinates x [rad] of Q: turns f1, f3 in (-pi, pi], f2 in [-pi/2, pi/2]; only the sum or the
         difference of the outer ones is determined at the lock, f2 = +-pi/2, and one is then taken as zero."""
         frame = quaternion_from_matrix(self._frame)
         turned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
         phi = self._signs * euler_from_quaternion(turned, "XYZ")
-        return (phi - np.array(self.offsets)) / np.array(self.factors)
+        result: Array = (phi - np.array(self.offsets)) / np.array(self.factors)
+        return result

@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["VELOCITY_FRAMES", "CoordinateJoint", "Joint", "JointFacts"]
 
@@ -41,7 +44,7 @@ class JointFacts:
         return len(self.velocities)
 
 
-class Joint(ABC):
+class Joint(Record, ABC):
     """A joint between a parent and a child body: coordinates q (nq,), velocities u (nu,).
 
     Every verb is a plain NumPy formula on arrays with leading batch axes, floats or symbols alike. The joint frame is
@@ -51,7 +54,7 @@ class Joint(ABC):
     """
 
     kind: ClassVar[str]  # its name in model files
-    span: ClassVar[str] = "some"  # motions that it leaves free: "some", "turns" (all turns, nothing else) or "all"
+    span: ClassVar[str] = "some"  # motions that it leaves free: "some", "rotations" (these alone, all of them) or "all"
 
     @property
     @abstractmethod
@@ -85,16 +88,16 @@ class Joint(ABC):
     # ---- pose ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         """(R (..., 3, 3), p (..., 3)): the child frame seen from the joint frame on the parent."""
 
-    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
         """(R_frame R, p_frame + R_frame p) for a constant joint frame: the child frame seen from the parent."""
         R, p = self.transform(q)
-        return R_frame @ R, p_frame + np.sum(R_frame * p[..., None, :], axis=-1)
+        return R_frame @ R, p_frame + matvec(R_frame, p)
 
     @abstractmethod
-    def displaced(self, q: Any, motion: Any) -> Any:
+    def displaced(self, q: Array, motion: Array) -> Array:
         """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order.
 
         The derivative with respect to `motion` at zero is the derivative along the velocities.
@@ -103,20 +106,20 @@ class Joint(ABC):
     # ---- motion ----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         """(S_omega (..., 3, nu), S_v (..., 3, nu)): omega = S_omega u, v = S_v u, in child-frame components."""
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """(..., 3), (..., 3): Sdot_omega u and Sdot_v u, the rates of omega and v (child components) if udot = 0.
 
         Zero unless the type says otherwise.
         """
         return np.zeros(3), np.zeros(3)
 
-    def subspace_rate(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def subspace_rate(self, q: Array, u: Array) -> tuple[Array, Array]:
         """(Sdot_omega, Sdot_v) (..., 3, nu) along the motion u, by differentiating `subspace`."""
 
-        def entries(t: Any) -> Any:
+        def entries(t: Array) -> Array:
             S = np.concatenate(np.broadcast_arrays(*self.subspace(self.displaced(q, t * u)), subok=True), axis=-2)
             return S.reshape((*S.shape[:-2], 6 * self.nu))
 
@@ -128,67 +131,68 @@ class Joint(ABC):
         rate = rate.reshape((*rate.shape[:-1], 6, self.nu))
         return rate[..., :3, :], rate[..., 3:, :]
 
-    def subspace_inverse(self, q: Any) -> Any:
-        """(..., 3, 3) S_omega^-1 of a type that spans the turns; others have none."""
-        raise NotImplementedError(f"the motions of a {self.kind} joint are not all turns")
+    def subspace_inverse(self, q: Array) -> Array:
+        """(..., 3, 3) S_omega^-1 of a type that spans the rotations; others have none."""
+        raise NotImplementedError(f"the motions of a {self.kind} joint are not all rotations")
 
     # ---- the state's manifold --------------------------------------------------------------------------------
 
     @abstractmethod
-    def rate_matrix(self, q: Any) -> Any:
+    def rate_matrix(self, q: Array) -> Array:
         """(..., nq, nu) N(q): qdot = N u."""
 
     @abstractmethod
-    def rate_inverse(self, q: Any) -> Any:
+    def rate_inverse(self, q: Array) -> Array:
         """(..., nu, nq) inverse of N on the rates that can be: u = N^+ qdot, N^+ N = 1."""
 
     @abstractmethod
-    def integrate(self, q: Any, v: Any) -> Any:
+    def integrate(self, q: Array, v: Array) -> Array:
         """(..., nq) coordinates after unit time at constant u = v (..., nu)."""
 
     @abstractmethod
-    def difference(self, q0: Any, q1: Any) -> Any:
+    def difference(self, q0: Array, q1: Array) -> Array:
         """(..., nu) v with integrate(q0, v) = q1, the shortest one."""
 
-    def damped(self, q: Any, u: Any) -> Any:
+    def damped(self, q: Array, u: Array) -> Array:
         """(..., nu) d of a damper c: generalized force -c d. u itself, unless the type says otherwise."""
         return u
 
-    def deviation(self, q: Any, mount: Any) -> Any:
+    def deviation(self, q: Array, mount: Array) -> Array:
         """(..., nu) d of a spring mounted at q = `mount`: energy k |d|^2 / 2, generalized force -k d."""
         return self.difference(mount, q)
 
     @abstractmethod
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         """(nq,) coordinates at which child frame and joint frame coincide, or the nearest regular ones."""
 
     @abstractmethod
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         """(n, nq) coordinates, uniform over the joint's whole range."""
 
 
 class CoordinateJoint(Joint):
     """A joint whose velocities are the rates of its coordinates: u = qdot, on a flat space."""
 
-    def displaced(self, q: Any, motion: Any) -> Any:
+    def displaced(self, q: Array, motion: Array) -> Array:
         return q + motion
 
-    def rate_matrix(self, q: Any) -> Any:
+    def rate_matrix(self, q: Array) -> Array:
         return np.eye(self.nq)
 
-    def rate_inverse(self, q: Any) -> Any:
+    def rate_inverse(self, q: Array) -> Array:
         return np.eye(self.nq)
 
-    def integrate(self, q: Any, v: Any) -> Any:
+    def integrate(self, q: Array, v: Array) -> Array:
         return q + v
 
-    def difference(self, q0: Any, q1: Any) -> Any:
+    def difference(self, q0: Array, q1: Array) -> Array:
         return q1 - q0
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         return np.zeros(self.nq)
 
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         """Angles uniform over the circle, lengths within one metre of neutral."""
         span = [np.pi if unit == "rad" else 1.0 for unit in self.facts.coordinate_units]
-        return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
+        result: Array = rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
+        return result

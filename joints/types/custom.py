@@ -1,23 +1,25 @@
-"""The custom joint: turns and slides along given axes, each a function of one of up to six coordinates."""
+"""The custom joint: rotations about and translations along given axes, functions of up to six coordinates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.functions import AxisFunction, Linear
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
-from myoquat.joints.types.turning import child_axes, turned, turning_drift
-from myoquat.joints.vectors import cross, turn_back
+from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
+from myoquat.joints.vectors import cross, vecmat
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["Axis", "CustomJoint"]
 
 
 @dataclass(frozen=True)
-class Axis:
-    """A turn [rad] about, or a slide [m] along, `direction` by `function` of the joint's coordinate number
+class Axis(Record):
+    """A rotation [rad] about, or a translation [m] along, `direction` by `function` of the joint's coordinate number
     `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError."""
 
     direction: tuple[float, float, float]
@@ -25,6 +27,7 @@ class Axis:
     function: AxisFunction = field(default_factory=Linear)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "direction", unit_axis(self.direction))
 
 
@@ -32,10 +35,10 @@ class Axis:
 class CustomJoint(CoordinateJoint):
     """q = up to six coordinates named in `coordinates`, u = qdot.
 
-    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the turns before it have reached;
-    p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of the
-    coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six coordinates,
-    three turns or three slides, or an axis of a coordinate that is not there.
+    R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`, each axis in the frame that the rotations before it have
+    reached; p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of
+    the coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six
+    coordinates, three rotations or three translations, or an axis of a coordinate that is not there.
     """
 
     kind: ClassVar[str] = "custom"
@@ -45,6 +48,7 @@ class CustomJoint(CoordinateJoint):
     units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         count = len(self.coordinates)
         if count > 6 or len(self.rotations) > 3 or len(self.translations) > 3:
             raise ValueError(
@@ -58,6 +62,10 @@ class CustomJoint(CoordinateJoint):
         if len(self.units) != count or not set(self.units) <= {"rad", "m"}:
             raise ValueError(f"units must be {count} of 'rad' and 'm', not {self.units}")
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.coordinates)
+        return f"<CustomJoint ({names}): {len(self.rotations)} rotations, {len(self.translations)} translations>"
+
     @property
     def facts(self) -> JointFacts:
         return JointFacts(
@@ -70,39 +78,39 @@ class CustomJoint(CoordinateJoint):
             "given axes",
         )
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return turned(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
 
-    def _slide(self, q: Any) -> Any:
+    def _slide(self, q: Array) -> Array:
         return _sum(self.translations, _values(self.translations, q))
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.transform(q)
         turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
-        slides = [turn_back(R, np.array(axis.direction)) for axis in self.translations]
+        slides = [vecmat(np.array(axis.direction), R) for axis in self.translations]
         return self._columns(self.rotations, turns, q), self._columns(self.translations, slides, q)
 
-    def _columns(self, axes: Sequence[Axis], vectors: Sequence[Any], q: Any) -> Any:
+    def _columns(self, axes: Sequence[Axis], vectors: Sequence[Array], q: Array) -> Array:
         """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
-        columns: list[Any] = [np.zeros((*q.shape[:-1], 3)) for _ in self.coordinates]
+        columns: list[Array] = [np.zeros((*q.shape[:-1], 3)) for _ in self.coordinates]
         for axis, v in zip(axes, vectors, strict=True):
             if axis.coordinate is not None:
                 i = axis.coordinate
                 columns[i] = columns[i] + v * axis.function.slope(q[..., i])[..., None]
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((3, 0))
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
-        """Sdot u from the curvature of the functions, and from the turning of the axes."""
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        """Sdot u from the curvature of the functions, and from the rotation of the axes."""
         R, _ = self.transform(q)
         turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
         rates = _rates(self.rotations, q, u)
         bends = _bends(self.rotations, q, u)
         omega = sum((b * r[..., None] for b, r in zip(turns, rates, strict=True)), start=np.zeros(3))
-        c_omega = turning_drift(turns, rates)
+        c_omega = angular_drift(turns, rates)
         for b, bend in zip(turns, bends, strict=True):
             c_omega = c_omega + b * bend[..., None]
-        v = turn_back(R, _sum(self.translations, _rates(self.translations, q, u)))
-        c_v = turn_back(R, _sum(self.translations, _bends(self.translations, q, u))) + cross(v, omega)
+        v = vecmat(_sum(self.translations, _rates(self.translations, q, u)), R)
+        c_v = vecmat(_sum(self.translations, _bends(self.translations, q, u)), R) + cross(v, omega)
         return c_omega, c_v
 
 
@@ -110,7 +118,7 @@ def _directions(axes: Sequence[Axis]) -> list[tuple[float, float, float]]:
     return [axis.direction for axis in axes]
 
 
-def _sum(axes: Sequence[Axis], amounts: Sequence[Any]) -> Any:
+def _sum(axes: Sequence[Axis], amounts: Sequence[Array]) -> Array:
     """(..., 3) sum of directions times amounts (...)."""
     total = np.zeros(3)
     for axis, amount in zip(axes, amounts, strict=True):
@@ -118,21 +126,21 @@ def _sum(axes: Sequence[Axis], amounts: Sequence[Any]) -> Any:
     return total
 
 
-def _values(axes: Sequence[Axis], q: Any) -> list[Any]:
+def _values(axes: Sequence[Axis], q: Array) -> list[Array]:
     """f_k at its coordinate; a constant function is evaluated at no coordinate's place, zero."""
     return [axis.function.value(_of(axis, q)) for axis in axes]
 
 
-def _rates(axes: Sequence[Axis], q: Any, u: Any) -> list[Any]:
+def _rates(axes: Sequence[Axis], q: Array, u: Array) -> list[Array]:
     """f_k' u."""
     return [axis.function.slope(_of(axis, q)) * _of(axis, u) for axis in axes]
 
 
-def _bends(axes: Sequence[Axis], q: Any, u: Any) -> list[Any]:
+def _bends(axes: Sequence[Axis], q: Array, u: Array) -> list[Array]:
     """f_k'' u^2."""
     return [axis.function.curvature(_of(axis, q)) * _of(axis, u) * _of(axis, u) for axis in axes]
 
 
-def _of(axis: Axis, x: Any) -> Any:
+def _of(axis: Axis, x: Array) -> Array:
     """The coordinate of an axis in x (..., n); zero (...) for one that has none."""
     return np.zeros(x.shape[:-1]) if axis.coordinate is None else x[..., axis.coordinate]

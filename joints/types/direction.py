@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.joints.types.base import CoordinateJoint
+from myoquat.kernels.typing import Array
 
 __all__ = ["AxisJoint", "perpendiculars", "unit_axis"]
 
@@ -18,6 +19,7 @@ class AxisJoint(CoordinateJoint):
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "axis", unit_axis(self.axis))
 
 
@@ -33,7 +35,7 @@ def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:
     return x, y, z
 
 
-def perpendiculars(axis: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+def perpendiculars(axis: Sequence[float]) -> tuple[Array, Array]:
     """(3,), (3,) unit vectors e1, e2 that make (e1, e2, axis) right-handed; x and y for the z axis."""
     a = np.asarray(axis, dtype=float)
     start = (0.0, 1.0, 0.0) if abs(a[1]) < 0.9 else (0.0, 0.0, 1.0)

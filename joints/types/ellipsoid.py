@@ -1,15 +1,16 @@
-"""Three turns of a body whose origin slides on an ellipsoid."""
+"""Three rotations of a body whose origin moves on an ellipsoid."""
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.euler import FACTS as TURNS
 from myoquat.joints.types.euler import EulerJoint
-from myoquat.joints.vectors import cross, turn, turn_back
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.typing import Array
 
 __all__ = ["EllipsoidJoint"]
 
@@ -32,41 +33,42 @@ class EllipsoidJoint(CoordinateJoint):
     sequence: str = "XYZ"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         EulerJoint(self.sequence)  # knows its sequences
         if len(self.radii) != 3 or not all(math.isfinite(r) and r > 0 for r in self.radii):
             raise ValueError(f"the radii of an ellipsoid joint must be three positive numbers, not {self.radii}")
 
     @property
     def turns(self) -> EulerJoint:
-        """The joint of the turns alone."""
+        """The joint of the rotations alone."""
         return EulerJoint(self.sequence)
 
     @property
     def facts(self) -> JointFacts:
         return FACTS
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.turns.transform(q)
         return R, np.array(self.radii) * R[..., :, 2]
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = B(phi), S_v = R^T D R (b x e) for the columns b of B."""
         (R, _), (B, _) = self.turns.transform(q), self.turns.subspace(q)
         slides = [self._slid(R, cross(B[..., :, k], OUT)) for k in range(3)]
         return B, np.stack(slides, axis=-1)
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """omega's as of the turns; v's from v = R^T D R (omega x e)."""
         (R, _), (B, _), (c_omega, _) = self.turns.transform(q), self.turns.subspace(q), self.turns.drift(q, u)
-        omega = turn(B, u)
+        omega = matvec(B, u)
         v = self._slid(R, cross(omega, OUT))
         rate = cross(omega, cross(omega, OUT)) + cross(c_omega, OUT)
         return c_omega, self._slid(R, rate) - cross(omega, v)
 
-    def _slid(self, R: Any, x: Any) -> Any:
+    def _slid(self, R: Array, x: Array) -> Array:
         """R^T D R x."""
-        return turn_back(R, np.array(self.radii) * turn(R, x))
+        return vecmat(np.array(self.radii) * matvec(R, x), R)
 
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform over the rotations, not over the angles."""
         return self.turns.random(n, rng)

@@ -1,11 +1,10 @@
 """Three rotations in an Euler sequence."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import components
 from myoquat.joints.euler import (
     axes,
     euler_from_quaternion,
@@ -14,9 +13,11 @@ from myoquat.joints.euler import (
     rotation_matrix_from_euler,
 )
 from myoquat.joints.quaternion import random_quaternions
+from myoquat.joints.stacking import components
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.joints.types.turning import turning_drift
-from myoquat.joints.vectors import turn, turn_back
+from myoquat.joints.types.successive import angular_drift
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array
 
 __all__ = ["EulerJoint"]
 
@@ -36,36 +37,37 @@ class EulerJoint(CoordinateJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says."""
 
     kind: ClassVar[str] = "euler"
-    span: ClassVar[str] = "turns"
+    span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         axes(self.sequence)
 
     @property
     def facts(self) -> JointFacts:
         return FACTS
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix_from_euler(q, self.sequence), np.zeros(3)
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = B(phi)."""
         return euler_rate_matrix(q, self.sequence), np.zeros((3, 3))
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         B = euler_rate_matrix(q, self.sequence)
-        return turning_drift([B[..., :, k] for k in range(3)], components(u)), np.zeros(3)
+        return angular_drift([B[..., :, k] for k in range(3)], components(u)), np.zeros(3)
 
-    def subspace_inverse(self, q: Any) -> Any:
+    def subspace_inverse(self, q: Array) -> Array:
         """B(phi)^-1; ValueError past a condition number of 1e12."""
         return euler_rate_inverse(q, self.sequence)
 
-    def damped(self, q: Any, u: Any) -> Any:
+    def damped(self, q: Array, u: Array) -> Array:
         """B^T B phidot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
         S_omega, _ = self.subspace(q)
-        return turn_back(S_omega, turn(S_omega, u))
+        return vecmat(matvec(S_omega, u), S_omega)
 
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform over the rotations, not over the angles."""
         return euler_from_quaternion(random_quaternions(n, rng), self.sequence)

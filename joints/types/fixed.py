@@ -1,11 +1,12 @@
 """The fixed joint (weld): no motion."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.kernels.typing import Array
 
 __all__ = ["FixedJoint"]
 
@@ -22,11 +23,11 @@ class FixedJoint(CoordinateJoint):
     def facts(self) -> JointFacts:
         return FACTS
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         return np.eye(3), np.zeros(3)
 
-    def displaced(self, q: Any, motion: Any) -> Any:
+    def displaced(self, q: Array, motion: Array) -> Array:
         return q
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         return np.zeros((3, 0)), np.zeros((3, 0))

@@ -1,16 +1,17 @@
 """The floating joint: a body free to move, its rotation described by a unit quaternion."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import joined, transpose
 from myoquat.joints.quaternion import random_quaternions, rotation_matrix
+from myoquat.joints.stacking import joined, transpose
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.types.spherical import SphericalJoint
-from myoquat.joints.vectors import cross, turn, turn_back
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.typing import Array
 
 __all__ = ["FloatingJoint"]
 
@@ -54,66 +55,66 @@ class FloatingJoint(Joint):
     def in_velocity_frame(self, frame: str) -> "FloatingJoint":
         return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix(q[..., 3:]), q[..., :3]
 
-    def displaced(self, q: Any, motion: Any) -> Any:
+    def displaced(self, q: Array, motion: Array) -> Array:
         v = motion[..., :3]
-        step = turn(rotation_matrix(q[..., 3:]), v) if self.in_child else v
+        step = matvec(rotation_matrix(q[..., 3:]), v) if self.in_child else v
         return joined([q[..., :3] + step, self._ball.displaced(q[..., 3:], motion[..., 3:])])
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         """The identity, or R^T in both blocks for a parent-frame u."""
         block = np.eye(3) if self.in_child else transpose(rotation_matrix(q[..., 3:]))
         zero = np.zeros(block.shape)
         return np.concatenate([zero, block], axis=-1), np.concatenate([block, zero], axis=-1)
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """Zero, or for a parent-frame u the rate of R^T pdot at constant pdot: -omega x v."""
         if self.in_child:
             return np.zeros(3), np.zeros(3)
         R = rotation_matrix(q[..., 3:])
-        return np.zeros(3), turn_back(R, cross(u[..., :3], u[..., 3:]))
+        return np.zeros(3), vecmat(cross(u[..., :3], u[..., 3:]), R)
 
-    def rate_matrix(self, q: Any) -> Any:
+    def rate_matrix(self, q: Array) -> Array:
         block = rotation_matrix(q[..., 3:]) if self.in_child else np.broadcast_to(np.eye(3), (*q.shape[:-1], 3, 3))
         return _block_diagonal(block, self._ball.rate_matrix(q[..., 3:]))
 
-    def rate_inverse(self, q: Any) -> Any:
+    def rate_inverse(self, q: Array) -> Array:
         R = rotation_matrix(q[..., 3:])
         block = transpose(R) if self.in_child else np.broadcast_to(np.eye(3), R.shape)
         return _block_diagonal(block, self._ball.rate_inverse(q[..., 3:]))
 
-    def integrate(self, q: Any, v: Any) -> Any:
+    def integrate(self, q: Array, v: Array) -> Array:
         """The screw motion of a constant child-frame twist, or straight and turning evenly for a parent-frame u."""
         step = v[..., :3]
         if self.in_child:
-            step = turn(rotation_matrix(q[..., 3:]), _screw(v[..., 3:], step))
+            step = matvec(rotation_matrix(q[..., 3:]), _screw(v[..., 3:], step))
         return joined([q[..., :3] + step, self._ball.integrate(q[..., 3:], v[..., 3:])])
 
-    def difference(self, q0: Any, q1: Any) -> Any:
+    def difference(self, q0: Array, q1: Array) -> Array:
         omega = self._ball.difference(q0[..., 3:], q1[..., 3:])
         step = q1[..., :3] - q0[..., :3]
         if self.in_child:
-            step = _unscrew(omega, turn_back(rotation_matrix(q0[..., 3:]), step))
+            step = _unscrew(omega, vecmat(step, rotation_matrix(q0[..., 3:])))
         return joined([step, omega])
 
-    def deviation(self, q: Any, mount: Any) -> Any:
+    def deviation(self, q: Array, mount: Array) -> Array:
         """Translation and rotation apart, so that the energy is k/2 (|p - p0|^2 + angle^2)."""
         step = q[..., :3] - mount[..., :3]
         if self.in_child:
-            step = turn_back(rotation_matrix(q[..., 3:]), step)
+            step = vecmat(step, rotation_matrix(q[..., 3:]))
         return joined([step, self._ball.difference(mount[..., 3:], q[..., 3:])])
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         """Within one metre of neutral on each axis, uniform over the rotations."""
         return joined([rng.uniform(-1.0, 1.0, (n, 3)), random_quaternions(n, rng)])
 
 
-def _block_diagonal(A: Any, B: Any) -> Any:
+def _block_diagonal(A: Array, B: Array) -> Array:
     """(..., m + k, n + l) from A (..., m, n) and B (..., k, l)."""
     upper = np.zeros((*A.shape[:-1], B.shape[-1]))
     lower = np.zeros((*B.shape[:-1], A.shape[-1]))
@@ -121,7 +122,7 @@ def _block_diagonal(A: Any, B: Any) -> Any:
     return np.concatenate(rows, axis=-2)
 
 
-def _screw(omega: Any, v: Any) -> Any:
+def _screw(omega: Array, v: Array) -> Array:
     """V(omega) v, V = 1 + (1 - cos a)/a^2 [omega x] + (a - sin a)/a^3 [omega x]^2, a = |omega|: the displacement."""
     square = np.sum(omega * omega, axis=-1)[..., None]
     small = square < 0.01
@@ -131,10 +132,11 @@ def _screw(omega: Any, v: Any) -> Any:
     series = (1 - square / 20 * (1 - square / 42 * (1 - square / 72))) / 6
     second = np.where(small, series, (1 - np.sin(a) / a) / np.where(small, 1.0, square))
     turning = cross(omega, v)
-    return v + first * turning + second * cross(omega, turning)
+    result: Array = v + first * turning + second * cross(omega, turning)
+    return result
 
 
-def _unscrew(omega: Any, p: Any) -> Any:
+def _unscrew(omega: Array, p: Array) -> Array:
     """V(omega)^-1 p, V^-1 = 1 - [omega x]/2 + (1 - (a/2) cot(a/2))/a^2 [omega x]^2, a = |omega| <= pi."""
     square = np.sum(omega * omega, axis=-1)[..., None]
     small = square < 0.01
@@ -142,4 +144,5 @@ def _unscrew(omega: Any, p: Any) -> Any:
     series = (1 + square / 60 * (1 + square / 42 * (1 + square / 40))) / 12
     ratio = (1 - a / 2 * np.cos(a / 2) / np.sin(a / 2)) / np.where(small, 1.0, square)
     turning = cross(omega, p)
-    return p - turning / 2 + np.where(small, series, ratio) * cross(omega, turning)
+    result: Array = p - turning / 2 + np.where(small, series, ratio) * cross(omega, turning)
+    return result

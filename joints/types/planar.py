@@ -1,13 +1,14 @@
-"""The planar joint: sliding in a plane and turning about its normal."""
+"""The planar joint: translation in a plane and rotation about its normal."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import AxisJoint, perpendiculars
-from myoquat.joints.vectors import axis_turn, cross, turn_back
+from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
+from myoquat.kernels.typing import Array
 
 __all__ = ["PlanarJoint"]
 
@@ -24,7 +25,7 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class PlanarJoint(AxisJoint):
-    """q = (x [m], y [m], angle [rad]): a slide in the plane normal to `axis`, then a turn about it; u = qdot.
+    """q = (x [m], y [m], angle [rad]): a translation in the plane normal to `axis`, then a rotation about it; u = qdot.
 
     x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
     `myoquat.joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.
@@ -36,21 +37,22 @@ class PlanarJoint(AxisJoint):
     def facts(self) -> JointFacts:
         return FACTS
 
-    def _in_plane(self, x: Any) -> Any:
+    def _in_plane(self, x: Array) -> Array:
         e1, e2 = perpendiculars(self.axis)
-        return x[..., 0, None] * e1 + x[..., 1, None] * e2
+        result: Array = x[..., 0, None] * e1 + x[..., 1, None] * e2
+        return result
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return axis_turn(self.axis, q[..., 2]), self._in_plane(q)
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return axis_angle_matrix(self.axis, q[..., 2]), self._in_plane(q)
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
-        R = axis_turn(self.axis, q[..., 2])
-        columns = [turn_back(R, e) for e in perpendiculars(self.axis)]
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        R = axis_angle_matrix(self.axis, q[..., 2])
+        columns = [vecmat(e, R) for e in perpendiculars(self.axis)]
         S_v = np.stack([*columns, np.zeros(columns[0].shape)], axis=-1)
         S_omega = np.stack([np.zeros(3), np.zeros(3), np.array(self.axis)], axis=-1)
         return S_omega, S_v
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """Rate of R^T pdot at constant pdot: -omega x v."""
-        v = turn_back(axis_turn(self.axis, q[..., 2]), self._in_plane(u))
+        v = vecmat(self._in_plane(u), axis_angle_matrix(self.axis, q[..., 2]))
         return np.zeros(3), cross(v, u[..., 2, None] * np.array(self.axis))

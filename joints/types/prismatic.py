@@ -1,12 +1,13 @@
 """The prismatic (sliding) joint."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import AxisJoint
+from myoquat.kernels.typing import Array
 
 __all__ = ["PrismaticJoint"]
 
@@ -26,8 +27,8 @@ class PrismaticJoint(AxisJoint):
     def facts(self) -> JointFacts:
         return FACTS
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         return np.eye(3), q * np.array(self.axis)
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         return np.zeros((3, 1)), np.array(self.axis)[:, None]

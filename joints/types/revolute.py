@@ -1,13 +1,14 @@
 """The revolute (hinge) joint."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import AxisJoint
-from myoquat.joints.vectors import axis_turn
+from myoquat.joints.vectors import axis_angle_matrix
+from myoquat.kernels.typing import Array
 
 __all__ = ["RevoluteJoint"]
 
@@ -27,11 +28,11 @@ class RevoluteJoint(AxisJoint):
     def facts(self) -> JointFacts:
         return FACTS
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return axis_turn(self.axis, q[..., 0]), np.zeros(3)
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return axis_angle_matrix(self.axis, q[..., 0]), np.zeros(3)
 
-    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
-        return axis_turn(self.axis, q[..., 0], R_frame), p_frame
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
+        return axis_angle_matrix(self.axis, q[..., 0], R_frame), p_frame
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         return np.array(self.axis)[:, None], np.zeros((3, 1))

@@ -1,11 +1,10 @@
 """The spherical (ball-and-socket) joint, described by a unit quaternion."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import components, transpose, vector
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_exp,
@@ -15,8 +14,10 @@ from myoquat.joints.quaternion import (
     rotation_matrix,
 )
 from myoquat.joints.rates import G, G_parent
+from myoquat.joints.stacking import components, transpose, vector
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.kernels.typing import Array
 
 __all__ = ["SphericalJoint", "shorter"]
 
@@ -43,7 +44,7 @@ class SphericalJoint(Joint):
     """
 
     kind: ClassVar[str] = "spherical"
-    span: ClassVar[str] = "turns"
+    span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
     extension: str = "polynomial"
     velocity_frame: str = "child"
@@ -61,53 +62,53 @@ class SphericalJoint(Joint):
     def in_velocity_frame(self, frame: str) -> "SphericalJoint":
         return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
+    def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix(q, self.extension), np.zeros(3)
 
-    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
         return R_frame @ rotation_matrix(q, self.extension), p_frame
 
-    def displaced(self, q: Any, motion: Any) -> Any:
+    def displaced(self, q: Array, motion: Array) -> Array:
         x, y, z = components(motion)
         return self._composed(q, vector([1.0 + 0.0 * x, x / 2, y / 2, z / 2]))
 
-    def _composed(self, Q: Any, step: Any) -> Any:
+    def _composed(self, Q: Array, step: Array) -> Array:
         """Q followed by a turn `step` (..., 4) about axes of the velocity frame."""
         return quaternion_multiply(Q, step) if self.in_child else quaternion_multiply(step, Q)
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = 1, or R^T for a parent-frame u; its drift is zero either way: Rdot^T u = -omega x omega."""
         return np.eye(3) if self.in_child else transpose(rotation_matrix(q, self.extension)), np.zeros((3, 3))
 
-    def subspace_inverse(self, q: Any) -> Any:
+    def subspace_inverse(self, q: Array) -> Array:
         """1, or R for a parent-frame u."""
         return np.eye(3) if self.in_child else rotation_matrix(q, self.extension)
 
-    def rate_matrix(self, q: Any) -> Any:
+    def rate_matrix(self, q: Array) -> Array:
         """N = G^T / 2 for |Q| = 1."""
         return transpose(G(q) if self.in_child else G_parent(q)) / 2
 
-    def rate_inverse(self, q: Any) -> Any:
+    def rate_inverse(self, q: Array) -> Array:
         """N^+ = 2 G for |Q| = 1."""
         return 2 * (G(q) if self.in_child else G_parent(q))
 
-    def integrate(self, q: Any, v: Any) -> Any:
+    def integrate(self, q: Array, v: Array) -> Array:
         """Q exp(v), or exp(v) Q: |Q| is kept to round-off."""
         return self._composed(q, quaternion_exp(v))
 
-    def difference(self, q0: Any, q1: Any) -> Any:
+    def difference(self, q0: Array, q1: Array) -> Array:
         """Rotation vector of length at most pi; Q and -Q are the same pose."""
         back = quaternion_conjugate(q0)
         step = quaternion_multiply(back, q1) if self.in_child else quaternion_multiply(q1, back)
         return quaternion_log(shorter(step))
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def random(self, n: int, rng: np.random.Generator) -> np.ndarray:
+    def random(self, n: int, rng: np.random.Generator) -> Array:
         return random_quaternions(n, rng)
 
 
-def shorter(Q: Any) -> Any:
+def shorter(Q: Array) -> Array:
     """(..., 4) Q or -Q, whichever has Q0 >= 0: the same rotation by at most pi."""
     return np.where(Q[..., :1] < 0, -Q, Q)

@@ -1,14 +1,15 @@
-"""The universal (Cardan) joint: two successive turns."""
+"""The universal (Cardan) joint: two successive rotations."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import components
+from myoquat.joints.stacking import components
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
-from myoquat.joints.types.turning import child_axes, turned, turning_drift
+from myoquat.joints.types.successive import Vector3, angular_drift, child_axes, successive_rotations
+from myoquat.kernels.typing import Array
 
 __all__ = ["UniversalJoint"]
 
@@ -25,7 +26,7 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class UniversalJoint(CoordinateJoint):
-    """q = two angles (2) [rad]: a turn about `first`, then one about `second`; u = their rates [rad/s].
+    """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
 
     Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
     """
@@ -35,6 +36,7 @@ class UniversalJoint(CoordinateJoint):
     second: tuple[float, float, float] = (0.0, 1.0, 0.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "first", unit_axis(self.first))
         object.__setattr__(self, "second", unit_axis(self.second))
         if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:
@@ -45,18 +47,18 @@ class UniversalJoint(CoordinateJoint):
         return FACTS
 
     @property
-    def _axes(self) -> tuple[Any, Any]:
+    def _axes(self) -> tuple[Vector3, Vector3]:
         return self.first, self.second
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return turned(self._axes, components(q)), np.zeros(3)
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(self._axes, components(q)), np.zeros(3)
 
-    def placed(self, R_frame: np.ndarray, p_frame: np.ndarray, q: Any) -> tuple[Any, Any]:
-        return turned(self._axes, components(q), R_frame), p_frame
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(self._axes, components(q), R_frame), p_frame
 
-    def subspace(self, q: Any) -> tuple[Any, Any]:
+    def subspace(self, q: Array) -> tuple[Array, Array]:
         b1, b2 = child_axes(self._axes, components(q))
         return np.stack([b1, np.broadcast_to(b2, b1.shape)], axis=-1), np.zeros((3, 2))
 
-    def drift(self, q: Any, u: Any) -> tuple[Any, Any]:
-        return turning_drift(child_axes(self._axes, components(q)), components(u)), np.zeros(3)
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        return angular_drift(child_axes(self._axes, components(q)), components(u)), np.zeros(3)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
+from myoquat.kernels.records import Record
 
 __all__ = ["ForceLaw"]
 
 
-class ForceLaw(ABC):
+class ForceLaw(Record, ABC):
     """Tension F [N] of a muscle from its path length, its lengthening speed and its activation.
 
     A law is a frozen dataclass of its parameters; in a study they may be arrays or symbols. A parameter whose

@@ -17,6 +17,7 @@ BELLS = (
 )
 D1, D2, D3, D4 = -0.3211346127989808, -8.149, -0.374, 0.8825327733249912
 C1, C2, C3 = 0.200, 1.0, 0.200
+ENDED = 1 + 1e-9  # times the shortest fiber: what counts as that, in any kind of number
 SHORTEST = 0.2  # normalized fiber length at which the passive force is zero
 
 
@@ -28,6 +29,10 @@ class DeGrooteFregly2016(HillLaw):
 
     passive_strain of the fiber at F0, width_scale of the active curve (1: the paper's), damping beta: the fiber's
     force has a part beta v~_M; passive_scale: factor of the passive force, 0 for a fiber without.
+
+    The published curve of the tendon goes on below the slack length, where it pushes a little, so that it stays smooth.
+    Only a tendon that is slack beside the shortest fiber carries nothing, as with the other laws. Without damping the
+    fiber's speed divides by a f_L: far outside of 0.2 to 1.8 l_M0 it may overflow, and `state_residual` does not.
     """
 
     kind: ClassVar[str] = "degroote_fregly2016"
@@ -39,6 +44,15 @@ class DeGrooteFregly2016(HillLaw):
     @property
     def is_damped(self) -> bool:
         return self.damping > 0
+
+    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+        """(...) F [N] as `HillLaw.force`; with an elastic tendon none while it is slack beside the shortest fiber."""
+        force = super().force(length, speed, activation, state)
+        if self.tendon == "rigid":
+            return force
+        ended = state[..., 0] <= ENDED * self.shortest
+        slack = length - self.tendon_slack_length <= self.shortest_along
+        return np.where(ended & slack, 0.0, force)
 
     def tendon_force(self, length: Any) -> Any:
         """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as in the paper."""

@@ -1,19 +1,22 @@
 """Equilibria of fibers and elastic tendons, all muscles of one kind in one solution."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from scipy.optimize import elementwise
+import scipy  # its parts are imported when they are first used
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
 
 TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
+BALANCED = 1e-12  # of the greatest isometric force: what the curves' own round-off may leave over
+GREATEST = 1e12  # of the same: what is larger counts as that
 
 
 def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
@@ -25,16 +28,37 @@ def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, activation: Any) -> np.ndarray:
+def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, activation: Any) -> Array:
     """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one class pull as their tendons, at rest.
 
-    numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Where a tendon is slack at
-    every length that its fiber can have, the shortest one; NaN where no length is found. SciPy's bracketing solver on a
-    kernel that takes the laws' numbers as inputs, so that every class of laws is compiled once.
+    numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Every finite path length has an
+    answer: see `HillLaw.equilibrium`; NaN where a number is not finite. SciPy's bracketing solver on a kernel that
+    takes the laws' numbers as inputs, so that every class of laws is compiled once.
     """
     names = list(numbers)
     length, activation, *values = np.broadcast_arrays(length, activation, *numbers.values())
-    low, high = _with_numbers(kind, names, values).bracket(length)
+    law = _with_numbers(kind, names, values)
+    shortest, stretched, slack, longest = (np.broadcast_to(x, length.shape) for x in law.bracket(length))
+    given = (length, activation, *values)
+    excess = _excess(kind, names)
+    at_shortest, at_slack = excess(shortest, *given), excess(slack, *given)
+    ended = at_shortest >= -BALANCED
+    resting = ~ended & (np.abs(at_slack) <= BALANCED)
+    found = np.where(ended, shortest, np.where(resting, slack, np.nan))
+    sought = ~ended & ~resting & np.isfinite(at_slack)
+    if sought.any():
+        given = tuple(x[sought] for x in given)
+        shortest, stretched, slack, longest = (x[sought] for x in (shortest, stretched, slack, longest))
+        pushing = at_slack[sought] < 0  # only a tendon whose curve goes below zero balances such a fiber
+        low = np.where(excess(stretched, *given) < 0, stretched, shortest)
+        bracket = np.where(pushing, slack, low), np.where(pushing, longest, slack)
+        root = elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
+        found[sought] = np.where(root.success, root.x, np.nan)
+    return found
+
+
+def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
+    """By how much a fiber of that length, at rest, pulls harder than its tendon, over the greatest isometric force."""
 
     def formula(rows: Any) -> Any:
         law = _with_numbers(kind, names, [rows[..., 3 + i] for i in range(len(names))])
@@ -44,15 +68,12 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
     build = lambda: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess")  # noqa: E731
     kernel = kernel_for(("excess", kind), build)
 
-    def excess(fiber: Any, *given: Any) -> Any:
-        return kernel(np.stack(np.broadcast_arrays(fiber, *given), axis=-1))
+    def excess(fiber: Array, *given: Array) -> Array:
+        values = kernel(np.stack(np.broadcast_arrays(fiber, *given), axis=-1))
+        clipped: Array = np.clip(values, -GREATEST, GREATEST)  # an exponential curve may overflow far from the root
+        return clipped
 
-    given = (length, activation, *values)
-    slack = excess(low, *given) >= 0
-    found = elementwise.find_root(
-        excess, (np.where(slack, low / 2, low), high), args=given, tolerances={"xrtol": TOLERANCE}
-    )
-    return np.where(slack, low, np.where(found.success, found.x, np.nan))
+    return excess
 
 
 def _with_numbers(kind: type, names: list[str], values: list[Any]) -> Any:

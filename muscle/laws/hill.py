@@ -14,7 +14,7 @@ from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 __all__ = ["TENDONS", "HillLaw"]
 
 TENDONS = ("elastic", "rigid")
-STRETCHED = 10  # times the strain at F0: no muscle holds a tendon stretched that far
+STRETCHED = 10  # times the strain at F0: hardly any muscle holds a tendon stretched that far
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,11 @@ class HillLaw(ForceLaw):
 
     Of fixed width: l_M sin(alpha) = l_M0 sin(alpha_0); the path is l = l_M cos(alpha) + l_T. Lengths l~_M = l_M / l_M0
     and l~_T = l_T / l_Ts, speed v~_M = dl_M/dt / (vmax l_M0). With an elastic tendon the fiber length l_M [m] is a
-    state; with a rigid one, l_T = l_Ts, it follows from the path. A fiber shorter than its width allows at the greatest
-    pennation is taken to be that long, and its speed zero if it would shorten further (OpenSim's rule).
+    state; with a rigid one, l_T = l_Ts, it follows from the path.
+
+    Every path length has an answer, by the rules of OpenSim's Millard2012EquilibriumMuscle. The fiber is never shorter
+    than `shortest`: a state below counts as that length, and its rate is zero where it would shorten further. On a path
+    too short for the shortest fiber and the tendon at its slack length, the tendon is slack and carries nothing: F = 0.
 
     max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], pennation alpha_0 [rad] at
     l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
@@ -83,14 +86,20 @@ class HillLaw(ForceLaw):
         """The shortest fiber [m]: its pennation is the greatest, or its length 1 % of the optimal one."""
         return np.maximum(self.width / np.sin(self.maximum_pennation), 0.01 * self.optimal_fiber_length)
 
+    @property
+    def shortest_along(self) -> Any:
+        """The shortest fiber [m], along the tendon."""
+        return np.sqrt(self.shortest**2 - self.width**2)
+
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         """(...) F [N]. With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not
-        matter; with a rigid one there is none."""
+        matter; with a rigid one there is none, and a slack tendon carries nothing."""
         if self.tendon == "rigid":
             fiber, cosine = self._rigid_fiber(length)
             scale = self.max_contraction_velocity * self.optimal_fiber_length
             f = self.fiber_force(fiber / self.optimal_fiber_length, speed * cosine / scale, self._active(activation))
-            return self.max_isometric_force * f * cosine
+            slack = length - self.tendon_slack_length <= self.shortest_along
+            return np.where(slack, 0.0, self.max_isometric_force * f * cosine)
         fiber, cosine = self._fiber(state[..., 0])
         return self.max_isometric_force * self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
 
@@ -118,8 +127,9 @@ class HillLaw(ForceLaw):
     def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
         """(..., 1) fiber length [m] at which fiber and tendon pull alike with the fiber at rest; floats, batched.
 
-        Where the tendon is slack at every length that the fiber can have, the shortest one: there the fiber ends.
-        Raises ValueError where the path is shorter than that, or no length is found.
+        Every path length has one. Where the fiber pulls harder than the tendon at every length that it can have, it is
+        the shortest: the tendon is slack there. Where neither pulls anywhere near balance, it is the fiber that leaves
+        the tendon its slack length. Raises ValueError for numbers that are not finite.
         """
         length, activation = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
         numbers = numbers_of(type(self), [self])
@@ -130,15 +140,15 @@ class HillLaw(ForceLaw):
             raise ValueError(f"no fiber length balances the tendon at path length {length[where]:.6g} m, pose {where}")
         return found
 
-    def bracket(self, length: Any) -> tuple[Any, Any]:
-        """(low, high), (...) fiber lengths [m] between which the one of equilibrium lies: the tendon stretched as none
-        can be, and slack."""
-        longest = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
-        low, high = (
+    def bracket(self, length: Any) -> tuple[Any, Any, Any, Any]:
+        """(...) fiber lengths [m] in ascending order, between which the one of equilibrium lies: the shortest, and
+        those that leave the tendon stretched as hardly any muscle stretches it, at its slack length, and no length."""
+        stretched = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
+        fibers = (
             np.maximum(np.hypot(np.maximum(length - tendon, 0.0), self.width), self.shortest)
-            for tendon in (longest, self.tendon_slack_length)
+            for tendon in (stretched, self.tendon_slack_length, 0.0)
         )
-        return low, high
+        return (self.shortest, *fibers)
 
     def check(self, element: str) -> None:
         super().check(element)
@@ -180,7 +190,6 @@ class HillLaw(ForceLaw):
 
     def _rigid_fiber(self, length: Any) -> tuple[Any, Any]:
         """(l_M, cos alpha) with the tendon at its slack length."""
-        shortest = self.shortest
-        along = np.maximum(length - self.tendon_slack_length, np.sqrt(shortest * shortest - self.width**2))
+        along = np.maximum(length - self.tendon_slack_length, self.shortest_along)
         fiber = np.sqrt(along * along + self.width**2)
         return fiber, along / fiber

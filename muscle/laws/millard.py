@@ -30,8 +30,8 @@ class Millard2012(HillLaw):
 
     Without damping an elastic tendon needs a lowest active force, slopes at the greatest speeds, and a least
     activation: the fiber's speed divides by them. OpenSim then takes at least 0.1, half of the slopes near them, 0.01.
-    A rigid tendon carries nothing while slack or pushed (OpenSim's rule). SymPy symbols pass the curves, but the
-    rate with an elastic tendon nests two solutions and is too deep for SymPy.
+    A rigid tendon carries nothing where the fiber would push it (OpenSim's rule). SymPy symbols pass the curves, but
+    the rate with an elastic tendon nests two solutions and is too deep for SymPy.
     """
 
     kind: ClassVar[str] = "millard2012"
@@ -147,12 +147,9 @@ class Millard2012(HillLaw):
         return np.maximum(super().shortest, self.active_shortest * self.optimal_fiber_length)
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
-        """(...) F [N] as `HillLaw.force`; with a rigid tendon none while it is slack, and never a push."""
+        """(...) F [N] as `HillLaw.force`; with a rigid tendon never a push."""
         force = super().force(length, speed, activation, state)
-        if self.tendon == "elastic":
-            return force
-        slack = length - self.tendon_slack_length <= np.sqrt(self.shortest**2 - self.width**2)
-        return np.where(slack, 0.0, np.maximum(force, 0.0))
+        return force if self.tendon == "elastic" else np.maximum(force, 0.0)
 
     @property
     def is_damped(self) -> bool:

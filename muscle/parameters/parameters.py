@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.bind import with_values
 from myoquat.muscle.parameters.check import check_rows
@@ -60,32 +61,34 @@ class Parameters:
         """The articulated system of the model."""
         return self.model if isinstance(self.model, ArticulatedSystem) else self.model.system
 
-    def bind(self, p: Any) -> Any:
+    def bind(self, p: ArrayLike) -> Any:
         """The model with its numbers replaced by p (n,), floats or symbols: every formula runs on it.
 
         Floats pass the model's own checks, which raise ModelError or ValueError; symbols pass unchecked, and numbers
         that are not replaced stay constants. SymPy and CasADi symbols, and SymbolArrays, are taken.
         """
-        p = self._vector(p)
-        values = {place.steps: p[i] if is_symbolic(p) else float(p[i]) for i, place in enumerate(self.places)}
+        given = self._vector(p)
+        values = {
+            place.steps: x if is_symbolic(given) else float(x) for place, x in zip(self.places, given, strict=True)
+        }
         model = self._with_start(values)
         return with_values(model, values) if values else model
 
-    def check(self, values: Any) -> np.ndarray:
+    def check(self, values: ArrayLike) -> Array:
         """values (..., n) as a float64 array, or an error that names the sample and what the model refuses."""
-        values = as_array(values)
-        if is_symbolic(values):
-            return values
-        if values.ndim == 0 or values.shape[-1] != len(self.names):
-            raise ValueError(f"the parameters have shape {values.shape}; expected (..., {self._listed})")
-        check_rows(self, values)
-        return values
+        array: Array = as_array(values)
+        if is_symbolic(array):
+            return array
+        if array.ndim == 0 or array.shape[-1] != len(self.names):
+            raise ValueError(f"the parameters have shape {array.shape}; expected (..., {self._listed})")
+        check_rows(self.model, self.names, self.places, array.reshape(-1, len(self.names)), self.bind)
+        return array
 
-    def _vector(self, p: Any) -> Any:
-        p = as_array(p)
-        if p.shape != (len(self.names),):
-            raise ValueError(f"p has shape {p.shape}; expected ({self._listed})")
-        return p
+    def _vector(self, p: ArrayLike) -> Array:
+        array: Array = as_array(p)
+        if array.shape != (len(self.names),):
+            raise ValueError(f"p has shape {array.shape}; expected ({self._listed})")
+        return array
 
     @property
     def _listed(self) -> str:

@@ -10,7 +10,10 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
 
@@ -41,7 +44,7 @@ class Contact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrap(ABC):
+class Wrap(Record, ABC):
     """A surface fixed to a body; a taut path between two points goes around it.
 
     position [m] and orientation (unit quaternion) place the surface's frame in the body's. `points` are the numbers of
@@ -63,6 +66,7 @@ class Wrap(ABC):
     name: str = ""
 
     kind: ClassVar[str] = "wrap"
+    solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
@@ -123,12 +127,13 @@ class Wrap(ABC):
         return not all(x is None or isinstance(x, (str, float, int)) for x in flat)
 
     @property
-    def ahead(self) -> np.ndarray | None:
+    def ahead(self) -> Array | None:
         """(3,) the direction of the quadrant in the surface's frame, None for "all"."""
         if self.quadrant == "all":
             return None
         axis, sign = QUADRANTS[self.quadrant]
-        return sign * np.eye(3)[axis]
+        direction: Array = sign * np.eye(3)[axis]
+        return direction
 
     def acts(self, number: int) -> bool:
         """Whether the surface acts on the piece of the path that ends in point `number`."""
@@ -136,7 +141,7 @@ class Wrap(ABC):
 
     def seen(self, x: Any) -> Any:
         """(..., 3) a point of the body's frame in the surface's."""
-        return ((x - as_array(self.position))[..., None, :] @ self._turn())[..., 0, :]
+        return vecmat(x - as_array(self.position), self._turn())
 
     def in_body(self, x: Any) -> Any:
         """(..., 3) a point of the surface's frame in the body's."""
@@ -144,7 +149,7 @@ class Wrap(ABC):
 
     def turned(self, v: Any) -> Any:
         """(..., 3) a direction of the surface's frame in the body's."""
-        return (self._turn() @ v[..., None])[..., 0]
+        return matvec(self._turn(), v)
 
     def _turn(self) -> Any:
         return rotation_matrix(as_array(self.orientation))

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints._layout import joined
-from myoquat.joints.vectors import cross
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels import iterate
 from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.sites import Poses, Site, distance
@@ -183,7 +183,7 @@ class _Chain:
             contact, P, Q = self.touched(wrap, before, after, where, backwards=True)
             d = P.world - before.world
             length = length + distance(before, P) + contact.arc
-            normal = (self.poses[wrap.body][0] @ wrap.turned(wrap.normal(contact.P))[..., None])[..., 0]
+            normal = matvec(self.poses[wrap.body][0], wrap.turned(wrap.normal(contact.P)))
             lateral.append(_direction(cross(normal, d)))
             arrivals.append(P.world)
             contacts.append(contact)

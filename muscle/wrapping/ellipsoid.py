@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array, is_symbolic
@@ -45,6 +45,7 @@ class WrapEllipsoid(Wrap):
     radii: tuple[float, float, float]
 
     kind: ClassVar[str] = "ellipsoid"
+    solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.vectors import matvec, vecmat
+
 __all__ = ["Poses", "Site", "distance"]
 
 Poses = Mapping[str, tuple[Any, Any]]  # body -> R, p in the world
@@ -23,14 +25,14 @@ class Site:
     def of(cls, poses: Poses, body: str, local: Any) -> "Site":
         """The point `local` (..., 3) of a body."""
         R, p = poses[body]
-        return cls(p + (R @ local[..., None])[..., 0], body, local)
+        return cls(p + matvec(R, local), body, local)
 
     def seen_from(self, poses: Poses, body: str) -> Any:
         """(..., 3) the point in the frame of a body."""
         if body == self.body:
             return self.local
         R, p = poses[body]
-        return ((self.world - p)[..., None, :] @ R)[..., 0, :]
+        return vecmat(self.world - p, R)
 
     def or_else(self, condition: Any, other: "Site") -> "Site":
         """This point where the condition holds, elsewhere another."""

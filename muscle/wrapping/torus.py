@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
@@ -45,6 +45,7 @@ class WrapTorus(Wrap):
     tube_radius: float
 
     kind: ClassVar[str] = "torus"
+    solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {

@@ -8,10 +8,12 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.motions import (
+    load_table,
     motion_from_states,
     muscle_states_from_motion,
     read_markers,
     read_motion,
+    save_table,
     states_from_motion,
     write_markers,
     write_motion,
@@ -250,3 +252,18 @@ answer = None
     frame = read_motion(tmp_path / "x.sto")
     assert frame.attrs["in_degrees"] is True
     np.testing.assert_array_equal(frame.to_numpy(), [[90.0, 0.1], [45.0, 0.2]])
+
+
+@pytest.mark.parametrize("suffix", [".mot", ".STO", ".trc"])
+def test_one_table_of_formats_by_suffix(suffix, tmp_path):
+    path = tmp_path / f"x{suffix}"
+    axes = pd.MultiIndex.from_product([["m"], ["x", "y", "z"]], names=["marker", "axis"])
+    columns = axes if suffix == ".trc" else ["a", "b", "c"]
+    frame = pd.DataFrame([[0.0, 1.0, 2.0]] * 2, pd.Index([0.0, 0.1], name="time"), columns)
+    save_table(frame, path)
+    pd.testing.assert_frame_equal(load_table(path), frame, check_column_type=False)
+    with pytest.raises(FileExistsError):
+        save_table(frame, path)
+    save_table(frame, path, overwrite=True)
+    with pytest.raises(ModelError, match=r"'.xyz' is not that of a motion file; known: .mot"):
+        load_table("x.xyz")

@@ -17,7 +17,7 @@ from myoquat.joints import (
     rotation_matrix,
 )
 from myoquat.joints.sampling import random_system
-from myoquat.joints.vectors import axis_turn, full
+from myoquat.joints.vectors import axis_angle_matrix, full
 
 ARM = Path(__file__).parents[1] / "data" / "arm.urdf"
 
@@ -44,13 +44,14 @@ def test_numbers_of_the_file(arm):
     upper = arm.bodies[arm.indices.body("upper")]
     assert (upper.mass, upper.damping, upper.stiffness, upper.rotor_inertia) == (2.0, 0.2, 5.0, 0.01)
     assert upper.spring_mount == (0.8, 0.6, 0.0, 0.0)
-    R = axis_turn((0, 0, 1), 0.3) @ axis_turn((0, 1, 0), 0.2) @ axis_turn((1, 0, 0), 0.1)
+    R = axis_angle_matrix((0, 0, 1), 0.3) @ axis_angle_matrix((0, 1, 0), 0.2) @ axis_angle_matrix((1, 0, 0), 0.1)
     inertia = np.array([[0.02, 0.001, 0.0], [0.001, 0.02, 0.0], [0.0, 0.0, 0.004]])
     np.testing.assert_allclose(full(np.array(upper.inertia)), R @ inertia @ R.T, atol=1e-17)
     elbow = arm.bodies[arm.indices.body("elbow")]
     assert elbow.joint == RevoluteJoint((0.0, 1.0, 0.0))
     assert (elbow.damping, elbow.rotor_inertia) == (0.1, 0.03)
-    np.testing.assert_allclose(rotation_matrix(np.array(elbow.orientation)), axis_turn((0, 0, 1), 0.5), atol=1e-15)
+    R_elbow = rotation_matrix(np.array(elbow.orientation))
+    np.testing.assert_allclose(R_elbow, axis_angle_matrix((0, 0, 1), 0.5), atol=1e-15)
 
 
 def test_shapes_are_kept_as_data(arm):

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from myoquat import dynamics
-from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities, obstacle, with_rotations
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    convert_coordinates,
+    convert_velocities,
+    why_not_ball,
+    with_rotations,
+)
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
 from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
@@ -89,15 +96,15 @@ def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rotations": BALL.rotations[:2]}, "2 coordinates turn it"),
+        ({"rotations": BALL.rotations[:2]}, "2 coordinates rotate it"),
         ({"rotations": (*BALL.rotations[:2], Axis(Y, 0))}, "not orthogonal"),
         ({"rotations": (*BALL.rotations[:2], Axis(Z, 0, SimmSpline((0.0, 1.0), (0.0, 2.0))))}, "not a linear function"),
-        ({"translations": (Axis(X, 0),)}, "centre moves with its turns"),
+        ({"translations": (Axis(X, 0),)}, "centre moves with its rotations"),
     ],
 )
 def test_what_stands_in_the_way_is_said(changes, message):
     body = Body("femur", "ground", replace(BALL, **changes), mass=1.0)
-    assert message in obstacle(body)
+    assert message in why_not_ball(body)
     system = ArticulatedSystem((body,))
     assert with_rotations(system, "quaternion") == system
     with pytest.raises(ModelError, match="no ball joint carries a body 'femur'"):
@@ -105,10 +112,10 @@ def test_what_stands_in_the_way_is_said(changes, message):
 
 
 def test_dampers_and_partial_slides_stand_in_the_way():
-    assert "damper" in obstacle(Body("b", "ground", BALL, damping=1.0))
+    assert "damper" in why_not_ball(Body("b", "ground", BALL, damping=1.0))
     partial = replace(FREE, coordinates=FREE.coordinates[:5], translations=FREE.translations[:2], units=())
-    assert "slides are not" in obstacle(Body("b", "ground", partial))
-    assert "no ball joint" in obstacle(Body("b", "ground", RevoluteJoint()))
+    assert "translations are not" in why_not_ball(Body("b", "ground", partial))
+    assert "no ball joint" in why_not_ball(Body("b", "ground", RevoluteJoint()))
 
 
 def test_the_lock_of_the_file_s_angles_is_refused(system, rng):

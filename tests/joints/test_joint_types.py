@@ -21,7 +21,7 @@ from myoquat.joints import (
 )
 from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.sampling import KINDS, random_joint
-from myoquat.joints.vectors import axis_turn, turn
+from myoquat.joints.vectors import axis_angle_matrix, matvec
 from myoquat.kernels.arrays import symbols_casadi
 from myoquat.kernels.derivatives import jacobian_at
 
@@ -123,7 +123,7 @@ def test_drift_is_the_rate_of_the_subspace(joint, state):
 
     def velocity(t):
         S_omega, S_v = joint.subspace(joint.integrate(q, t * u))
-        return np.concatenate([turn(S_omega, u), turn(S_v, u)], axis=-1)
+        return np.concatenate([matvec(S_omega, u), matvec(S_v, u)], axis=-1)
 
     rate = sum(c * (velocity(k * STEP) - velocity(-k * STEP)) for k, c in STENCIL) / STEP
     drift = np.concatenate([np.broadcast_to(part, (COUNT, 3)) for part in joint.drift(q, u)], axis=-1)
@@ -156,11 +156,11 @@ def test_integrate_is_the_flow_of_constant_u(joint, state):
 
 def test_placed_agrees_with_transform(joint, state):
     q, _ = state
-    R_frame, p_frame = axis_turn((0.6, 0.8, 0.0), 0.4), np.array([0.3, -0.2, 0.5])
+    R_frame, p_frame = axis_angle_matrix((0.6, 0.8, 0.0), 0.4), np.array([0.3, -0.2, 0.5])
     R, p = joint.transform(q)
     R_placed, p_placed = joint.placed(R_frame, p_frame, q)
     np.testing.assert_allclose(R_placed, R_frame @ R, atol=1e-14)
-    np.testing.assert_allclose(p_placed, np.broadcast_to(p_frame + turn(R_frame, p), p_placed.shape), atol=1e-14)
+    np.testing.assert_allclose(p_placed, np.broadcast_to(p_frame + matvec(R_frame, p), p_placed.shape), atol=1e-14)
 
 
 def test_deviation_gives_the_force_of_a_spring(joint, state):

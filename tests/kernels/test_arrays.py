@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from myoquat.kernels.arrays import (
-    _SCALAR,
     SymbolArray,
     as_array,
     as_casadi_vector,
@@ -20,6 +19,7 @@ from myoquat.kernels.arrays import (
     symbols_casadi,
     symbols_sympy,
 )
+from myoquat.kernels.elements import SCALAR_OPERATIONS
 
 # ---- a NumPy function evaluated through symbols ------------------------------------------------------------
 
@@ -68,14 +68,16 @@ def arguments(ufunc, rng):
     return x
 
 
-@pytest.mark.parametrize("ufunc", list(_SCALAR), ids=lambda u: u.__name__)
+@pytest.mark.parametrize("ufunc", list(SCALAR_OPERATIONS), ids=lambda u: u.__name__)
 def test_every_ufunc_means_what_it_means_on_floats(symbolic, ufunc, rng):
     x = arguments(ufunc, rng)
     apply = (lambda *a: ufunc(*(b > 0 for b in a))) if ufunc in BOOLEAN else ufunc
     np.testing.assert_allclose(symbolic(lambda *a: 1.0 * apply(*a), *x), 1.0 * apply(*x), rtol=1e-14, atol=1e-15)
 
 
-@pytest.mark.parametrize("ufunc", [u for u in _SCALAR if u.nin == 2 and u not in BOOLEAN], ids=lambda u: u.__name__)
+@pytest.mark.parametrize(
+    "ufunc", [u for u in SCALAR_OPERATIONS if u.nin == 2 and u not in BOOLEAN], ids=lambda u: u.__name__
+)
 @pytest.mark.parametrize("number", [0.0, 1.0, -1.0, 2.0, 0.1])
 def test_numbers_beside_symbols(symbolic, ufunc, number, rng):
     x = np.abs(arguments(ufunc, rng)[0]) + 0.1

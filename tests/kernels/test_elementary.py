@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from benchmarks.elementary import FUNCTIONS, largest_error
+from benchmarks.own.elementary import FUNCTIONS, largest_error
 from myoquat import kernels
 from myoquat.kernels.elementary import ARITY, PACKABLE
 
@@ -71,7 +71,7 @@ def test_atan2_of_zeros_infinities_and_extremes(monkeypatch, cpu):
     assert np.isnan(kernel([NAN, 1.0, NAN, NAN], [1.0, NAN, INF, NAN])).all()
 
 
-# a little above the largest errors that `python -m benchmarks.elementary 1e8` found
+# a little above the largest errors that `python -m benchmarks.own.elementary 1e8` found
 BOUNDS = {
     "sin": 1.0, "cos": 1.0, "tan": 2.5, "exp": 1.1, "expm1": 2.2, "log": 1.0, "log1p": 1.0, "sinh": 2.7, "cosh": 1.6,
     "tanh": 2.8, "asin": 1.0, "acos": 1.0, "atan": 1.0, "atan2": 1.6, "pow": 1.0,

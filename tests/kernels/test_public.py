@@ -13,7 +13,7 @@ def test_public_names_exist():
 
 def test_every_module_declares_its_names():
     for found in pkgutil.iter_modules(kernels.__path__):
-        module = importlib.import_module(f"kernels.{found.name}")
+        module = importlib.import_module(f"myoquat.kernels.{found.name}")
         missing = [name for name in module.__all__ if not hasattr(module, name)]
         assert not missing, (found.name, missing)
         assert module.__doc__

@@ -261,3 +261,14 @@ def test_models_that_cannot_be_are_refused():
     model = load_model("two_link")
     with pytest.raises(ModelError, match="muscle 'm1': the name 'm1' is taken twice"):
         replace(model, muscles=(*model.muscles, model.muscles[0]))
+
+
+def test_a_model_shows_itself_in_a_line_and_in_a_table():
+    model = load_model("two_link")
+    assert repr(model) == "<Model 'two_link': 2 bodies, 8 coordinates, 6 muscles>"
+    table = replace(model, name="<script>")._repr_html_()
+    assert "<script>" not in table
+    assert "&lt;script&gt;" in table
+    for text in (*model.muscle_names, *model.system.body_names, *model.system.coordinate_names):
+        assert text in table
+    assert "muscle</th>" not in replace(model, muscles=())._repr_html_()

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
+from myoquat.kernels.typing import Array
 
 __all__ = ["Moment", "Summary"]
 
@@ -34,5 +34,5 @@ class Summary(ABC):
         """(..., n) what to look at in one moment of a run: the formula, on floats and symbols."""
 
     @abstractmethod
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def reduce(self, times: Array, values: Array) -> Array:
         """(samples, n) the summary of observed values (samples, times, n)."""

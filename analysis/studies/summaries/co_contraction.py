@@ -6,6 +6,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.kernels.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 
@@ -33,5 +34,6 @@ class CoContraction(Summary):
         least = np.where(positive < negative, positive, negative)
         return np.where(total > 0, 2 * least / np.where(total > 0, total, 1.0), 0.0)
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return trapezoid(values, times, axis=1) / (times[-1] - times[0])
+    def reduce(self, times: Array, values: Array) -> Array:
+        mean: Array = trapezoid(values, times, axis=1) / (times[-1] - times[0])
+        return mean

@@ -8,6 +8,7 @@ from myoquat.analysis.studies.summaries.base import Moment, Summary
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array
 from myoquat.muscle import limits
 from myoquat.muscle.path import lengths
 from myoquat.muscle.states import forces, torques
@@ -31,8 +32,9 @@ class JointReaction(Summary):
         force = joint_wrenches(system, q, u, udot, wrenches)[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return values.max(axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        peak: Array = values.max(axis=1)
+        return peak
 
 
 class _Apart:

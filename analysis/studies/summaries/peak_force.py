@@ -2,9 +2,8 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.kernels.typing import Array
 from myoquat.muscle.states import forces
 
 __all__ = ["PeakForce"]
@@ -21,5 +20,6 @@ class PeakForce(Summary):
     def observe(self, model: Any, at: Moment) -> Any:
         return forces(model, at.q, at.u, at.activation, at.state)
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return values.max(axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        peak: Array = values.max(axis=1)
+        return peak

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.kernels.typing import Array
 
 __all__ = ["PeakSpeed"]
 
@@ -20,5 +21,6 @@ class PeakSpeed(Summary):
     def observe(self, model: Any, at: Moment) -> Any:
         return at.u
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return np.abs(values).max(axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        peak: Array = np.abs(values).max(axis=1)
+        return peak

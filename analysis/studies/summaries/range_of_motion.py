@@ -2,11 +2,10 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from myoquat.analysis.studies.summaries.base import Moment, Summary
 from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
-from myoquat.joints._layout import joined
+from myoquat.joints.stacking import joined
+from myoquat.kernels.typing import Array
 
 __all__ = ["RangeOfMotion"]
 
@@ -33,8 +32,9 @@ class RangeOfMotion(Summary):
                 parts += [body.joint.difference(start, q)[..., :ball], turn]
         return joined(parts)
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return values.max(axis=1) - values.min(axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        span: Array = values.max(axis=1) - values.min(axis=1)
+        return span
 
 
 def _turn(start: Any, Q: Any) -> Any:

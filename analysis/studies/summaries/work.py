@@ -2,10 +2,11 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 
@@ -21,8 +22,9 @@ class Work(Summary):
     description: ClassVar[str] = "work done on the skeleton"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        speed = (jacobians.velocity(model, at.q) @ at.u[..., None])[..., 0]
+        speed = matvec(jacobians.velocity(model, at.q), at.u)
         return -forces(model, at.q, at.u, at.activation, at.state) * speed
 
-    def reduce(self, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return trapezoid(values, times, axis=1)
+    def reduce(self, times: Array, values: Array) -> Array:
+        work: Array = trapezoid(values, times, axis=1)
+        return work

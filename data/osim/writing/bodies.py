@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from myoquat.data.leftovers import Leftovers
+from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.frames import GROUND, Frame
-from myoquat.data.osim.writing.elements import add, add_set, checked_name
 from myoquat.data.osim.writing.joints import Placed, add_joint
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.data.osim.elements import add, body_fixed, checked_name
 from myoquat.data.osim.frames import GROUND
-from myoquat.data.osim.writing.elements import add, body_fixed, checked_name
-from myoquat.data.osim.writing.functions import add_function
+from myoquat.data.osim.functions import add_function
 from myoquat.joints.axes import as_axes, completed
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from myoquat.data.leftovers import Leftovers
+from myoquat.data.osim.elements import add, checked_name
 from myoquat.data.osim.passive import LIMITED, unit_of
-from myoquat.data.osim.writing.elements import add, checked_name
 from myoquat.data.osim.writing.joints import joint_name
 from myoquat.joints.body import Body
 from myoquat.joints.system import ArticulatedSystem

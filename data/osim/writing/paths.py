@@ -1,28 +1,22 @@
 """Paths: their points, and the surfaces that they wrap around."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from myoquat.data.osim.elements import add, add_set, body_fixed, checked_name
+from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.joints import UNBOUND
-from myoquat.data.osim.writing.elements import add, add_set, body_fixed, checked_name
-from myoquat.data.osim.writing.functions import add_function
+from myoquat.data.osim.surfaces import add_sizes, is_known
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.wrapping import Wrap, WrapCylinder
 
 __all__ = ["Paths", "WrapObjects"]
-
-SHAPES: dict[type[Wrap], Callable[[Any], dict[str, Any]]] = {
-    WrapSphere: lambda w: {"radius": w.radius},
-    WrapCylinder: lambda w: {"radius": w.radius, "length": w.length},
-    WrapEllipsoid: lambda w: {"dimensions": w.radii},
-    WrapTorus: lambda w: {"inner_radius": w.tube_radius, "outer_radius": w.ring_radius},
-}
 
 
 class WrapObjects:
@@ -38,7 +32,7 @@ class WrapObjects:
         if wrap in self._names:
             return
         element = f"muscle {muscle!r}"
-        if type(wrap) not in SHAPES:
+        if not is_known(wrap):
             raise ModelError(f"OpenSim has no surface like a {wrap.kind}", element=element)
         if isinstance(wrap, WrapCylinder) and not np.isfinite(wrap.length):
             raise ModelError(f"OpenSim's cylinders have a length; {wrap.name or 'one'} has none", element=element)
@@ -63,8 +57,7 @@ class WrapObjects:
             add(element, "xyz_body_rotation", body_fixed(wrap.orientation))
             add(element, "translation", wrap.position)
             add(element, "quadrant", wrap.quadrant if wrap.quadrant[0] != "+" else wrap.quadrant[1:])
-            for tag, value in SHAPES[type(wrap)](wrap).items():
-                add(element, tag, value)
+            add_sizes(element, wrap)
 
 
 class Paths:

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.data.files import write_text
+from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
+from myoquat.data.osim.elements import add, add_set, checked_name
+from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
-from myoquat.data.osim.writing.elements import add, add_set, checked_name
-from myoquat.data.osim.writing.functions import add_function
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
-from myoquat.joints.axes import as_turns
+from myoquat.joints.axes import with_angles
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.model import Model
@@ -26,8 +26,10 @@ __all__ = ["write_model"]
 VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
-    """Write a model as an OpenSim file, an existing one replaced at once or, if writing fails, left as it was.
+def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
+    """Write a model as an OpenSim file.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True; if writing fails it is left as it was.
 
     Quaternion joints get angles, as OpenSim has no other coordinates: those of the file that they come from, else
     a ball's turns about x, y and z; `load_model(path, rotations="quaternion")` brings the quaternions back. A massless
@@ -36,10 +38,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False) -> None:
     UnwrittenWarning, or refused if `strict`. Raises ModelError for what would change the motion or the lengths: names
     that OpenSim does not allow, points and surfaces that it does not have, numbers that a force cannot have.
     """
-    left = Leftovers()
+    path, left = check_output(path, overwrite), Leftovers()
     root = etree.Element("OpenSimDocument", Version=VERSION)
     _add_model(root, model, left)
-    left.report(Path(path), strict)
+    left.report(path, strict)
     text = etree.tostring(root, pretty_print=True, encoding="unicode")
     write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
 
@@ -76,7 +78,7 @@ def _prepared(model: Model) -> Model:
     """The model on OpenSim's ground, with angles where it has quaternions, as far as paths can see."""
     system = named_as_ground(model.system)
     was, new = model.system.ground, system.ground
-    system = replace(system, bodies=tuple(as_turns(body) for body in system.bodies))
+    system = replace(system, bodies=tuple(with_angles(body) for body in system.bodies))
 
     def on(things: Any) -> Any:
         return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)

@@ -9,7 +9,7 @@ import pytest
 
 from myoquat.analysis.muscles import moment_arms, power_check
 from myoquat.data import load_model
-from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.joints import convert_coordinates, euler_from_quaternion, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import FloatingJoint, SphericalJoint

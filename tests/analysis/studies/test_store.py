@@ -1,20 +1,22 @@
 """Stores of results: what is there stays readable, what is not there is known, nothing else gets in."""
 
 import errno
+import itertools
 import json
 import multiprocessing
 import os
 import shutil
 import signal
+import threading
 from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 import zarr
 
 from myoquat.analysis.studies import StoreError, Study, open_results
-from myoquat.analysis.studies.run import compute
+from myoquat.analysis.studies.run import RunOptions, compute
 from myoquat.analysis.studies.store import Store
 from myoquat.muscle import ModelError
 
@@ -47,12 +49,12 @@ def begun(path, blocks):
 def test_an_interrupted_study_goes_on_where_it_stopped(path, whole):
     begun(path, [0, 3, 8])
     before = {p: p.stat().st_mtime_ns for p in (path / "u" / "c").glob("[038]/**/0") if p.is_file()}
-    _, report = compute(STUDY, path, resume=True)
+    _, report = compute(STUDY, path, RunOptions(resume=True))
     assert report.blocks == 6
     assert report.samples == 60 - 7 - 7 - 4
     xr.testing.assert_identical(open_results(path).load(), whole)
     assert before == {p: p.stat().st_mtime_ns for p in before}
-    _, report = compute(STUDY, path, resume=True)
+    _, report = compute(STUDY, path, RunOptions(resume=True))
     assert report.blocks == 0
 
 
@@ -77,7 +79,7 @@ def test_chunks_that_a_dead_machine_lost_are_computed_again(path, whole, damage)
         chunk.unlink()
     if damage == "half written":
         chunk.with_suffix(".0123.partial").write_bytes(b"half")
-    _, report = compute(STUDY, path, resume=True)
+    _, report = compute(STUDY, path, RunOptions(resume=True))
     assert report.blocks == 1
     xr.testing.assert_identical(open_results(path).load(), whole)
     assert not list(path.rglob("*.partial"))
@@ -210,25 +212,51 @@ def test_a_folder_that_takes_no_files():
 # ---- killed ------------------------------------------------------------------------------------------------
 
 
-def run_study_to_the_end(path):
+def run_until(path, point, number, sending):
+    """Run the study to its end, or until the `number`th file gets its name: wait there to be killed."""
+    replace_file, rename_file, count = Path.replace, Path.rename, itertools.count(1)
+
+    def counted(way):
+        def named(self, target):
+            if next(count) != number:
+                return way(self, target)
+            if point == "after":
+                way(self, target)
+            sending.send("here")
+            threading.Event().wait()
+
+        return named
+
+    Path.replace, Path.rename = counted(replace_file), counted(rename_file)
     STUDY.run(path, resume=True, block=BLOCK)
+    sending.send("done")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is a matter of POSIX")
-def test_killed_at_any_time_it_ends_with_the_same_dataset(path, whole, rng):
-    """kill -9 again and again, each time a little later, until a run gets through."""
+def test_killed_at_any_point_it_ends_with_the_same_dataset(path, whole):
+    """kill -9 again and again, a few files further each time, until a run gets through: while the store is laid out,
+    before a chunk has its name and after."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["myoquat.analysis.studies.run"])
-    kills = 0
-    for delay in np.cumsum(rng.uniform(0.005, 0.06, 40)):
-        process = context.Process(target=run_study_to_the_end, args=(path,))
+    kills, partial = 0, 0
+    first = iter((1, 2, 20))  # in the layout of the store, which begins anew each time
+    for point in itertools.cycle(("before", "after")):
+        number = 21 if path.exists() else next(first, 60)
+        receiving, sending = context.Pipe(duplex=False)
+        process = context.Process(target=run_until, args=(path, point, number, sending))
         process.start()
-        process.join(delay)
-        if process.exitcode is not None:
-            break
-        os.kill(process.pid, signal.SIGKILL)
+        sending.close()
+        reached = receiving.recv()
+        if reached == "here":
+            os.kill(process.pid, signal.SIGKILL)
         process.join()
-        kills += 1
+        kills += reached == "here"
+        partial += len(list(path.rglob("*.partial")))
+        if reached == "done":
+            break
+        assert kills < 40
     assert process.exitcode == 0
-    assert kills >= 3
+    assert kills >= 6
+    assert partial >= 1
+    assert not list(path.rglob("*.partial"))
     xr.testing.assert_identical(open_results(path).load(), whole)

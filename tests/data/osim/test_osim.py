@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.osim.census import UnsupportedWarning
+from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import (

@@ -86,7 +86,7 @@ MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0
 
 
 def opened(model, path):
-    model.save(path)
+    model.save(path, overwrite=True)
     engine = mujoco.MjModel.from_xml_path(str(path))
     return engine, mujoco.MjData(engine)
 
@@ -291,5 +291,5 @@ def test_what_mujoco_refuses_is_refused_by_name(changes, words, tmp_path):
     path.write_text("before")
     name = changes.pop("name")
     with pytest.raises(ModelError, match=words):
-        replace(MODEL, system=SYSTEM.with_body(name, **changes)).save(path)
+        replace(MODEL, system=SYSTEM.with_body(name, **changes)).save(path, overwrite=True)
     assert path.read_text() == "before"

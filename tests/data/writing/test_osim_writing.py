@@ -170,7 +170,7 @@ def like(a, b, where=""):
 
 
 def again(model, path, rotations="file"):
-    model.save(path)
+    model.save(path, overwrite=True)
     return load_model(path, rotations)
 
 
@@ -341,7 +341,7 @@ def test_what_opensim_cannot_have_is_refused_by_name(model, words, tmp_path):
     path.write_text("before")
     warnings.simplefilter("ignore", UnwrittenWarning)
     with pytest.raises(ModelError, match=words):
-        model.save(path)
+        model.save(path, overwrite=True)
     assert path.read_text() == "before"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.mechanisms import governor, governor_reference
+from benchmarks.own.mechanisms import governor, governor_reference
 from myoquat.dynamics import simulate
 
 

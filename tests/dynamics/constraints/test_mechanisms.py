@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.mechanisms import ANDREWS_END, andrews, andrews_start, bricard, four_bars
+from benchmarks.own.mechanisms import ANDREWS_END, andrews, andrews_start, bricard, four_bars
 from myoquat.dynamics import simulate
 
 

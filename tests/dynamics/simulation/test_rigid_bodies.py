@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from benchmarks import rigid_bodies
+from benchmarks.own import rigid_bodies
 from myoquat.dynamics.integrators import FIXED_STEP
 
 

@@ -1,0 +1,185 @@
+"""The specification of a study: a model, what varies and how, what is simulated and what is kept.
+
+The record at the ground of this package: what computes, stores, describes and restores studies imports it;
+`myoquat.analysis.studies.study.Study` adds the verbs of a user.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.studies.design import Design
+from myoquat.analysis.studies.keep import Keep
+from myoquat.analysis.studies.vary import axes_of, parameters_of
+from myoquat.data import load_model
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.kernels.typing import Array
+from myoquat.muscle import Model, Parameters
+
+__all__ = ["Specification"]
+
+
+@dataclass(frozen=True)
+class Specification:
+    """Simulations of one model with varied parameters.
+
+    model               a Model, or what `load_model` takes.
+    vary                parameter names or patterns -> values or distributions, see `myoquat.analysis.studies.vary`.
+    design              one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
+    duration, step      [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
+    activation          (m,) array, a tuple (times, values (t, m)) interpolated linearly, or None for the model's own;
+                        where muscles have activation dynamics their excitations, at which they start. Fiber lengths
+                        of elastic tendons start in equilibrium, with the numbers of each sample.
+    start_q, start_u    where every run starts; None for the model's own.
+    limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
+    final, times        keep the final state; states at so many equally spaced times, or at these [s].
+    summaries           names in `SUMMARIES`, over states every `summary_step` [s].
+
+    Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
+    """
+
+    model: Any
+    vary: Mapping[str, Any]
+    design: str = "latin_hypercube"
+    samples: int | None = None
+    seed: int = 0
+    duration: float = 1.0
+    step: float = 1e-3
+    method: str = "rk4"
+    activation: Any = None
+    start_q: Sequence[float] | None = None
+    start_u: Sequence[float] | None = None
+    limits: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    final: bool = True
+    times: int | Sequence[float] = 0
+    summaries: Sequence[str] = ()
+    summary_step: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, Model):
+            object.__setattr__(self, "model", load_model(self.model))
+        object.__setattr__(self, "vary", dict(self.vary))
+        for name in ("start_q", "start_u"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(_numbers(name, getattr(self, name))))
+        if isinstance(self.summaries, str) or not all(isinstance(name, str) for name in self.summaries):
+            raise ValueError(f"summaries must be a list of names, not {self.summaries!r}")
+        _check_positive("duration", self.duration)
+        _check_positive("step", self.step)
+        if self.method not in FIXED_STEP:
+            raise ValueError(f"the method {self.method!r} is unknown; there are: {', '.join(FIXED_STEP)}")
+        if abs(self.steps * self.step - self.duration) > 1e-9 * self.duration or not self.steps:
+            raise ValueError(f"the duration {self.duration} s is not a whole number of steps of {self.step} s")
+        self._check_limits()
+        _ = self.keep, self.design_of, self.start, self.activations  # checked where they are made
+
+    # ---- what it consists of ---------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of each run."""
+        return round(self.duration / self.step)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The varied parameters, in the order of the columns of all results."""
+        return parameters_of(self.model, self.vary)
+
+    @cached_property
+    def design_of(self) -> Design:
+        """The values of the parameters in every sample."""
+        return Design(
+            self.design, tuple(axes_of(self.model, self.vary)), self.parameters.defaults, self.samples, self.seed
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return self.design_of.count
+
+    @cached_property
+    def keep(self) -> Keep:
+        """What is kept."""
+        times = self.times if isinstance(self.times, int) else tuple(_numbers("times", self.times))
+        return Keep(self.final, times, tuple(self.summaries), self.summary_step, self.steps, self.step)
+
+    @cached_property
+    def start(self) -> tuple[Array, Array]:
+        """(nq,), (nu,) where a run starts if it is not varied."""
+        system = self.model.system
+        q = self.start_q if self.start_q is not None else self.model.start_q
+        u = self.start_u if self.start_u is not None else self.model.start_u
+        q = system.neutral() if q is None else system.check_q(q)
+        return q, np.zeros(system.nu) if u is None else system.check_u(u)
+
+    @cached_property
+    def activations(self) -> tuple[Array, Array] | Array:
+        """(m,) constant activations, or times (t,) and values (t, m)."""
+        model = self.model
+        if self.activation is None:
+            return self._own_activations()
+        if (
+            isinstance(self.activation, (tuple, list))
+            and len(self.activation) == 2
+            and np.ndim(self.activation[1]) == 2
+        ):
+            times = np.asarray(self.activation[0], dtype=float)
+            return times, model.check_activation(self.activation[1])
+        if callable(self.activation):
+            raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
+        constant: Array = model.check_activation(self.activation)
+        return constant
+
+    def _own_activations(self) -> Array:
+        varied = {name for name in self.parameters.names if name.endswith(".activation")}
+        missing = [
+            muscle.name
+            for muscle in self.model.muscles
+            if muscle.activation is None and f"muscles.{muscle.name}.activation" not in varied
+        ]
+        if missing:
+            raise ValueError(f"the model has no activation for {', '.join(missing)}: give the study's `activation`")
+        return np.array([0.0 if m.activation is None else m.activation for m in self.model.muscles])
+
+    def values(self, begin: int = 0, end: int | None = None) -> Array:
+        """(samples, parameters) the varied values of samples begin ... end - 1, all by default."""
+        return self.design_of.values(begin, self.count if end is None else end)
+
+    # ---- checks ----------------------------------------------------------------------------------------------
+
+    def check_values(self, rows: int = 200_000) -> None:
+        """ValueError, naming the sample, if the model refuses a value of any sample."""
+        for begin in range(0, self.count, rows):
+            try:
+                self.parameters.check(self.values(begin, min(begin + rows, self.count)))
+            except ValueError as error:
+                place = f"of those from {begin} on, " if begin else ""
+                raise ValueError(f"{place}{error}") from error
+
+    def _check_limits(self) -> None:
+        known = (*self.model.system.coordinate_names, *self.model.system.velocity_names)
+        for name, ends in self.limits.items():
+            if name not in known:
+                raise ValueError(f"limits: no coordinate or velocity is named {name!r}; there are: {', '.join(known)}")
+            low_high = _numbers(f"limits: {name}", ends)
+            if len(low_high) != 2 or not low_high[0] < low_high[1]:
+                raise ValueError(f"limits: {name} needs (low, high) in this order, not {low_high}")
+
+
+def _numbers(name: str, given: Any) -> list[float]:
+    """A list of numbers as floats; ValueError for anything else."""
+    try:
+        if isinstance(given, str):
+            raise TypeError("text")
+        return [float(x) for x in given]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a list of numbers, not {given!r}") from None
+
+
+def _check_positive(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        raise ValueError(f"{name} must be a positive number [s], not {value!r}")

@@ -1,0 +1,46 @@
+"""Stored results, read from end to end and compared with their checksums."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from myoquat.analysis.studies.restore import arguments_of
+from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.store import Store, check_store, stored_description
+from myoquat.muscle import Model
+
+__all__ = ["Verification", "verify", "verify_results"]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is wrong with stored results: damaged blocks (number -> what is wrong), labels that are not those of the
+    study, and blocks that have not been computed, of so many `blocks`."""
+
+    blocks: int
+    damaged: dict[int, str]
+    labels: tuple[str, ...]
+    missing: tuple[int, ...]
+
+    @property
+    def intact(self) -> bool:
+        """Whether all that is there is as it was written."""
+        return not self.damaged and not self.labels
+
+    @property
+    def complete(self) -> bool:
+        """Whether every block is there."""
+        return not self.missing
+
+
+def verify(study: Specification, path: str | Path) -> Verification:
+    """Read the results of a study in a store. Raises StoreError for a store of another study, or one whose layout is
+    damaged."""
+    path = Path(path)
+    check_store(study, path)
+    store = Store(study, path)
+    return Verification(store.blocks, store.damaged, tuple(store.label_faults()), tuple(store.missing))
+
+
+def verify_results(path: str | Path, model: Model | None = None) -> Verification:
+    """Read the results in a store and compare them with their checksums; `model` where they could not hold it."""
+    return verify(Specification(**arguments_of(stored_description(path), model)), path)

@@ -1,0 +1,1 @@
+"""JAX, with vmap and jit."""

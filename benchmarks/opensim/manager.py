@@ -1,0 +1,76 @@
+"""OpenSim's Manager on one model file, in a process of its own, for `benchmarks.opensim.osim_motion`.
+
+    python manager.py MODEL START.npz FOUND.npz
+
+START holds q, u, activation, excitation, the fiber lengths of the muscles that are `elastic`, `duration` and
+`tolerances`; FOUND gets names, and for every tolerance the coordinates, activations and fiber lengths at the end and
+the seconds of the fastest of three runs.
+"""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import opensim
+
+
+def main(file: str, start: str, found: str) -> None:
+    """Read, integrate, write."""
+    opensim.Logger.setLevelString("Off")
+    with np.load(start) as archive:
+        given = dict(archive)
+    motion = Motion(file, given)
+    runs = [min((motion.run(accuracy) for _ in range(3)), key=lambda run: run[0]) for accuracy in given["tolerances"]]
+    seconds, states = zip(*runs, strict=True)
+    np.savez(found, names=np.array(motion.names), seconds=np.array(seconds), states=np.array(states))
+
+
+class Motion:
+    """A model under constant excitations."""
+
+    def __init__(self, file: str, given: dict[str, Any]) -> None:
+        self.given, self.model = given, opensim.Model(file)
+        muscles = self.model.getMuscles()
+        self.muscles = [muscles.get(i) for i in range(muscles.getSize())]
+        controller = opensim.PrescribedController()
+        for muscle, e in zip(self.muscles, given["excitation"].tolist(), strict=True):
+            controller.addActuator(muscle)
+            controller.prescribeControlForActuator(muscle.getAbsolutePathString(), opensim.Constant(e))
+        self.model.addController(controller)
+        self.model.initSystem()
+        coordinates = self.model.getCoordinateSet()
+        self.coordinates = [coordinates.get(i) for i in range(coordinates.getSize())]
+        self.names = [c.getName() for c in self.coordinates]
+        elastic = [m for m, yes in zip(self.muscles, given["elastic"], strict=True) if yes]
+        self.fibers = [f"{muscle.getAbsolutePathString()}/fiber_length" for muscle in elastic]
+
+    def run(self, accuracy: float) -> tuple[float, list[float]]:
+        """Seconds, and the state at the end."""
+        state = self._start()
+        manager = opensim.Manager(self.model)
+        manager.setIntegratorAccuracy(float(accuracy))
+        manager.setWriteToStorage(False)
+        manager.initialize(state)
+        begin = time.perf_counter()
+        state = manager.integrate(float(self.given["duration"]))
+        seconds = time.perf_counter() - begin
+        self.model.realizeVelocity(state)
+        q = [c.getValue(state) for c in self.coordinates]
+        activations = [muscle.getActivation(state) for muscle in self.muscles]
+        return seconds, q + activations + [self.model.getStateVariableValue(state, name) for name in self.fibers]
+
+    def _start(self) -> Any:
+        state = self.model.initializeState()
+        for c, value, speed in zip(self.coordinates, self.given["q"].tolist(), self.given["u"].tolist(), strict=True):
+            c.setValue(state, value, False)
+            c.setSpeedValue(state, speed)
+        for muscle, a in zip(self.muscles, self.given["activation"].tolist(), strict=True):
+            muscle.setActivation(state, a)
+        for name, fiber in zip(self.fibers, self.given["fibers"].tolist(), strict=True):
+            self.model.setStateVariableValue(state, name, fiber)
+        return state
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

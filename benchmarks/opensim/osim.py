@@ -1,0 +1,169 @@
+"""Model files in OpenSim and here: lengths, moment arms, poses, masses, muscle forces, and the time that they take.
+
+`MYOQUAT_OPENSIM_MODELS` names a folder of .osim files; without it the small one of the tests is taken. OpenSim runs in
+a process of its own. Moment arms are compared with the unit-tension route, J^T f, which follows no couplers.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myoquat import dynamics, kernels
+from myoquat.data import load_model
+from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.muscle import Model, PathFlag, WrapCylinder, jacobians, path_flags
+from myoquat.muscle.coordinates import follow
+from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.path import lengths
+
+__all__ = ["in_opensim", "loaded", "model_files", "random_poses", "run"]
+
+SMALL = Path(__file__).parents[2] / "tests" / "data" / "small_leg.osim"
+POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
+NEAR = 1e-3  # to a jump of a length, within which the two programs may stand on different sides of it
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows of agreement and of speed for every model."""
+    return [row for file in model_files() for row in _rows(file)]
+
+
+def model_files() -> list[Path]:
+    """The files of MYOQUAT_OPENSIM_MODELS, or the small one of the tests."""
+    folder = os.environ.get("MYOQUAT_OPENSIM_MODELS")
+    return sorted(Path(folder).glob("*.osim")) if folder else [SMALL]
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    begin = time.perf_counter()
+    model = loaded(file)
+    kernel = _kernel(model)
+    kernel(np.array(model.start_q))
+    cold = time.perf_counter() - begin
+    rng = np.random.default_rng(0)
+    q = random_poses(model, rng, POSES)
+    u, udot = rng.normal(size=(2, *q.shape))
+    activation, stretch = rng.uniform(0, 1, (POSES, m := len(model.muscles))), rng.uniform(0.99, 1.05, (POSES, m))
+    given = {"q": q, "u": u, "udot": udot, "activation": activation, "stretch": stretch, "timed": np.array(TIMED)}
+    theirs = in_opensim("reference.py", file, given)
+    errors = _errors(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
+    agreement = {name: float(error) for name, error in errors.items()}
+    rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | agreement]
+    mine = _seconds(kernel, random_poses(model, rng, BATCH))
+    routes = {
+        "OpenSim, computeMomentArm of everything": theirs["seconds_lengths"] + theirs["seconds_moment_arms"],
+        "OpenSim, unit tensions and J^T f": theirs["seconds_lengths"] + theirs["seconds_unit_tensions"],
+        "myoquat, two threads": mine,
+    }
+    work = f"{file.stem}: all lengths and moment arms; read and compile {cold:.2f} s"
+    slow = "OpenSim, computeMomentArm of everything"
+    for route, seconds in routes.items():
+        ratio = float(routes[slow] / seconds)
+        rows.append(
+            {"work": work, "route": route, "against": slow, "ratio": ratio, "median": seconds * 1e6, "unit": "us"}
+        )
+    return rows
+
+
+def loaded(file: Path) -> Model:
+    """The model in a file; what is not read of it is not told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        return load_model(file)
+
+
+def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarray:
+    """(count, nq) within the ranges of the coordinates, couplers followed."""
+    low, high = np.array([c.range for c in model.coordinates]).T
+    q = rng.uniform(low, high, (count, len(low)))
+    follow(model.couplers, model.system.coordinate_names, q)
+    return q
+
+
+def _kernel(model: Model) -> Any:
+    def both(q: Any) -> Any:
+        return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
+
+    return kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
+
+
+def _seconds(kernel: Any, q: np.ndarray) -> float:
+    """Seconds per pose in cache-sized blocks, the median of five rounds."""
+    l, J = kernel(q[:BLOCK])
+    rounds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        for i in range(0, len(q) - BLOCK + 1, BLOCK):
+            kernel(q[i : i + BLOCK], out=(l, J), threads=2)
+        rounds.append((time.perf_counter() - begin) / (len(q) // BLOCK * BLOCK))
+    return float(np.median(rounds))
+
+
+def in_opensim(script: str, file: Path, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What a script of this folder makes of arrays, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        states, found = Path(folder) / "states.npz", Path(folder) / "results.npz"
+        np.savez(states, **given)
+        path = Path(__file__).with_name(script)
+        subprocess.run([sys.executable, str(path), str(file), str(states), str(found)], check=True)
+        with np.load(found) as results:
+            return dict(results)
+
+
+def _errors(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -> dict[str, float]:
+    """Worst differences; of muscles whose path wraps nowhere, where OpenSim is exact, and of coordinates whose rates
+    are OpenSim's speeds, which those of its ball and free joints are not."""
+    assert tuple(theirs["names"]) == model.system.coordinate_names
+    straight = theirs["wraps"] == 0
+    around = np.array([len(m.wraps) == 1 and isinstance(m.wraps[0], WrapCylinder) for m in model.muscles])
+    sure = (path_flags(model, q, NEAR) & ~PathFlag.WRAPPED) == 0
+    l, J = kernel(q)
+    poses = model.system.poses(q)
+    count = len(theirs["mass"])
+    mine = [_pose(*poses[str(body)]) for body in theirs["bodies"]]
+    plain = theirs["plain"]
+    M = dynamics.mass_matrix(model, q[:count])[:, plain][..., plain]
+    tau = dynamics.inverse_dynamics(model, q[:count], u[:count] * plain, udot[:count] * plain)[:, plain]
+    mass, inverse = theirs["mass"][:, plain][..., plain], theirs["inverse"][:, plain]
+    arms = theirs["arms"][..., theirs["order"]]
+    return {
+        "lengths [m]": np.abs(l - theirs["lengths"])[:, straight].max(initial=0),
+        "around a cylinder [m]": np.abs(l - theirs["lengths"])[around & sure].max(initial=0),
+        "moment arms [m]": np.abs(-J - arms)[:, straight][..., plain].max(initial=0),
+        "poses": np.abs(np.stack(mine, axis=1) - theirs["poses"]).max(),
+        "mass, relative": np.abs(M - mass).max() / np.abs(M).max(),
+        "inverse dynamics, relative": np.abs(tau - inverse).max() / np.abs(tau).max(),
+    }
+
+
+def _muscle_errors(model: Model, activation: np.ndarray, theirs: Any) -> dict[str, float]:
+    """Worst differences at OpenSim's own path lengths: of tendon forces, relative to each that is not below 1e-3 of the
+    greatest isometric one, and of fiber speeds over the greatest one (OpenSim solves for these to 1e-10 of a force)."""
+    errors = {"muscle forces, relative": 0.0, "fiber speeds, of vmax": 0.0}
+    for i, muscle in enumerate(model.muscles):
+        law: Any = muscle.law
+        if not isinstance(law, HillLaw):
+            continue
+        l, v, fiber, force, rate = (
+            theirs[f"muscle_{key}"][:, i] for key in ("length", "speed", "fiber", "force", "rate")
+        )
+        given = (l, v, activation[:, i], fiber[:, None] if law.states else None)
+        pulls = np.abs(law.force(*given) - force) / np.maximum(force, 1e-3 * law.max_isometric_force)
+        fastest = law.max_contraction_velocity * law.optimal_fiber_length
+        rates = (law.state_rate(*given)[:, 0] - rate) / fastest if law.states else np.zeros(1)
+        for name, error in zip(errors, (pulls, rates), strict=True):
+            errors[name] = max(errors[name], float(np.abs(error).max()))
+    return errors
+
+
+def _pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """(n, 12) rotation by rows, and position."""
+    flat = np.broadcast_to(R, (POSES, 3, 3)).reshape(POSES, 9)
+    return np.concatenate([flat, np.broadcast_to(p, (POSES, 3))], axis=-1)

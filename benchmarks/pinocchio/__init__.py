@@ -1,0 +1,1 @@
+"""Pinocchio, in a loop of C++."""

@@ -1,0 +1,1 @@
+"""SymPy: the derivation that a researcher would write, lambdified."""

@@ -1,0 +1,1 @@
+"""MuJoCo files as models, a file for each kind of element."""

@@ -1,0 +1,207 @@
+"""The tree: nested bodies as ours, with the geoms and sites on them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.mjcf.reading.document import Document, elements_of
+from myoquat.data.mjcf.reading.frames import HERE, Place, place_of
+from myoquat.data.mjcf.reading.geoms import Geom, read_geom
+from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, read_inertial, total
+from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
+from myoquat.data.xml import Element, complain
+from myoquat.joints.body import Body
+from myoquat.joints.types import FixedJoint
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.points import PathPoint
+
+__all__ = ["GROUND", "Skeleton", "read_skeleton"]
+
+GROUND = "world"
+MAKERS = ("composite", "flexcomp", "replicate", "attach")  # what makes bodies of its own
+PICTURES = ("camera", "light")
+
+
+@dataclass
+class Skeleton:
+    """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates; where they stand, the
+    coordinates' ranges and references, and the geoms and sites by their names."""
+
+    bodies: list[Body] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    coordinates: list[Coordinate] = field(default_factory=list)
+    refs: dict[str, float] = field(default_factory=dict)
+    geoms: list[Geom] = field(default_factory=list)
+    sites: dict[str, PathPoint] = field(default_factory=dict)
+
+    def geom(self, name: str) -> Geom | None:
+        """The geom of a name, None without one."""
+        return next((geom for geom in self.geoms if geom.name == name), None)
+
+
+def read_skeleton(document: Document) -> Skeleton:
+    """All bodies of a file; ModelError with element and line for one that cannot be."""
+    reader = _Reader(document)
+    for world in document.root.findall("worldbody"):
+        reader.read(world, GROUND, HERE, None)
+    return reader.found
+
+
+@dataclass
+class _Content:
+    """What stands in a body, whatever frames it stands in; `bodies` with their places and classes."""
+
+    bodies: list[tuple[Element, Place, str | None]] = field(default_factory=list)
+    joints: list[FileJoint] = field(default_factory=list)
+    geoms: list[Geom] = field(default_factory=list)
+    inertial: Inertia | None = None
+
+
+class _Reader:
+    """What reads bodies, each after the one that carries it."""
+
+    def __init__(self, document: Document) -> None:
+        self.found = Skeleton()
+        self._document = document
+        given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
+        self._taken = {GROUND, *given}
+
+    def read(self, element: Element, name: str, place: Place, childclass: str | None) -> None:
+        """What stands in the body `name`; the bodies in it, each with all that stands in it."""
+        content = _Content()
+        self._fill(content, element, name, place, childclass)
+        self.found.geoms += content.geoms
+        for body, where, its_class in content.bodies:
+            self._read_body(body, name, where, its_class)
+
+    def _fill(self, content: _Content, element: Element, name: str, outer: Place, childclass: str | None) -> None:
+        for child in elements_of(element):
+            if child.tag == "body":
+                content.bodies.append((child, outer, childclass))
+            elif child.tag == "frame":
+                values = self._document.values(child)
+                inner = outer.holds(place_of(values, self._document.compiler))
+                own = values.text("childclass", childclass or "") or None
+                self._document.finish(values, "name")
+                self._fill(content, child, name, inner, own)
+            elif child.tag in ("joint", "freejoint"):
+                if name == GROUND or element.tag == "frame":
+                    complain(child, f"a <{child.tag}> stands in a <body>, not in <{element.tag}>")
+                content.joints.append(read_joint(child, self._document, childclass, name, len(content.joints)))
+            elif child.tag == "inertial":
+                content.inertial = read_inertial(child, self._document)
+            elif child.tag == "geom":
+                content.geoms.append(read_geom(child, self._document, name, outer, childclass))
+            elif child.tag == "site":
+                self._read_site(child, name, outer, childclass)
+            elif child.tag in MAKERS:
+                complain(child, f"<{child.tag}> makes bodies, which are not read")
+            elif child.tag not in PICTURES:
+                self._document.census.count(child, "in a body")
+
+    def _read_site(self, element: Element, body: str, outer: Place, childclass: str | None) -> None:
+        values = self._document.values(element, childclass)
+        name = values.text("name", "")
+        if name and name in self.found.sites:
+            complain(element, f"the name {name!r} is taken by another site")
+        place = outer.holds(place_of(values, self._document.compiler, ends=True))
+        self._document.finish(values, "class", "type", "size", "rgba", "group", "material", "user")
+        if name:
+            self.found.sites[name] = PathPoint(body, place.position)
+
+    def _read_body(self, element: Element, parent: str, outer: Place, childclass: str | None) -> None:
+        values = self._document.values(element)
+        name = values.text("name", "") or self._new("body")
+        own = values.text("childclass", childclass or "") or None
+        place = outer.holds(place_of(values, self._document.compiler))
+        if values.word("mocap", ("true", "false"), "false") == "true":
+            self._document.census.count(element, "mocap")
+        self._document.finish(values, "user", "sleep")
+        content = _Content()
+        self._fill(content, element, name, HERE, own)
+        self._add(element, name, parent, place, content)
+        self.found.geoms += content.geoms
+        for body, where, its_class in content.bodies:
+            self._read_body(body, name, where, its_class)
+
+    def _new(self, base: str) -> str:
+        """A name that no body has."""
+        name = next(name for k in range(1, len(self._taken) + 2) if (name := f"{base}_{k}") not in self._taken)
+        self._taken.add(name)
+        return name
+
+    # ---- one body as one or several of ours --------------------------------------------------------------------
+
+    def _add(self, element: Element, name: str, parent: str, place: Place, content: _Content) -> None:
+        """The body on its joint. More joints than one of ours holds, or a joint that is not at the body's origin, have
+        massless bodies of their own between the parent and the body."""
+        mass = self._mass(element, content)
+        links = links_of(content.joints)
+        self._note(links)
+        resting: dict[str, Any] = {}
+        if any(joint.kind == "free" for joint in content.joints):
+            resting = {"spring_mount": (*place.position, *place.orientation)} if content.joints[0].passive[0] else {}
+            place = self._free(element, parent, place, content.joints)
+        reached = np.zeros(3)
+        for k, link in enumerate(links):
+            at = Place(place.p + place.R @ (link.point - reached), place.Q)
+            ends = k == len(links) - 1 and not link.point.any()
+            new = name if ends else self._new(name)
+            own: dict[str, Any] = mass if ends else {}
+            self.found.bodies.append(
+                Body(
+                    new,
+                    parent,
+                    position=at.position,
+                    orientation=at.orientation,
+                    **(link.fields(new) | resting | own),
+                )
+            )
+            parent, place, reached = new, HERE, link.point
+        if not links or reached.any():
+            at = Place(place.p - place.R @ reached, place.Q)
+            self.found.bodies.append(Body(name, parent, FixedJoint(), at.position, at.orientation, **mass))
+
+    def _free(self, element: Element, parent: str, place: Place, joints: list[FileJoint]) -> Place:
+        """A free joint's coordinates are those of the world: the body starts where the file places it."""
+        if len(joints) > 1 or parent != GROUND:
+            complain(element, "a free joint stands alone, in a body of the <worldbody>")
+        self.found.start[-7:] = [*place.position, *place.orientation]
+        return HERE
+
+    def _note(self, links: list[Link]) -> None:
+        for link in links:
+            self.found.start += link.start
+            for joint in link.joints:
+                coordinate = joint.coordinate
+                if coordinate is not None:
+                    self.found.refs[joint.name] = joint.ref
+                    self.found.coordinates.append(coordinate)
+
+    def _mass(self, element: Element, content: _Content) -> dict[str, Any]:
+        """The fields of a Body for its mass and shapes."""
+        how = self._document.compiler.from_geoms
+        inertia = content.inertial or WEIGHTLESS
+        if how == "true" or (how == "auto" and content.inertial is None):
+            heavy = list(self._weighing(content.geoms))
+            if heavy or content.inertial is None:
+                inertia = total(heavy)
+        return {
+            "mass": float(inertia.mass),
+            "center_of_mass": tuple(map(float, inertia.center)),
+            "inertia": tuple(map(float, inertia.inertia)),
+        }
+
+    @staticmethod
+    def _weighing(geoms: list[Geom]) -> Iterator[Inertia]:
+        for geom in geoms:
+            if geom.inertia is None:
+                complain(
+                    geom.element,
+                    f"the mass of a {geom.kind} ({geom.mesh or 'no file'}) is not known, as files of meshes are not "
+                    'opened: give the body an <inertial>, or the geom mass="0"',
+                )
+            if geom.inertia.mass:
+                yield geom.inertia

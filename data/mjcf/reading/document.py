@@ -1,0 +1,143 @@
+"""The document: its sections, the compiler's settings, and the default classes of elements."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from myoquat.data.leftovers import Census
+from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.xml import Element, complain, parse
+from myoquat.joints.errors import ModelError
+
+__all__ = ["ACTUATORS", "Compiler", "Document", "elements_of", "read_document"]
+
+ACTUATORS = (
+    *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion"),
+    *("dcmotor", "plugin"),
+)
+MAIN = "main"  # the class of elements that name none
+KINDS = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}  # that share their defaults
+FILES = ("meshdir", "texturedir", "assetdir", "strippath", "discardvisual", "usethread", "fusestatic", "fitaabb")
+HARMLESS = {  # settings of the compiler that are not followed, and the values at which they do nothing
+    "balanceinertia": "false",
+    "boundmass": "0",
+    "boundinertia": "0",
+    "settotalmass": "-1",
+    "alignfree": "false",
+}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """What <compiler> says of the numbers in the file: the unit of angles [rad], the letters of Euler angles (lower
+    case: about axes that turn along), whether a given range is a limit, and whether geoms make the inertias."""
+
+    angle: float = math.radians(1.0)
+    sequence: str = "xyz"
+    limits: bool = True
+    from_geoms: str = "auto"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed file: `compiler` settings, and `classes` of default attributes by name and kind of element."""
+
+    root: Element
+    compiler: Compiler
+    classes: dict[str, dict[str, dict[str, str]]]
+    census: Census = field(default_factory=Census)
+
+    def sections(self, tag: str) -> Iterator[Element]:
+        """The elements in all sections of a name: a file may open a section more than once."""
+        for section in self.root.findall(tag):
+            yield from elements_of(section)
+
+    def values(self, element: Element, childclass: str | None = None) -> Values:
+        """The attributes of an element whose class is its own, else that of the bodies around it, else the main one."""
+        name = element.get("class") or childclass or MAIN
+        if name not in self.classes:
+            complain(element, f"there is no default class {name!r}; known: {', '.join(self.classes)}")
+        return Values(element, self.classes[name].get(_kind(element), {}))
+
+    def finish(self, values: Values, *quiet: str) -> None:
+        """Note the attributes that nobody asked for; `quiet` are those that change no motion and no length."""
+        for key in values.unread(quiet):
+            self.census.count(values.element, key)
+
+
+def elements_of(parent: Element) -> list[Element]:
+    """The elements in another one, without comments."""
+    return [element for element in parent if isinstance(element.tag, str)]
+
+
+def read_document(path: Path) -> Document:
+    """The document in a file; ModelError for another kind of file, and for one that includes others."""
+    root = parse(path)
+    if root.tag != "mujoco":
+        raise ModelError(f"<mujoco> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    for element in root.iter("include"):
+        complain(
+            element,
+            f"<include file={element.get('file')!r}> is not followed, as only the given file is opened; save the whole "
+            "model with MuJoCo (mujoco.mj_saveLastXML)",
+        )
+    census = Census()
+    document = Document(root, _compiler(root, census), _classes(root), census)
+    return document
+
+
+def _compiler(root: Element, census: Census) -> Compiler:
+    merged: dict[str, str] = {}
+    last = None
+    for last in root.findall("compiler"):
+        merged |= {str(key): str(value) for key, value in last.attrib.items()}
+    if last is None:
+        return Compiler()
+    values = Values(last, merged)
+    degrees = values.word("angle", ("degree", "radian"), "degree") == "degree"
+    sequence = values.text("eulerseq", "xyz")
+    if len(sequence) != 3 or set(sequence) - set("xyzXYZ"):
+        complain(last, f"eulerseq must be three letters of xyzXYZ, not {sequence!r}")
+    values.word("coordinate", ("local",), "local")
+    for key, harmless in HARMLESS.items():
+        if values.text(key, harmless) != harmless:
+            census.count(last, key)
+    compiler = Compiler(
+        math.radians(1.0) if degrees else 1.0,
+        sequence,
+        values.boolean("autolimits", True),
+        values.word("inertiafromgeom", ("auto", "true", "false"), "auto"),
+    )
+    for key in values.unread(FILES):
+        census.count(last, key)
+    return compiler
+
+
+def _classes(root: Element) -> dict[str, dict[str, dict[str, str]]]:
+    classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+    for element in root.findall("default"):
+        _add_class(element, element.get("class", MAIN), MAIN, classes)
+    return classes
+
+
+def _add_class(element: Element, name: str, parent: str, classes: dict[str, dict[str, dict[str, str]]]) -> None:
+    """A class has what its parent has, and what it says itself."""
+    known = {kind: dict(attributes) for kind, attributes in classes[parent].items()}
+    classes[name] = known
+    for child in elements_of(element):
+        if child.tag != "default":
+            own = {str(key): str(value) for key, value in child.attrib.items()}
+            known[_kind(child)] = known.get(_kind(child), {}) | own
+    for child in element.findall("default"):
+        inner = child.get("class")
+        if not inner or inner in classes:
+            complain(child, f"a nested <default> needs a class of its own, not {inner!r}")
+        _add_class(child, inner, name, classes)
+
+
+def _kind(element: Element) -> str:
+    parent = element.getparent()
+    if parent is not None and parent.tag == "equality":
+        return "equality"
+    return KINDS.get(element.tag, str(element.tag))

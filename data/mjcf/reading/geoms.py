@@ -1,0 +1,121 @@
+"""Geoms: the shapes of bodies, what they weigh, and the surfaces that tendons wrap around."""
+
+from dataclasses import dataclass
+
+from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.frames import Place, place_of
+from myoquat.data.mjcf.reading.inertias import SOLIDS, WEIGHTLESS, Inertia, solid
+from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.mjcf.shapes import HALVED, whole_sizes
+from myoquat.data.xml import Element, complain
+from myoquat.joints.shapes import Shape
+
+__all__ = ["Geom", "read_geom"]
+
+TYPES = ("plane", "hfield", "mesh", "sdf", *SOLIDS)
+DENSITY = 1000.0  # [kg/m^3] of a geom that gives none
+QUIET = (
+    *("class", "group", "user", "friction", "solref", "solimp", "solmix", "margin", "gap", "condim", "priority"),
+    *("fitscale", "hfield"),
+)
+
+
+@dataclass(frozen=True)
+class Geom:
+    """A geom: its kind with its sizes as MJCF counts them, its place in its body, and what it weighs, None for a mesh,
+    whose file is not opened. `touches`: whether it meets other geoms."""
+
+    element: Element
+    name: str
+    body: str
+    kind: str
+    sizes: tuple[float, ...]
+    place: Place
+    inertia: Inertia | None
+    touches: bool
+    color: tuple[float, ...] | None
+    material: str
+    mesh: str
+
+    def shape(self) -> Shape | None:
+        """The shape of a body; None for a kind that bodies do not have."""
+        if self.kind not in HALVED and self.kind != "mesh":
+            return None
+        sizes = (1.0, 1.0, 1.0) if self.kind == "mesh" else whole_sizes(self.kind, self.sizes)
+        return Shape(
+            self.kind,
+            sizes,
+            self.place.position,  # type: ignore[arg-type]
+            self.place.orientation,  # type: ignore[arg-type]
+            purpose="collision" if self.touches else "visual",
+            file=self.mesh,
+            name=self.name,
+            color=self.color,  # type: ignore[arg-type]
+            material=self.material,
+        )
+
+
+def read_geom(element: Element, document: Document, body: str, outer: Place, childclass: str | None) -> Geom:
+    """A geom of a body; ModelError with its line for impossible sizes."""
+    values = document.values(element, childclass)
+    kind = values.word("type", TYPES, "sphere")
+    if kind in SOLIDS and values.has("mesh"):
+        complain(element, f"a {kind} fitted to a mesh is not supported, as the mesh's file is not opened")
+    place = outer.holds(place_of(values, document.compiler, ends=True))
+    sizes = _sizes(values, kind)
+    touches = any(values.number(key, 1.0) for key in ("contype", "conaffinity"))
+    geom = Geom(
+        element,
+        values.text("name", ""),
+        body,
+        kind,
+        sizes,
+        place,
+        _inertia(values, kind, sizes, place),
+        touches,
+        values.vector("rgba", (0.5, 0.5, 0.5, 1.0)) if values.has("rgba") else None,
+        values.text("material", ""),
+        _mesh(values, document) if kind == "mesh" else values.text("mesh", ""),
+    )
+    document.finish(values, *QUIET)
+    return geom
+
+
+def _sizes(values: Values, kind: str) -> tuple[float, ...]:
+    """The sizes that a kind has; those of one between two points are its radius and half their distance."""
+    given = values.numbers("size", 1, 3, (0.0,))
+    if kind not in SOLIDS:
+        return given
+    count = SOLIDS[kind][0]
+    if values.has("fromto"):
+        a, b = values.vector("fromto", (0.0,) * 6)[:3], values.vector("fromto", (0.0,) * 6)[3:]
+        half = sum((u - v) ** 2 for u, v in zip(a, b, strict=True)) ** 0.5 / 2
+        given = (given[0], half) if count == 2 else (given[0], given[0], half)
+    if kind == "sphere" and values.has("fromto"):
+        complain(values.element, "a sphere has no fromto")
+    if len(given) < count or min(given[:count]) <= 0:
+        complain(values.element, f"the size of a {kind} must be {count} positive numbers, not {given}")
+    return given[:count]
+
+
+def _inertia(values: Values, kind: str, sizes: tuple[float, ...], place: Place) -> Inertia | None:
+    mass = values.number("mass") if values.has("mass") else None
+    density = values.number("density", DENSITY)
+    if (mass is not None and mass < 0) or density < 0:
+        complain(values.element, "mass and density must not be negative")
+    if mass == 0.0 or (mass is None and density == 0.0) or kind in ("plane", "hfield"):
+        return WEIGHTLESS
+    if kind not in SOLIDS:
+        return None
+    return solid(kind, sizes, place, mass, density)
+
+
+def _mesh(values: Values, document: Document) -> str:
+    """The file of a mesh by its name, or the name itself where the file says no more."""
+    name = values.text("mesh", "")
+    for asset in document.sections("asset"):
+        file = asset.get("file", "")
+        own = asset.get("name") or file.rpartition("/")[2].rpartition(".")[0]
+        if asset.tag == "mesh" and own == name and file:
+            return str(file)
+    return name

@@ -1,0 +1,231 @@
+"""Joints: the rows of joints of a body as joints of ours, one after the other where one of ours cannot hold them.
+
+MuJoCo applies the joints of a body in the order of the file, each in the frame that those before it have reached. One
+joint of ours holds a ball, a free joint, or up to three slides and then up to three hinges about one point, if the same
+spring, damper and armature acts in all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.xml import Element, complain
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import (
+    CustomJoint,
+    EulerJoint,
+    FloatingJoint,
+    Joint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    UniversalJoint,
+)
+from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.direction import unit_axis
+from myoquat.kernels.typing import Array
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = ["FileJoint", "Link", "links_of", "read_joint"]
+
+TYPES = ("free", "ball", "slide", "hinge")
+QUIET = (
+    *("class", "group", "user", "margin", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction"),
+    "solimpfriction",
+)
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+UNNAMED = {"hinge": "angle", "slide": "position"}  # what the coordinate of a joint without a name is called
+LETTERS = {X: "X", Y: "Y", Z: "Z"}
+
+
+@dataclass(frozen=True)
+class FileJoint:
+    """A joint of the file: its point in the body [m], axis, and the coordinate `ref` at which it does not move the
+    body; (stiffness, damping, armature), and where its spring rests."""
+
+    element: Element
+    name: str
+    kind: str
+    point: tuple[float, ...] = (0.0, 0.0, 0.0)
+    axis: tuple[float, float, float] = Z
+    ref: float = 0.0
+    passive: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rest: float = 0.0
+    range: tuple[float, float] | None = None
+    limited: bool = False
+
+    @property
+    def coordinate(self) -> Coordinate | None:
+        """What the file says of the joint's coordinate, if it has a single one."""
+        return Coordinate(self.name, self.range, clamped=self.limited) if self.kind in ("slide", "hinge") else None
+
+
+@dataclass(frozen=True)
+class Link:
+    """A joint of ours for some joints of a body, at a point (3,) [m] of that body."""
+
+    joints: tuple[FileJoint, ...]
+    joint: Joint
+    point: Array
+
+    def fields(self, body: str) -> dict[str, Any]:
+        """The fields of a Body with this joint beside its place and mass."""
+        first = self.joints[0]
+        stiffness, damping, armature = first.passive
+        names = self._names(body)
+        plain = tuple(f"{body}.{suffix}" for suffix in self.joint.coordinate_suffixes)
+        rests = tuple(joint.rest for joint in self.joints)
+        sprung = stiffness > 0 and first.kind in ("slide", "hinge") and any(rests) and self.joint.nq == len(rests)
+        single = isinstance(self.joint, FloatingJoint) or len(self.joints) == 1
+        name = self.joints[-1].element.get("name", "") if single else ""
+        return {
+            "joint": self.joint,
+            "joint_name": "" if name == body else name,
+            "coordinate_names": None if names == plain else names,
+            "stiffness": stiffness,
+            "damping": damping,
+            "rotor_inertia": armature,
+            "spring_mount": rests if sprung else None,
+        }
+
+    def _names(self, body: str) -> tuple[str, ...]:
+        ball = tuple(f"{body}.Q{k}" for k in range(4))
+        own = tuple(joint.name for joint in self.joints if joint.kind in ("slide", "hinge"))
+        if isinstance(self.joint, SphericalJoint):
+            return ball
+        if isinstance(self.joint, FloatingJoint):
+            return (*(own or tuple(f"{body}.{axis}" for axis in "xyz")), *ball)
+        return own
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        """The coordinates where the body stands as the file places it."""
+        if isinstance(self.joint, (SphericalJoint, FloatingJoint)):
+            return tuple(map(float, self.joint.neutral()))
+        return tuple(joint.ref for joint in self.joints)
+
+
+def read_joint(element: Element, document: Document, childclass: str | None, body: str, before: int) -> FileJoint:
+    """A <joint> or <freejoint> of a body, after some others; ModelError with its line for one that cannot be."""
+    values = document.values(element, childclass)
+    if element.tag == "freejoint":
+        if values.text("align", "false") == "true":
+            document.census.count(element, "align")
+        joint = FileJoint(element, values.text("name", body), "free")
+        document.finish(values, *QUIET)
+        return joint
+    kind = values.word("type", TYPES, "hinge")
+    name = values.text("name", f"{body}.{UNNAMED[kind]}{before + 1 if before else ''}" if kind in UNNAMED else body)
+    scale = document.compiler.angle if kind == "hinge" else 1.0
+    try:
+        axis = unit_axis(values.vector("axis", Z)) if kind in ("slide", "hinge") else Z
+    except ValueError as error:
+        complain(element, str(error))
+    values.text("axis", "")
+    limited = values.limited("limited", "range", document.compiler.limits)
+    if kind in ("ball", "free"):
+        if limited:
+            document.census.count(element, f"limits of a {kind} joint")
+        values.has("range")
+        low_high = None
+    else:
+        low, high = values.vector("range", (0.0, 0.0))
+        low_high = (low * scale, high * scale) if values.has("range") else None
+    joint = FileJoint(
+        element,
+        name,
+        kind,
+        values.vector("pos", (0.0, 0.0, 0.0)),
+        axis,
+        values.number("ref", 0.0) * scale if kind in ("slide", "hinge") else 0.0,
+        (
+            _linear(values, "stiffness", document),
+            _linear(values, "damping", document),
+            values.number("armature", 0.0),
+        ),
+        values.number("springref", 0.0) * scale,
+        low_high,
+        limited,
+    )
+    if values.number("frictionloss", 0.0):
+        document.census.count(element, "frictionloss")
+    document.finish(values, *QUIET, "ref")
+    return joint
+
+
+def _linear(values: Any, key: str, document: Document) -> float:
+    """The linear coefficient of a force that newer versions of MuJoCo let be a polynomial."""
+    first, *others = values.numbers(key, 1, 3, (0.0,))
+    if any(others):
+        document.census.count(values.element, f"{key} of higher order")
+    if first < 0:
+        complain(values.element, f"{key} must not be negative, not {first:g}")
+    return float(first)
+
+
+# ---- from rows of joints to joints of ours -----------------------------------------------------------------
+
+
+def links_of(joints: Sequence[FileJoint]) -> list[Link]:
+    """The joints of a body as joints of ours, in order."""
+    rows: list[list[FileJoint]] = []
+    for joint in joints:
+        if rows and _fits(rows[-1], joint):
+            rows[-1].append(joint)
+        else:
+            rows.append([joint])
+    return [Link(tuple(row), _joint(row), _point(row)) for row in rows]
+
+
+def _fits(row: list[FileJoint], joint: FileJoint) -> bool:
+    """Whether one joint of ours holds the row and one joint more."""
+    kinds = [other.kind for other in row]
+    if joint.passive != row[0].passive or joint.kind == "free" or {"free", "ball"} & set(kinds):
+        return False
+    if joint.kind == "ball":
+        plain = [(other.axis, other.ref) for other in row] == [(X, 0.0), (Y, 0.0), (Z, 0.0)]
+        return plain and kinds == ["slide"] * 3 and not (joint.passive[0] and any(other.rest for other in row))
+    if joint.kind == "slide":
+        return "hinge" not in kinds and len(row) < 3
+    turns = [other for other in row if other.kind == "hinge"]
+    return len(turns) < 3 and all(other.point == joint.point for other in turns)
+
+
+def _joint(row: list[FileJoint]) -> Joint:
+    kinds = [joint.kind for joint in row]
+    if kinds[-1] == "free" or (kinds[-1] == "ball" and len(row) > 1):
+        return FloatingJoint()
+    if kinds[-1] == "ball":
+        return SphericalJoint()
+    if not any(joint.ref for joint in row):
+        own = _own(row, kinds)
+        if own is not None:
+            return own
+    axes = [Axis(joint.axis, k, Linear(1.0, -joint.ref + 0.0)) for k, joint in enumerate(row)]
+    turns = tuple(axis for axis, kind in zip(axes, kinds, strict=True) if kind == "hinge")
+    slides = tuple(axis for axis, kind in zip(axes, kinds, strict=True) if kind == "slide")
+    units = tuple("m" if kind == "slide" else "rad" for kind in kinds)
+    return CustomJoint(tuple(joint.name for joint in row), turns, slides, units)
+
+
+def _own(row: list[FileJoint], kinds: list[str]) -> Joint | None:
+    """A joint type of its own for axes that have one; None otherwise."""
+    axes = [joint.axis for joint in row]
+    if kinds == ["hinge"]:
+        return RevoluteJoint(axes[0])
+    if kinds == ["slide"]:
+        return PrismaticJoint(axes[0])
+    if kinds == ["hinge"] * 2 and float(np.linalg.norm(np.cross(axes[0], axes[1]))) > 1e-9:
+        return UniversalJoint(*axes)
+    if kinds == ["hinge"] * 3 and not any(row[0].passive[:2]) and all(axis in LETTERS for axis in axes):
+        sequence = "".join(LETTERS[axis] for axis in axes)
+        return EulerJoint(sequence) if sequence[0] != sequence[1] != sequence[2] else None
+    return None
+
+
+def _point(row: list[FileJoint]) -> Array:
+    """(3,) [m] the point about which a row turns; slides and free joints need none."""
+    return np.array(row[-1].point if row[-1].kind in ("hinge", "ball") else (0.0, 0.0, 0.0))

@@ -1,0 +1,69 @@
+"""The keyframe at which a model starts."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.frames import unit
+from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.xml import Element
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint
+from myoquat.joints.vectors import vecmat
+from myoquat.kernels.typing import Array
+
+__all__ = ["Start", "read_start"]
+
+NAME = "start"
+
+
+@dataclass(frozen=True)
+class Start:
+    """q (nq,), u (nu,) and the actuators' controls at the start; None for what no keyframe says."""
+
+    q: Array
+    u: Array | None = None
+    controls: tuple[float, ...] | None = None
+
+
+def read_start(document: Document, system: ArticulatedSystem, standing: Array, actuators: int) -> Start:
+    """The keyframe "start", else the first one; without any, the model starts where the file places its bodies. Other
+    keyframes are noted."""
+    keys = list(document.sections("keyframe"))
+    chosen = next((key for key in keys if key.get("name") == NAME), keys[0] if keys else None)
+    for key in keys:
+        if key is not chosen:
+            document.census.count(key, "another keyframe")
+    return Start(standing) if chosen is None else _read_key(chosen, document, system, Start(standing), actuators)
+
+
+def _read_key(key: Element, document: Document, system: ArticulatedSystem, start: Start, actuators: int) -> Start:
+    values = document.values(key)
+    if values.has("qpos"):
+        start = replace(start, q=_checked(values, system, values.numbers("qpos", system.nq, system.nq)))
+    if values.has("qvel"):
+        start = replace(start, u=_in_child(system, start.q, values.numbers("qvel", system.nu, system.nu)))
+    if values.has("ctrl"):
+        start = replace(start, controls=values.numbers("ctrl", actuators, actuators))
+    document.finish(values, "name", "time")
+    return start
+
+
+def _checked(values: Values, system: ArticulatedSystem, given: tuple[float, ...]) -> Array:
+    """q with quaternions of length one."""
+    q = np.array(given)
+    for slice_ in system.quaternion_slices():
+        q[slice_] = unit(tuple(q[slice_]), values, "qpos")
+    return q
+
+
+def _in_child(system: ArticulatedSystem, q: Array, given: tuple[float, ...]) -> Array:
+    """u: the linear velocity of a floating joint is that of the parent's frame in MuJoCo, of the child's here."""
+    u = np.array(given)
+    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if isinstance(body.joint, FloatingJoint):
+            linear = slice(iu.start, iu.start + 3)
+            u[linear] = vecmat(u[linear], rotation_matrix(q[iq][3:]))
+    return u

@@ -1,0 +1,64 @@
+"""The table of motion formats: from the suffix of a file to the functions that read and write it."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from myoquat.joints.errors import ModelError
+
+__all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "save_table"]
+
+
+@dataclass(frozen=True)
+class MotionFormat:
+    """A kind of motion file: what it holds, the module that knows it, imported on use, and its two functions there."""
+
+    name: str
+    module: str
+    reads: str
+    writes: str
+
+    @property
+    def reader(self) -> Callable[[str | Path], pd.DataFrame]:
+        """The function that reads: (path) -> DataFrame over the index `time` [s]."""
+        found: Callable[[str | Path], pd.DataFrame] = getattr(importlib.import_module(self.module), self.reads)
+        return found
+
+    @property
+    def writer(self) -> Callable[..., None]:
+        """The function that writes: (frame, path, *, overwrite=False, and options of the format)."""
+        found: Callable[..., None] = getattr(importlib.import_module(self.module), self.writes)
+        return found
+
+
+STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.motions.storage", "read_motion", "write_motion")
+MOTION_FORMATS = {
+    ".mot": STORAGE,
+    ".sto": STORAGE,
+    ".trc": MotionFormat("markers", "myoquat.data.motions.trc", "read_markers", "write_markers"),
+}
+
+
+def motion_format(path: str | Path) -> MotionFormat:
+    """The format of a motion file, by its suffix in any case. ModelError for a suffix that is not in the table."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in MOTION_FORMATS:
+        known = ", ".join(f"{ending} ({kind.name})" for ending, kind in MOTION_FORMATS.items())
+        raise ModelError(f"the suffix {suffix!r} is not that of a motion file; known: {known}", file=path)
+    return MOTION_FORMATS[suffix]
+
+
+def load_table(path: str | Path) -> pd.DataFrame:
+    """The numbers over time in a file of any motion format, over the index `time` [s]; see `read_motion` for .mot and
+    .sto, `read_markers` for .trc."""
+    return motion_format(path).reader(path)
+
+
+def save_table(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, **options: Any) -> None:
+    """Write numbers over time in the format that the suffix names, with the options of that format; see
+    `write_motion` for .mot and .sto, `write_markers` for .trc."""
+    motion_format(path).writer(frame, path, overwrite=overwrite, **options)

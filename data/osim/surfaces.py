@@ -1,0 +1,37 @@
+"""The surfaces of OpenSim's wrap objects, read and written by one table."""
+
+from typing import Any
+
+from myoquat.data.osim.document import numbers
+from myoquat.data.osim.elements import add
+from myoquat.data.xml import Element
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+
+__all__ = ["SURFACES", "add_sizes", "is_known", "read_sizes"]
+
+SURFACES: dict[str, tuple[type[Wrap], dict[str, tuple[str, int]]]] = {  # tag: class, {ours: (the file's, count)}
+    "WrapSphere": (WrapSphere, {"radius": ("radius", 1)}),
+    "WrapCylinder": (WrapCylinder, {"radius": ("radius", 1), "length": ("length", 1)}),
+    "WrapEllipsoid": (WrapEllipsoid, {"radii": ("dimensions", 3)}),
+    "WrapTorus": (WrapTorus, {"ring_radius": ("outer_radius", 1), "tube_radius": ("inner_radius", 1)}),
+}
+TAGS = {wrap: tag for tag, (wrap, _) in SURFACES.items()}
+
+
+def is_known(wrap: Wrap) -> bool:
+    """Whether OpenSim has this kind of surface."""
+    return type(wrap) in TAGS
+
+
+def read_sizes(element: Element) -> dict[str, Any]:
+    """The sizes of a wrap object, as arguments of its class in the table."""
+    _, sizes = SURFACES[element.tag]
+    found = {ours: numbers(element, theirs, count) for ours, (theirs, count) in sizes.items()}
+    return {ours: values if len(values) > 1 else values[0] for ours, values in found.items()}
+
+
+def add_sizes(element: Element, wrap: Wrap) -> None:
+    """The sizes of a surface as children of its element."""
+    _, sizes = SURFACES[TAGS[type(wrap)]]
+    for ours, (theirs, _) in sizes.items():
+        add(element, theirs, getattr(wrap, ours))

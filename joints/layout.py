@@ -1,0 +1,71 @@
+"""The layout of a system's generalized state: what stands where in q and u, and by which names."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from myoquat.joints.body import Body
+from myoquat.joints.types import Joint
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """q and u hold the coordinates and velocities of the joints that carry `bodies`, in this order."""
+
+    bodies: tuple[Body, ...]
+    ground: str
+
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the bodies, in order; the ground is not among them."""
+        return tuple(body.name for body in self.bodies)
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return sum(body.joint.nq for body in self.bodies)
+
+    @cached_property
+    def nu(self) -> int:
+        """Number of velocities."""
+        return sum(body.joint.nu for body in self.bodies)
+
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Name of each entry of q: '<body>.<suffix>', or the name that the body gives it."""
+        return tuple(name for body in self.bodies for name in body.names_of_coordinates)
+
+    @cached_property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Name of each entry of u: '<body>.<suffix>'; '<name>_dot' beside a coordinate with a name of its own."""
+        return tuple(name for body in self.bodies for name in body.names_of_velocities)
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where each body's joint coordinates lie in q."""
+        return _slices(body.joint.nq for body in self.bodies)
+
+    @cached_property
+    def u_slices(self) -> tuple[slice, ...]:
+        """Where each body's joint velocities lie in u."""
+        return _slices(body.joint.nu for body in self.bodies)
+
+    @cached_property
+    def quaternion_slices(self) -> tuple[slice, ...]:
+        """Where the unit quaternions lie in q."""
+        starts = ((s.start, body.joint.facts.quaternion) for body, s in zip(self.bodies, self.q_slices, strict=True))
+        return tuple(slice(a + offset, a + offset + 4) for a, offset in starts if offset is not None)
+
+    def joints(self) -> Iterator[tuple[Joint, slice, slice]]:
+        """Every joint, with its places in q and in u."""
+        return zip((body.joint for body in self.bodies), self.q_slices, self.u_slices, strict=True)
+
+
+def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
+    edges = np.concatenate([[0], np.cumsum(list(sizes), dtype=int)])
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))

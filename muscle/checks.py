@@ -1,0 +1,23 @@
+"""What a model must have before forces of its muscles are computed."""
+
+from collections.abc import Collection
+
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.model import Model
+
+__all__ = ["check_laws"]
+
+
+def check_laws(model: Model, given: Collection[str] = ()) -> None:
+    """ModelError for a muscle without a force law, or with a law that leaves a parameter open.
+
+    given: full names "muscles.<muscle>.<parameter>" of the parameters whose values come from outside the model, such as
+    those that a study varies; these may stay open.
+    """
+    for muscle in model.muscles:
+        element = f"muscle {muscle.name!r}"
+        if muscle.law is None:
+            raise ModelError("no force law is given", element=element, file=model.file)
+        lacking = [key for key in muscle.law.open_parameters() if f"muscles.{muscle.name}.{key}" not in given]
+        if lacking:
+            raise ModelError(f"no {', '.join(lacking)} is given", element=element, file=model.file)

@@ -1,0 +1,111 @@
+"""The door of public functions of muscles: `myoquat.joints.door.Call` with what muscles add to a state."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.joints.checks import UNIT_TOLERANCE, check_state
+from myoquat.joints.compiled import Input, kernel_for
+from myoquat.joints.door import Call
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.states import state_names
+
+__all__ = ["MuscleCall"]
+
+CHUNK = 8192  # numbers of coordinates from which a kernel looks them through, and poses that it looks at together
+
+
+class MuscleCall(Call):
+    """A `Call` of a Model: also activations and the muscles' own states, and kernels by the content of the model."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.model = model
+
+    def q(self, q: ArrayLike) -> "MuscleCall":
+        """Coordinates (..., nq), quaternions of unit length."""
+        return self.put("q", q, _checked_q(self.system, q), self.system.nq)
+
+    def u(self, u: ArrayLike) -> "MuscleCall":
+        """Velocities (..., nu)."""
+        return self.put("u", u, self.system.check_u(u), self.system.nu)
+
+    def activation(self, name: str, activation: ArrayLike) -> "MuscleCall":
+        """Activations or excitations (..., m) in [0, 1]."""
+        return self.put(name, activation, self.model.check_activation(activation), len(self.model.muscles))
+
+    def states(self, name: str, values: ArrayLike | None) -> "MuscleCall":
+        """The muscles' own states or their rates (..., ns); None for a model without."""
+        own = state_names(self.model)
+        if values is None and own:
+            raise ValueError(
+                f"{name} (..., {len(own)}) is needed: {own[0]!r} and others; equilibrium_states(model, q, activation) "
+                "gives one"
+            )
+        return self if values is None else self.put(name, values, check_state(name, values, len(own), own), len(own))
+
+    def put(self, name: str, given: ArrayLike, array: Array, size: int) -> "MuscleCall":
+        """An argument (..., size) as the caller gave it, and the same as a checked array."""
+        self.inputs[name] = Input(given, array, (size,))
+        return self
+
+    def run_muscles(
+        self, quantity: str, formula: Callable[..., Any], axes: int, out: np.ndarray | None, backend: str
+    ) -> Array:
+        """`run` for a formula that depends on the muscles too. TypeError for symbols and a path that needs a solver."""
+        if any(is_symbolic(x.array) for x in self.inputs.values()) and "q" in self.inputs:
+            for muscle in self.model.muscles:
+                _check_closed_form(muscle)
+        result: Array = self.run(quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend)
+        return result
+
+
+def _check_closed_form(muscle: Muscle) -> None:
+    """TypeError where the length of a path has no closed form."""
+    for number, _ in enumerate(pairwise(muscle.path), start=1):
+        acting = [wrap for wrap in muscle.wraps if wrap.acts(number)]
+        solved = next((wrap.kind for wrap in acting if wrap.solved), None)
+        if solved is not None or len(acting) > 1:
+            what = "several surfaces" if solved is None else f"a surface of kind {solved!r}"
+            raise TypeError(
+                f"muscle {muscle.name!r}: its path around {what} is found by an iterative solver, which takes numbers "
+                "only, not SymPy or CasADi symbols"
+            )
+
+
+def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
+    """As `ArticulatedSystem.check_q`, but reading a large batch only once, through a kernel."""
+    array = as_array(q)
+    if is_symbolic(array) or array.size <= CHUNK or array.shape[-1] != system.nq:
+        return system.check_q(q)
+    rows = np.ascontiguousarray(array).reshape(-1, system.nq)
+    kernel = kernel_for(
+        ("probe", system.content_key), lambda: kernels.compile(lambda q: _probe(system, q), {"q": system.nq})
+    )
+    probe = np.empty((CHUNK, len(system.quaternion_slices()) + 1))
+    for start in range(0, len(rows), CHUNK):
+        part = rows[start : start + CHUNK]
+        values = probe[: len(part)]
+        kernel(part, out=values, threads=1)
+        low, high = values[:, :-1].min(initial=1.0), values[:, :-1].max(initial=1.0)
+        # |Q|^2 - 1 is twice |Q| - 1 to first order; the exact check decides, this one only finds where to look
+        if not (low >= 1 - UNIT_TOLERANCE and high <= 1 + UNIT_TOLERANCE and np.isfinite(values[:, -1].sum())):
+            system.check_q(part)
+    return rows.reshape(array.shape)
+
+
+def _probe(system: ArticulatedSystem, q: Array) -> Array:
+    """(..., balls + 1): every |Q|^2, and a sum that is finite only if all other coordinates are."""
+    slices = system.quaternion_slices()
+    other = np.ones(system.nq, dtype=bool)
+    for s in slices:
+        other[s] = False
+    rest = np.sum(np.where(other, q, 0.0), axis=-1)
+    return np.stack([*(np.sum(q[..., s] * q[..., s], axis=-1) for s in slices), rest], axis=-1)

@@ -1,0 +1,330 @@
+"""What is promised of stored results: one writer, damage found and mended, the code that made them known."""
+
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import myoquat
+from myoquat.analysis.command import main
+from myoquat.analysis.studies import LockedError, StoreError, Study, durable, open_results, store, verify_results
+from myoquat.analysis.studies import machine as machine_module
+from myoquat.analysis.studies.lock import Lock
+from myoquat.analysis.studies.machine import ROOMS, fingerprint
+from myoquat.analysis.studies.run import RunOptions, compute
+from myoquat.analysis.studies.store import Store
+from myoquat.analysis.studies.verification import verify
+
+VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
+STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
+BLOCK = 7
+FILE = """
+format = "myoquat-study"
+version = 1
+model = "two_link"
+sample = { samples = 60 }
+vary = { "muscles.*.max_isometric_force" = { uniform = [0.8, 1.2], relative = true } }
+simulate = { duration = 0.05 }
+keep = { times = 5, summaries = ["work"] }
+"""
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return STUDY.run(block=BLOCK)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results"
+
+
+def flip(path, place=50):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+# ---- damage ------------------------------------------------------------------------------------------------
+
+
+def test_resume_computes_again_what_is_damaged(path, whole):
+    STUDY.run(path, block=BLOCK)
+    flip(path / "q" / "c" / "4" / "0" / "0")
+    flip(path / "status" / "c" / "8", 2)
+    _, report = compute(STUDY, path, RunOptions(resume=True))
+    assert list(report.damaged) == [4, 8]
+    assert "q cannot be read" in report.damaged[4]
+    assert "checksum" in report.damaged[4]
+    assert report.blocks == 2
+    xr.testing.assert_identical(open_results(path).load(), whole)
+
+
+@pytest.mark.parametrize(
+    "name", ["values", "status", "stopped_at", "q_final", "u_final", "q", "u", "work", "fingerprint"]
+)
+def test_a_flipped_bit_is_found_in_every_array(path, name):
+    STUDY.run(path, block=BLOCK)
+    chunk = path / name / "c" / "3"
+    flip(next(file for file in (chunk, *chunk.rglob("*")) if file.is_file()), 3)
+    found = verify_results(path)
+    assert list(found.damaged) == [3]
+    assert found.damaged[3].startswith(name)
+    assert not found.intact
+    assert found.complete
+
+
+def test_damaged_labels_are_found_and_mended(path, whole):
+    STUDY.run(path, block=BLOCK)
+    label = next(file for file in (path / "coordinate" / "c").rglob("*") if file.is_file())
+    flip(label, 10)
+    assert verify_results(path).labels == ("coordinate",)
+    STUDY.run(path, resume=True)
+    assert verify_results(path).intact
+    xr.testing.assert_identical(open_results(path).load(), whole)
+
+
+def test_a_damaged_description_of_an_array_is_named(path):
+    STUDY.run(path, block=BLOCK)
+    file = path / "q" / "zarr.json"
+    file.write_text(file.read_text().replace("60", "61"))
+    with pytest.raises(StoreError, match="the description of the array 'q' is damaged"):
+        STUDY.run(path, resume=True)
+    file.write_text("{")
+    with pytest.raises(StoreError, match="missing or its description damaged"):
+        verify_results(path)
+
+
+def sweep(*arguments):
+    try:
+        return main(["sweep", *map(str, arguments)]) or 0
+    except SystemExit as end:
+        return end.code
+
+
+def test_sweep_verifies_and_repairs(tmp_path, path, whole, capsys):
+    file = tmp_path / "study.toml"
+    file.write_text(FILE)
+    STUDY.run(path, block=BLOCK)
+    assert sweep(file, "--output", path, "--verify") == 0
+    assert "9 of 9 blocks are intact, 0 are not there" in capsys.readouterr().out
+    flip(path / "u" / "c" / "2" / "0" / "0")
+    (path / "status" / "c" / "5").unlink()
+    assert sweep(file, "--output", path, "--verify") == 1
+    text = capsys.readouterr().out
+    assert "block 2 is damaged: u cannot be read" in text
+    assert "7 of 9 blocks are intact, 1 are not there" in text
+    assert sweep(file, "--output", path, "--repair") == 0
+    assert "block 2 was damaged and is computed again" in capsys.readouterr().out
+    found = verify_results(path)
+    assert found.intact
+    assert found.missing == (5,)
+    assert sweep(file, "--output", path, "--verify") == 1
+    assert sweep(file, "--output", path, "--resume") == 0
+    assert sweep(file, "--output", path, "--verify") == 0
+    xr.testing.assert_identical(open_results(path).load(), whole)
+
+
+def test_results_of_another_study_are_not_verified(path):
+    STUDY.run(path)
+    other = Study("two_link", VARY, samples=61, duration=0.05, times=5, summaries=("work",))
+    with pytest.raises(StoreError, match="samples: 60 -> 61"):
+        verify(other, path)
+
+
+# ---- the code that made them -------------------------------------------------------------------------------
+
+
+def other_code(monkeypatch, **changes):
+    changed = fingerprint() | changes
+    monkeypatch.setattr(store, "fingerprint", lambda: changed)
+    return changed
+
+
+def partly(path):
+    """A store whose blocks 6 to 8 are not there."""
+    STUDY.run(path, block=BLOCK)
+    for block in (6, 7, 8):
+        (path / "status" / "c" / str(block)).unlink()
+
+
+@pytest.mark.parametrize(
+    ("what", "value"), [("sources", "0123"), ("numpy", "1.0.0"), ("casadi", "3"), ("llvm", "1.2.3")]
+)
+def test_other_code_does_not_resume_unless_that_is_allowed(path, monkeypatch, what, value):
+    partly(path)
+    own = fingerprint()
+    changed = other_code(monkeypatch, **{what: value})
+    with pytest.raises(StoreError, match=rf"results of other code.*what differs: {what}: .* -> .*--any-code"):
+        STUDY.run(path, resume=True)
+    found = STUDY.run(path, resume="any-code")
+    assert json.loads(found.attrs["fingerprints"]) == [own, changed]
+    assert found.fingerprint.values.tolist() == [1] * 42 + [2] * 18
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="results of other code"):
+        STUDY.run(path, resume=True)
+    assert STUDY.run(path, resume="any-code").fingerprint.values.tolist() == [1] * 42 + [2] * 18
+
+
+def test_sweep_allows_any_code(tmp_path, path, monkeypatch, capsys):
+    (tmp_path / "study.toml").write_text(FILE)
+    partly(path)
+    other_code(monkeypatch, scipy="0")
+    assert sweep(tmp_path / "study.toml", "--output", path, "--resume") == 2
+    assert "scipy" in capsys.readouterr().err
+    assert sweep(tmp_path / "study.toml", "--output", path, "--any-code") == 0
+    with pytest.raises(ValueError, match="resume is True, False or 'any-code'"):
+        STUDY.run(path, resume="all")
+
+
+def test_the_fingerprint_is_of_all_sources_that_an_engine_imports():
+    script = """
+import sys, myoquat.analysis.studies.engine
+print("\\n".join(m.__file__ for n, m in sys.modules.items() if n.startswith("myoquat.") and m.__file__))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    package = Path(myoquat.__file__).parent
+    for file in map(Path, ran.stdout.split()):
+        inner = file.relative_to(package).as_posix()
+        reads_files = inner.startswith("data/")  # what it reads is part of the study's description
+        assert reads_files or inner == "analysis/__init__.py" or inner.startswith(tuple(f"{room}/" for room in ROOMS))
+
+
+def test_every_source_counts(tmp_path, monkeypatch):
+    for room in ROOMS:
+        (tmp_path / room / "inner").mkdir(parents=True)
+        (tmp_path / room / "inner" / "formula.py").write_bytes(b"x = 1\ny = 2\n")
+    monkeypatch.setattr(machine_module.myoquat, "__file__", str(tmp_path / "__init__.py"))
+    digests = [machine_module._digest()]
+    for room in ROOMS:
+        (tmp_path / room / "inner" / "formula.py").write_bytes(b"x = 1\ny = 3\n")
+        digests.append(machine_module._digest())
+    (tmp_path / "kernels" / "inner" / "formula.py").rename(tmp_path / "kernels" / "inner" / "other.py")
+    digests.append(machine_module._digest())
+    assert len(set(digests)) == len(ROOMS) + 2
+    (tmp_path / "joints" / "inner" / "formula.py").write_bytes(b"x = 1\r\ny = 3\r\n")
+    assert machine_module._digest() == digests[-1]
+
+
+# ---- one writer --------------------------------------------------------------------------------------------
+
+
+def test_a_second_writer_is_told_who_the_first_is(path):
+    with_lock = Lock.of(path)
+    words = rf"is being written by process {os.getpid()} on {platform.node()} since \d{{4}}-"
+    for resume in (False, True):
+        with pytest.raises(LockedError, match=words):
+            STUDY.run(path, resume=resume)
+    with_lock.release()
+    STUDY.run(path)
+    assert [file.name for file in path.parent.iterdir()] == ["results"]  # neither lock nor anything else is left
+
+
+def hold(path, sending):
+    Lock.of(path)
+    sending.send("held")
+    signal.pause()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9 is a matter of POSIX")
+def test_the_lock_of_a_process_that_died_is_taken_over(path):
+    context = multiprocessing.get_context("forkserver")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=hold, args=(path, sending))
+    process.start()
+    assert receiving.recv() == "held"
+    with pytest.raises(LockedError, match=f"by process {process.pid} on"):
+        STUDY.run(path)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert (path.parent / ".results.lock").exists()
+    STUDY.run(path)
+
+
+def test_a_lock_of_another_host_is_left(path):
+    owner = {"host": "elsewhere", "process": "12", "since": "2026-01-01 00:00:00"}
+    (path.parent / ".results.lock").write_text(json.dumps(owner))
+    with pytest.raises(LockedError, match=r"by process 12 on elsewhere since .* remove .*\.results\.lock"):
+        STUDY.run(path)
+    (path.parent / ".results.lock").unlink()
+    STUDY.run(path)
+
+
+def resumed(path, begin, sending):
+    begin.wait()
+    try:
+        STUDY.run(path, resume=True, block=BLOCK)
+        sending.send("done")
+    except Exception as error:
+        sending.send(f"{type(error).__name__}: {error}")
+
+
+def test_three_at_once_on_a_new_store(path, whole):
+    context = multiprocessing.get_context("forkserver")
+    begin = context.Barrier(3)
+    found, processes = [], []
+    for _ in range(3):
+        receiving, sending = context.Pipe(duplex=False)
+        processes.append(context.Process(target=resumed, args=(path, begin, sending)))
+        processes[-1].start()
+        found.append(receiving)
+    ends = [receiving.recv() for receiving in found]
+    for process in processes:
+        process.join()
+    assert "done" in ends
+    assert all(end == "done" or end.startswith("LockedError: ") for end in ends)
+    xr.testing.assert_identical(open_results(path).load(), whole)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_that_is_removed_meanwhile_is_noticed_at_the_next_block(path, monkeypatch, replaced):
+    write, written = Store.write, []
+
+    def removed_after_the_second(self, block, arrays):
+        write(self, block, arrays)
+        written.append(block)
+        if len(written) == 2:
+            shutil.rmtree(path)
+            if replaced:
+                shutil.copytree(path.parent / "other", path)
+
+    STUDY.run(path.parent / "other")
+    monkeypatch.setattr(Store, "write", removed_after_the_second)
+    with pytest.raises((StoreError, OSError), match=r"was removed or replaced while it was written; block 2"):
+        STUDY.run(path, block=BLOCK, threads=1)
+    assert len(written) == 2
+    assert path.exists() == replaced
+    assert not (path.parent / ".results.lock").exists()
+
+
+def test_what_a_run_has_stored_is_on_the_disk_when_it_ends(path, monkeypatch):
+    flushed, flush = set(), durable.flush
+
+    def recorded(path):
+        flush(path)
+        flushed.add(path)
+
+    monkeypatch.setattr(durable, "flush", recorded)
+    monkeypatch.setattr(store, "flush", recorded)
+    STUDY.run(path, block=BLOCK)
+    begun = path.with_name(".results.begun")
+    for entry in (path, *path.rglob("*")):
+        assert entry in flushed or begun / entry.relative_to(path) in flushed
+        if entry.suffix == ".json":
+            assert begun / entry.relative_to(path) in flushed  # before the store had its name
+    assert path.parent in flushed
+
+
+def test_the_report_of_an_untouched_store_names_no_damage(path):
+    _, report = compute(STUDY, path, RunOptions(block=BLOCK))
+    assert report.damaged == {}
+    assert np.all(open_results(path).fingerprint == 1)

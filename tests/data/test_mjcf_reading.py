@@ -1,0 +1,417 @@
+"""Reading MuJoCo files: what the writer wrote comes back, hand-written files mean what MuJoCo makes of them."""
+
+import importlib.util
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from myoquat import dynamics
+from myoquat.data import UnsupportedWarning, UnwrittenWarning, library_models, load_model
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    CustomJoint,
+    EulerJoint,
+    FixedJoint,
+    FloatingJoint,
+    ModelError,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    Shape,
+    SphericalJoint,
+    UniversalJoint,
+)
+from myoquat.joints.functions import Polynomial
+from myoquat.muscle import Model, Muscle, PathPoint, WrapCylinder, WrapSphere, path_lengths
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.laws import PathActuator, PathSpring
+
+HERE = Path(__file__).parent
+LEG = HERE / "small_leg.osim"
+
+
+def read(tmp_path, text, **options):
+    path = tmp_path / "x.xml"
+    path.write_text(text)
+    return load_model(path, **options)
+
+
+def again(model, tmp_path):
+    """The model written and read back; the file must hold no part that is not read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnwrittenWarning)
+        model.save(tmp_path / "again.xml", overwrite=True)
+    return load_model(tmp_path / "again.xml", strict=True)
+
+
+def body(name, parent, joint, **given):
+    mass = {"mass": 1.5, "center_of_mass": (0.02, -0.1, 0.03), "inertia": (0.02, 0.025, 0.03, 0.001, -0.002, 0.003)}
+    return Body(name, parent, joint, **(mass | {"position": (0.1, 0.2, -0.05)} | given))
+
+
+# ---- what was written --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", library_models())
+def test_library_models_come_back(name, tmp_path, rng):
+    model = load_model(name)
+    back = again(model, tmp_path)
+    ground = {model.system.ground: back.system.ground}
+    on = lambda body: replace(body, parent=ground.get(body.parent, body.parent), damping=0.0, joint=None)  # noqa: E731
+    assert tuple(map(on, model.system.bodies)) == tuple(map(on, back.system.bodies))
+    assert [type(b.joint) for b in back.system.bodies] == [type(b.joint) for b in model.system.bodies]
+    assert back.system.coordinate_names == model.system.coordinate_names
+    assert back.muscle_names == model.muscle_names
+    np.testing.assert_array_equal(back.start, model.start)
+    q = model.system.random(5, rng)
+    np.testing.assert_array_equal(path_lengths(back, q), path_lengths(model, q))
+    np.testing.assert_array_equal(dynamics.mass_matrix(back, q), dynamics.mass_matrix(model, q))
+
+
+BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y")
+ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
+SPRUNG = {"damping": 0.3, "stiffness": 2.0, "rotor_inertia": 0.05}
+SYSTEM = ArticulatedSystem(
+    (
+        body("trunk", "world", FloatingJoint(), position=(0, 0, 0), damping=0.2),
+        body("head", "trunk", SphericalJoint(), joint_name="neck", orientation=(0.6, 0.8, 0.0, 0.0), **SPRUNG),
+        body("arm", "trunk", EulerJoint("YZY"), rotor_inertia=0.02),
+        body("fore", "arm", RevoluteJoint((0.0, 0.6, 0.8)), coordinate_names=("flex",), spring_mount=(0.4,), **SPRUNG),
+        body("hand", "fore", UniversalJoint((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), damping=0.1),
+        body("nail", "hand", FixedJoint(), shapes=(Shape("box", (0.1, 0.2, 0.3)), Shape("capsule", (0.1, 0.2),
+             purpose="collision", name="pill", color=(1.0, 0.0, 0.0, 0.5)))),
+        body("sled", "trunk", PlanarJoint((0.0, 1.0, 0.0)), spring_mount=(0.1, 0.2, 0.3), **SPRUNG),
+        body("rod", "sled", PrismaticJoint((0.0, 0.6, 0.8)), coordinate_names=("out",)),
+        body("drone", "rod", FloatingJoint(), damping=0.4),
+    ),
+    ground="world",
+    gravity=(0.0, -9.81, 0.1),
+)  # fmt: skip
+MODEL = Model(
+    SYSTEM,
+    (
+        Muscle("plain", (PathPoint("world", (0.3, 0.0, 0.0)), PathPoint("trunk", (0.1, 0.0, 0.02)),
+               PathPoint("drone", (0.1, 0.0, 0.1))), PathActuator(20.0), activation=0.25),
+        Muscle("side", (PathPoint("arm", (0.06, 0.22, 0.0)), PathPoint("fore", (0.15, -0.12, 0.02))),
+               PathSpring(900.0, 0.2), wraps=(replace(BALL, name="side-W1"),)),
+        Muscle("several", (PathPoint("trunk", (0.1, 0.3, 0.1)), PathPoint("arm", (0.1, 0.2, 0.0)),
+               PathPoint("hand", (0.2, 0.1, 0.1)), PathPoint("head", (0.0, 0.1, 0.2))),
+               wraps=(replace(ROLL, quadrant="+x", points=(0, 2), name="several-W1"),
+                      replace(BALL, quadrant="all", points=(2, 3), name="several-W2"))),
+    ),
+    name="medley",
+    start_q=tuple(SYSTEM.random(1, np.random.default_rng(1))[0].tolist()),
+    start_u=tuple(np.random.default_rng(2).normal(size=SYSTEM.nu).tolist()),
+    markers=(Marker("lamp", "head", (0.0, 0.2, 0.1)),),
+    coordinates=(Coordinate("flex", (-1.0, 2.0)),),
+    couplers=(Coupler("out_follows_flex", "out", "flex", Polynomial((0.1, 0.2, 0.3))),),
+)  # fmt: skip
+
+
+def test_everything_that_the_file_holds_comes_back(tmp_path, rng):
+    back = again(MODEL, tmp_path)
+    assert back.muscles == tuple(replace(m, activation=m.activation) for m in MODEL.muscles)
+    for field in ("markers", "coordinates", "couplers", "name"):
+        assert getattr(back, field) == getattr(MODEL, field)
+    assert back.system.gravity == SYSTEM.gravity
+    assert {b.name: b.shapes for b in back.system.bodies} == {b.name: b.shapes for b in SYSTEM.bodies}
+    names = ("trunk", "head", "fore", "hand", "rod", "drone")
+    for name in names:
+        one, other = (system.bodies[system.body_names.index(name)] for system in (back.system, SYSTEM))
+        assert replace(one, joint=None, joint_name="") == replace(other, joint=None, joint_name="")
+        assert type(one.joint) is type(other.joint)
+    sled = back.system.bodies[back.system.body_names.index("sled")]
+    assert isinstance(sled.joint, CustomJoint)
+    assert sled.spring_mount == (0.1, 0.2, 0.3)
+    order = [SYSTEM.coordinate_names.index(name) for name in back.system.coordinate_names]
+    rates = [SYSTEM.velocity_names.index(name.replace("_dot", "")) if name.replace("_dot", "") in SYSTEM.velocity_names
+             else SYSTEM.velocity_names.index(name) for name in _rates(back.system)]  # fmt: skip
+    np.testing.assert_allclose(back.start, MODEL.start[order], rtol=0, atol=0)
+    np.testing.assert_allclose(back.start_u, np.array(MODEL.start_u)[rates], atol=1e-15)
+    for q in SYSTEM.random(5, rng):
+        u = rng.normal(size=SYSTEM.nu)
+        np.testing.assert_allclose(path_lengths(back, q[order]), path_lengths(MODEL, q), atol=1e-14)
+        M = dynamics.mass_matrix(SYSTEM, q)
+        np.testing.assert_allclose(dynamics.mass_matrix(back, q[order]), M[np.ix_(rates, rates)], atol=1e-13)
+        np.testing.assert_allclose(
+            dynamics.bias_force(back, q[order], u[rates]), dynamics.bias_force(SYSTEM, q, u)[rates], atol=1e-12
+        )
+
+
+def _rates(system):
+    """Our names of the velocities of a system whose rows were written by coordinate."""
+    names = {}
+    for link in SYSTEM.bodies:
+        if link.joint.nq == link.joint.nu:
+            names |= dict(zip(link.names_of_coordinates, link.names_of_velocities, strict=True))
+    found = []
+    for link in system.bodies:
+        plain = link.joint.nq == link.joint.nu
+        found += [names[c] for c in link.names_of_coordinates] if plain else link.names_of_velocities
+    return found
+
+
+def test_a_leg_keeps_its_lengths_and_couplers(tmp_path):
+    model = load_model(LEG, "quaternion")
+    back = again(model, tmp_path)
+    rows = [model.muscle_names.index(name) for name in back.muscle_names]
+    np.testing.assert_allclose(path_lengths(back, back.start), path_lengths(model, model.start)[rows], atol=1e-14)
+    twice = again(back, tmp_path)
+    assert twice.system == back.system
+    assert (twice.muscles, twice.couplers, twice.markers) == (back.muscles, back.couplers, back.markers)
+
+
+# ---- written by hand ---------------------------------------------------------------------------------------
+
+HAND = """<mujoco model="hand">
+  <compiler angle="degree" eulerseq="zYx" autolimits="true"/>
+  <option gravity="0 0 -9.5" timestep="0.01"/>
+  <default>
+    <joint damping="0.1"/>
+    <geom density="500"/>
+    <site size="0.01"/>
+    <motor ctrlrange="0 2"/>
+    <default class="stiff"><joint stiffness="3" armature="0.02"/></default>
+  </default>
+  <worldbody>
+    <site name="origin" pos="0.1 0.2 0.3"/>
+    <body name="base" pos="0 0 1" euler="10 20 30">
+      <freejoint name="root"/>
+      <geom type="box" size="0.1 0.2 0.3" pos="0 0.1 0"/>
+      <geom type="capsule" fromto="0 0 0 0.2 0.1 0.4" size="0.05"/>
+      <geom type="box" size="0.1 0.2 0.3" mass="0.5" axisangle="1 2 3 40"/>
+      <geom name="ball" type="sphere" size="0.08" pos="0.1 0.1 0.1" mass="0" contype="0" conaffinity="0"/>
+      <site name="b1" pos="0.1 0 0.2"/>
+      <frame pos="0 0 -0.3" zaxis="0 1 1">
+        <body name="arm" pos="0 0.1 0" xyaxes="0 1 0 -1 0 0.2" childclass="stiff">
+          <joint name="s1" type="slide" axis="1 1 0" ref="0.1" range="-0.2 0.3"/>
+          <joint name="h1" axis="0 1 1" pos="0.1 0 0" ref="15" springref="20" range="-45 60"/>
+          <joint name="h2" axis="1 0 0" pos="0.1 0 0"/>
+          <joint name="h3" axis="1 0 1" pos="0 0.2 0" class="main"/>
+          <geom type="cylinder" size="0.05 0.2"/>
+          <site name="a1" pos="0.1 0.2 0"/>
+          <site name="lamp" pos="0 0 0.1"/>
+          <body name="hand" pos="0.2 0 0">
+            <joint name="wrist" type="ball" pos="0 0 0.1"/>
+            <inertial mass="0.7" pos="0.01 0.02 0.03" diaginertia="0.02 0.03 0.04" euler="30 0 10"/>
+            <geom name="roll" type="cylinder" size="0.03 0.1" pos="0.05 0 0.02" euler="0 70 0"
+                  mass="0" contype="0" conaffinity="0"/>
+            <site name="h1" pos="0.2 0.05 0.1"/>
+            <site name="ahead" pos="0.1 0.1 0.2"/>
+          </body>
+        </body>
+      </frame>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="t1"><site site="origin"/><geom geom="ball"/><site site="a1"/></spatial>
+    <spatial name="t2" stiffness="40" springlength="0 0.2">
+      <site site="a1"/><geom geom="roll" sidesite="ahead"/><site site="h1"/><site site="b1"/>
+    </spatial>
+  </tendon>
+  <actuator><motor name="m" tendon="t1" gear="-30"/></actuator>
+  <equality><joint name="pair" joint1="h2" joint2="h1" polycoef="0.1 0.5 0 0.2"/></equality>
+</mujoco>"""
+
+CHAIN = """<mujoco><compiler inertiafromgeom="true"/><worldbody>
+  <body name="a" quat="1 1 0 0"><joint type="ball" damping="0.2" stiffness="3"/><joint type="slide" axis="0 1 0"/>
+    <inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><geom type="sphere" size="0.1" pos="0 0 0.1"/>
+    <body pos="0 0 0.3"><joint axis="1 0 0"/><joint type="slide" axis="0 1 0"/><joint axis="0 1 0"/>
+      <joint axis="0 0 1"/><joint axis="1 1 0"/><geom type="cylinder" fromto="0 0 0 0.1 0.2 0.3" size="0.04"/>
+    </body></body></worldbody></mujoco>"""
+
+
+def test_names_and_numbers_of_a_file_written_by_hand(tmp_path):
+    model = read(tmp_path, HAND, strict=True)
+    assert model.name == "hand"
+    assert model.system.gravity == (0.0, 0.0, -9.5)
+    assert model.system.body_names == ("base", "arm_1", "arm_2", "arm", "hand_1", "hand")
+    assert model.system.coordinate_names[7:11] == ("s1", "h1", "h2", "h3")
+    assert model.coordinates == (
+        Coordinate("s1", (-0.2, 0.3), clamped=True),
+        Coordinate("h1", (-np.pi / 4, np.pi / 3), clamped=True),
+    )
+    assert [m.name for m in model.markers] == ["lamp"]
+    assert model.muscles[0].law == PathActuator(60.0)
+    assert model.muscles[1].law == PathSpring(40.0, 0.2)
+    assert model.muscles[1].wraps[0].points == (0, 1)
+    assert [coupler.name for coupler in model.couplers] == ["pair"]
+    h1 = np.radians(15.0)
+    assert model.couplers[0].function.value(h1) == pytest.approx(0.1)
+    assert model.start[:3].tolist() == [0.0, 0.0, 1.0]
+    assert model.start[7:11].tolist() == [0.1, h1, 0.0, 0.0]
+    by_name = dict(zip(model.system.body_names, model.system.bodies, strict=True))
+    assert (by_name["arm_1"].stiffness, by_name["arm_1"].rotor_inertia, by_name["arm_2"].stiffness) == (3.0, 0.02, 0.0)
+
+
+def test_a_motor_that_pulls_by_negative_controls(tmp_path):
+    text = HAND.replace('gear="-30"', 'gear="30" ctrlrange="-4 0"')
+    key = '<keyframe><key ctrl="-1"/></keyframe></mujoco>'
+    model = read(tmp_path, text.replace("</mujoco>", key))
+    assert model.muscles[0].law == PathActuator(120.0)
+    assert model.muscles[0].activation == 0.25
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('gear="-30"', 'gear="30"', "motor .an actuator that pushes"),
+        ('gear="-30"', 'gear="-30" ctrllimited="false"', "a control without limits"),
+        ("<motor name=", "<muscle name=", "muscle .force law; its path is read"),
+        ('tendon="t1" gear', 'joint="h1" gear', "motor .an actuator that is not on a tendon"),
+        ('springlength="0 0.2"', 'springlength="0.2"', "a spring that pushes too"),
+        ('<spatial name="t2"', '<spatial name="t2" damping="3"', "1 spatial .damping., line"),
+        ('<site site="h1"/>', '<site site="h1"/><pulley divisor="2"/>', "a tendon over pulleys"),
+        ("<equality>", '<equality><weld body1="arm"/>', "1 weld .constraint."),
+        ('pos="0.1 0.1 0.2"', 'pos="0.055 0 0.02"', "wrapping inside"),
+        ("<tendon>", "<sensor/><tendon>", "1 sensor .section."),
+        ('<joint name="h2"', '<joint name="h2" frictionloss="2"', "1 joint .frictionloss."),
+        ('<joint name="h2"', '<joint name="h2" magic="2"', "1 joint .magic."),
+        ('type="ball" pos', 'type="ball" range="0 30" pos', "limits of a ball joint"),
+        ('<body name="hand"', '<body name="hand" gravcomp="1"', "1 body .gravcomp."),
+        ('timestep="0.01"', 'wind="1 0 0"', "1 option .wind."),
+        ("<compiler ", '<compiler settotalmass="3" ', "1 compiler .settotalmass."),
+        ("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>', "1 geom .shape of the world."),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_is_told_with_its_line_or_refused(old, new, told, tmp_path):
+    assert old in HAND
+    text = HAND.replace(old, new)
+    with pytest.warns(UnsupportedWarning, match=told):
+        read(tmp_path, text)
+    with pytest.raises(ModelError, match=told):
+        read(tmp_path, text, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "<worldbody>",
+            '<include file="other.xml"/><worldbody>',
+            r":\d+: .*<include file='other.xml'> is not followed",
+        ),
+        (
+            '<geom type="box" size="0.1 0.2 0.3"',
+            '<geom type="mesh" mesh="skull"',
+            "mass of a mesh .skull. is not known",
+        ),
+        ("<freejoint", "<composite/><freejoint", "<composite> makes bodies"),
+        ('<joint name="h2"', '<joint name="h2" type="screw"', "type is one of free, ball, slide, hinge, not 'screw'"),
+        ('axis="0 1 1"', 'axis="0 0 0"', "length zero"),
+        ('axis="0 1 1"', 'axis="0 nan 1"', "axis must be 3 finite numbers"),
+        ('childclass="stiff"', 'childclass="soft"', "no default class 'soft'; known: main, stiff"),
+        ('geom="ball"', 'geom="balloon"', "'balloon', which is no sphere"),
+        ('site="a1"/></spatial>', 'site="a9"/></spatial>', "'a9', which is no site"),
+        ('joint2="h1"', 'joint2="wrist"', "'wrist' is no hinge"),
+        ('<freejoint name="root"/>', '<freejoint/><joint name="x"/>', "a free joint stands alone"),
+        ('diaginertia="0.02 0.03 0.04"', "", "needs either diaginertia or fullinertia"),
+        ('size="0.05 0.2"', 'size="0.05"', "the size of a cylinder must be 2 positive numbers"),
+        ("zYx", "zQx", "eulerseq must be three letters"),
+        ("<mujoco model", "<mujoco><key/></mujoco><mujoco model", "not valid XML"),
+    ],
+)
+def test_what_would_move_otherwise_is_refused_by_name(old, new, words, tmp_path):
+    assert old in HAND
+    with pytest.raises(ModelError, match=words):
+        read(tmp_path, HAND.replace(old, new))
+
+
+def test_meshes_are_kept_by_name_and_never_opened(tmp_path):
+    asset = '<asset><mesh name="skull" file="bones/skull.stl"/></asset><worldbody>'
+    text = HAND.replace("<worldbody>", asset).replace(
+        '<geom type="cylinder" size="0.05 0.2"/>', '<geom type="mesh" mesh="skull" mass="0"/>'
+    )
+    model = read(tmp_path, text, strict=True)
+    arm = model.system.bodies[model.system.body_names.index("arm")]
+    assert [(shape.kind, shape.file) for shape in arm.shapes] == [("mesh", "bones/skull.stl")]
+
+
+# ---- against MuJoCo ----------------------------------------------------------------------------------------
+
+
+def against_mujoco(path, model, muscles, rng, tolerance=1e-10):
+    """Mass matrices, lengths and forces of springs and dampers at random states, in MuJoCo's own order of q."""
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(engine)
+    system = model.system
+    assert (engine.nq, engine.nv) == (system.nq, system.nu)
+    names = [engine.tendon(i).name for i in range(engine.ntendon)]
+    rows = [names.index(muscle.name) for muscle in muscles]
+    for q in system.random(10, rng):
+        u, T = rng.normal(size=system.nu), _from_mujoco(system, q)
+        data.qpos[:], data.qvel[:] = q, np.linalg.solve(T, u)
+        mujoco.mj_forward(engine, data)
+        M = np.zeros((engine.nv, engine.nv))
+        mujoco.mj_fullM(engine, data, M)
+        np.testing.assert_allclose(T.T @ dynamics.mass_matrix(system, q) @ T, M, atol=tolerance)
+        lengths = path_lengths(replace(model, muscles=muscles), q)
+        np.testing.assert_allclose(lengths, data.ten_length[rows], atol=tolerance)
+        for name in system.body_names:
+            i = mujoco.mj_name2id(engine, mujoco.mjtObj.mjOBJ_BODY, name)
+            if i > 0:
+                np.testing.assert_allclose(system.poses(q)[name][1], data.xpos[i], atol=tolerance)
+        yield engine, data, q, u, T
+
+
+def _from_mujoco(system, q):
+    """(nu, nu) T with u = T qvel: linear velocities of floating bodies are there those of the parent's frame."""
+    T = np.eye(system.nu)
+    for link, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if isinstance(link.joint, FloatingJoint):
+            R, _ = link.joint.transform(q[iq])
+            T[iu.start : iu.start + 3, iu.start : iu.start + 3] = R.T
+    return T
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("text", [HAND, CHAIN])
+def test_mujoco_reads_the_same(text, tmp_path, rng):
+    text = text.replace(' stiffness="40" springlength="0 0.2"', "")
+    model = read(tmp_path, text, strict=True)
+    for engine, data, q, u, T in against_mujoco(tmp_path / "x.xml", model, model.muscles, rng):
+        np.testing.assert_allclose(model.start, engine.qpos0, atol=1e-12)
+        passive = T.T @ -dynamics.passive.passive_force(model.system, q, u)
+        np.testing.assert_allclose(data.qfrc_passive, passive, atol=1e-10)
+
+
+@pytest.mark.peers
+def test_mujoco_has_the_same_start(tmp_path, rng):
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    q, u = rng.normal(size=15), rng.normal(size=13)
+    key = (
+        f'<keyframe><key qpos="{" ".join(map(repr, q.tolist()))}" qvel="{" ".join(map(repr, u.tolist()))}"/></keyframe>'
+    )
+    model = read(tmp_path, HAND.replace("</mujoco>", key + "</mujoco>"))
+    engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
+    data = mujoco.MjData(engine)
+    mujoco.mj_resetDataKeyframe(engine, data, 0)
+    mujoco.mj_forward(engine, data)
+    M = np.zeros((engine.nv, engine.nv))
+    mujoco.mj_fullM(engine, data, M)
+    np.testing.assert_allclose(model.start, data.qpos, atol=1e-14)
+    start_u = np.array(model.start_u)
+    ours = start_u @ dynamics.mass_matrix(model, model.start) @ start_u
+    assert ours == pytest.approx(data.qvel @ M @ data.qvel, rel=1e-12)
+
+
+@pytest.mark.peers
+def test_a_model_of_mujocos_own_tests(tmp_path, rng):
+    """The model that MuJoCo's package brings, its mesh, whose shape is not read, made a sphere."""
+    spec = importlib.util.find_spec("mujoco")
+    if spec is None:
+        pytest.skip("mujoco is not installed")
+    file = Path(spec.origin).parent / "testdata" / "model.xml"
+    if not file.exists():
+        pytest.skip("this package brings no test model")
+    text = file.read_text()
+    path = tmp_path / "x.xml"
+    path.write_text(text.replace('type="mesh" mesh="icosahedron"', 'type="sphere"'))
+    with pytest.warns(UnsupportedWarning):
+        model = load_model(path)
+    assert len(list(against_mujoco(path, model, (), rng))) == 10  # its tendon passes inside a surface

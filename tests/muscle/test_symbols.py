@@ -1,0 +1,132 @@
+"""Public functions of muscles on SymPy and CasADi symbols: the same numbers, expressions to read, named refusals."""
+
+from dataclasses import replace
+
+import casadi
+import numpy as np
+import pytest
+import sympy
+
+from myoquat.data import load_model
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.muscle import (
+    ActivationDynamics,
+    CoordinateLimit,
+    Model,
+    Muscle,
+    PathPoint,
+    WrapEllipsoid,
+    WrapSphere,
+    WrapTorus,
+    activation_rates,
+    equilibrium_states,
+    limit_torques,
+    muscle_forces,
+    muscle_state_rates,
+    muscle_state_residuals,
+    muscle_torques,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.laws import DeGrooteFregly2016, LawB
+
+TWO_LINK = load_model("two_link")
+ROD = Body("rod", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, center_of_mass=(0.1, 0.0, 0.0),
+           inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0), coordinate_names=("flexion",))  # fmt: skip
+PATH = (PathPoint("ground", (-0.2, 0.1, 0.0)), PathPoint("rod", (0.2, 0.1, 0.02)))
+SPHERE = WrapSphere(body="ground", radius=0.12)
+
+
+def hinge(*wraps):
+    """One hinge with every kind of state: an elastic tendon, activation dynamics, a limit."""
+    muscles = (
+        Muscle("elastic", PATH, DeGrooteFregly2016(100.0, 0.2, 0.2, 0.1), None, ActivationDynamics(), wraps),
+        Muscle("plain", (PATH[1], PATH[0]), LawB(0.3, 50.0)),
+    )
+    limit = CoordinateLimit("stop", "flexion", -0.5, 0.1, 20.0, 30.0, 0.1, 0.5)
+    return Model(ArticulatedSystem((ROD,)), muscles, limits=(limit,))
+
+
+HINGE = hinge(SPHERE)
+ARGUMENTS = {
+    "q": np.array([0.3]),
+    "u": np.array([0.7]),
+    "activation": np.array([0.2, 0.9]),
+    "excitation": np.array([0.6, 0.1]),
+    "state": np.array([0.19]),
+    "rate": np.array([0.05]),
+}
+STATE = ("q", "u", "activation", "state")
+CALLS = [
+    (path_lengths, ("q",)),
+    (path_jacobian, ("q",)),
+    (muscle_forces, STATE),
+    (muscle_torques, STATE),
+    (muscle_state_rates, STATE),
+    (muscle_state_residuals, (*STATE, "rate")),
+    (limit_torques, ("q", "u")),
+    (activation_rates, ("excitation", "activation")),
+]
+
+
+@pytest.mark.parametrize(("function", "names"), CALLS, ids=lambda x: getattr(x, "__name__", None))
+def test_symbols_give_the_numbers(function, names):
+    given = [ARGUMENTS[name] for name in names]
+    wanted = function(HINGE, *given)
+    symbols = [sympy.symbols(f"{name}:{len(x)}", real=True) for name, x in zip(names, given, strict=True)]
+    expression = function(HINGE, *symbols)
+    values = {s: v for row, x in zip(symbols, given, strict=True) for s, v in zip(row, x, strict=True)}
+    found = np.array([sympy.sympify(e).subs(values).evalf() for e in expression.flat], float)
+    np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=1e-10, atol=1e-11)
+    columns = [casadi.SX.sym(name, len(x)) for name, x in zip(names, given, strict=True)]
+    traced = casadi.array.to_casadi(function(HINGE, *columns).reshape(-1))
+    result = np.array(casadi.Function("f", columns, [traced])(*given)).reshape(wanted.shape)
+    np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-11)
+
+
+def test_a_path_length_is_an_expression_to_read():
+    q = sympy.symbols("Q0:8", real=True)
+    length = path_lengths(TWO_LINK, q)[0]
+    assert length.func is sympy.Pow
+    assert length.exp == sympy.Rational(1, 2)
+    assert length.base.is_polynomial(*q)
+    assert len(str(length)) < 500
+    values = TWO_LINK.system.random(3, np.random.default_rng(5))
+    for row, wanted in zip(values, path_lengths(TWO_LINK, values), strict=True):
+        assert float(length.subs(dict(zip(q, row, strict=True)))) == pytest.approx(wanted[0], rel=1e-13)
+
+
+@pytest.mark.parametrize("wrt", ["velocity", "coordinates", "quaternion", "constrained"])
+def test_jacobians_of_every_kind_on_symbols(wrt):
+    one = replace(TWO_LINK, muscles=TWO_LINK.muscles[:1])
+    row = one.system.random(1, np.random.default_rng(7))[0]
+    wanted = path_jacobian(one, row, wrt)
+    q = sympy.symbols("Q0:8", real=True)
+    values = dict(zip(q, row, strict=True))
+    found = np.array([float(sympy.sympify(e).subs(values)) for e in path_jacobian(one, q, wrt).flat])
+    np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=1e-10, atol=1e-12)
+    x = casadi.SX.sym("q", 8)
+    traced = casadi.Function("J", [x], [casadi.array.to_casadi(path_jacobian(one, x, wrt).reshape(-1))])
+    np.testing.assert_allclose(np.array(traced(row)).reshape(wanted.shape), wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["sympy", "casadi"])
+def test_what_has_no_expression_is_refused_by_name(kind):
+    q = sympy.symbols("q:1") if kind == "sympy" else casadi.SX.sym("q", 1)
+    with pytest.raises(TypeError, match="path_flags: the flags depend on the values of q"):
+        path_flags(HINGE, q)
+    with pytest.raises(TypeError, match="equilibrium_states: an iterative solver"):
+        equilibrium_states(HINGE, q, ARGUMENTS["activation"])
+    ball = sympy.symbols("Q0:8") if kind == "sympy" else casadi.SX.sym("q", 8)
+    with pytest.raises(TypeError, match="eliminated='largest' depends on the values of q"):
+        path_jacobian(TWO_LINK, ball, "constrained", eliminated="largest")
+    ellipsoid = WrapEllipsoid(body="ground", radii=(0.1, 0.12, 0.1))
+    torus = WrapTorus(body="ground", ring_radius=0.3, tube_radius=0.05)
+    for wraps, what in (
+        ((ellipsoid,), "a surface of kind 'ellipsoid'"),
+        ((torus,), "a surface of kind 'torus'"),
+        ((SPHERE, replace(SPHERE, position=(0.1, 0.0, 0.0))), "several surfaces"),
+    ):
+        with pytest.raises(TypeError, match=f"muscle 'elastic': its path around {what}"):
+            path_lengths(hinge(*wraps), q)

@@ -1,0 +1,115 @@
+"""The public names with their signatures, as text: what `tests/public_api.txt` holds.
+
+    python -m tests.public_api            prints it
+    python -m tests.public_api --write    writes the file, after a change that was meant
+
+Public are the names in `__all__` of the packages below, and what a public class shows: its fields, properties and
+methods without a leading underscore. Signatures are read from the source, so that they do not depend on the versions of
+Python and of other packages.
+"""
+
+import ast
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+FILE = Path(__file__).with_suffix(".txt")
+PACKAGES = (
+    "myoquat.kernels",
+    "myoquat.joints",
+    "myoquat.joints.functions",
+    "myoquat.muscle",
+    "myoquat.muscle.laws",
+    "myoquat.data",
+    "myoquat.data.motions",
+    "myoquat.dynamics",
+    "myoquat.dynamics.constraints",
+    "myoquat.dynamics.integrators",
+    "myoquat.dynamics.udwadia_kalaba",
+    "myoquat.analysis",
+    "myoquat.analysis.mapping",
+    "myoquat.analysis.muscles",
+    "myoquat.analysis.studies",
+    "myoquat.analysis.explore",
+    "myoquat",
+)
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+def text() -> str:
+    """One block of lines per package; a name that another package defines refers to its definition there."""
+    seen: dict[int, str] = {}
+    return "\n\n".join("\n".join(_package(name, seen)) for name in PACKAGES) + "\n"
+
+
+def _package(package: str, seen: dict[int, str]) -> Iterator[str]:
+    module = importlib.import_module(package)
+    yield f"# {package}"
+    for name in sorted(module.__all__):
+        value = getattr(module, name)
+        known = inspect.isroutine(value) or inspect.isclass(value)
+        if known and id(value) in seen:
+            yield f"{name} = {seen[id(value)]}"
+        else:
+            seen[id(value)] = f"{package}.{name}"
+            yield from _described(name, value)
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, ModuleType):
+        yield f"module {name}"
+        return
+    found = _definition(value)
+    if isinstance(found, ast.ClassDef):
+        yield from _class(name, found)
+    elif found is not None:
+        yield _function(name, found)
+    else:
+        yield f"{name}: {type(value).__name__}"
+
+
+def _definition(value: Any) -> Definition | None:
+    """Where the source defines a function or a class; None for other values."""
+    value = inspect.unwrap(value) if callable(value) else value
+    if not (inspect.isfunction(value) or inspect.isclass(value)):
+        return None
+    tree = ast.parse(Path(inspect.getsourcefile(value) or "").read_text(encoding="utf-8"))
+    return next(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == value.__name__
+    )
+
+
+def _function(name: str, node: ast.FunctionDef) -> str:
+    returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"def {name}({ast.unparse(node.args)}){returned}"
+
+
+def _class(name: str, node: ast.ClassDef) -> Iterator[str]:
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    yield f"class {name}({bases})" if bases else f"class {name}"
+    for item in node.body:
+        yield from (f"    {line}" for line in _member(item))
+
+
+def _member(item: ast.stmt) -> Iterator[str]:
+    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and not item.target.id.startswith("_"):
+        yield ast.unparse(item)
+    elif isinstance(item, ast.FunctionDef) and (item.name in ("__init__", "__call__") or not item.name.startswith("_")):
+        marks = {ast.unparse(mark) for mark in item.decorator_list}
+        if marks & {"property", "cached_property", "functools.cached_property"}:
+            yield f"{item.name}: {ast.unparse(item.returns) if item.returns else 'not annotated'} (property)"
+        elif not any(mark.endswith((".setter", "overload")) for mark in marks):
+            yield _function(item.name, item)
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv[1:]:
+        FILE.write_text(text(), encoding="utf-8")
+    else:
+        print(text(), end="")

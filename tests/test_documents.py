@@ -1,0 +1,51 @@
+"""Documents tell the truth: their code runs, their excerpts are the source's, their links lead somewhere."""
+
+import re
+
+import documents
+import matplotlib
+import pytest
+
+import myoquat
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+RUNNING = [path for path in documents.DOCUMENTS if documents.running_blocks(path.read_text(encoding="utf-8"))]
+
+
+def relative(path):
+    return str(path.relative_to(documents.ROOT))
+
+
+@pytest.mark.filterwarnings("default")  # a document may show what a warning is about
+@pytest.mark.parametrize("path", RUNNING, ids=relative)
+def test_code_runs(path, tmp_path, monkeypatch):
+    """From an empty folder in which only the files of the tests lie."""
+    matplotlib.use("Agg")
+    (tmp_path / "tests").symlink_to(documents.ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "document"}
+    for line, code in documents.running_blocks(path.read_text(encoding="utf-8")):
+        exec(compile("\n" * line + code, str(path), "exec"), namespace)
+
+
+def test_the_readme_has_code():
+    assert documents.ROOT / "README.md" in RUNNING
+
+
+@pytest.mark.parametrize("path", documents.DOCUMENTS, ids=relative)
+def test_excerpts_are_the_source(path):
+    text = path.read_text(encoding="utf-8")
+    assert text == documents.with_excerpts(text), "python -m tests.documents --write"
+
+
+@pytest.mark.parametrize("path", documents.DOCUMENTS, ids=relative)
+def test_links_lead_somewhere(path):
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+    here = [link for link in links if "://" not in link and not link.startswith("mailto:")]
+    assert not [link for link in here if not (path.parent / link).exists()]
+
+
+def test_the_version_is_the_same_everywhere():
+    changes = re.findall(r"^## (\S+)", (documents.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert changes[0] == myoquat.__version__
+    assert f"\nversion: {myoquat.__version__}\n" in (documents.ROOT / "CITATION.cff").read_text(encoding="utf-8")

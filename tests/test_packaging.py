@@ -1,0 +1,289 @@
+"""What is built from the tree and installed: one package, complete, typed, and safe beside other people's names.
+
+Everything here works on a copy of the tree, offline, with the installed setuptools.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import myoquat
+
+ROOT = Path(__file__).parents[1]
+NO_ROOMS = {"benchmarks", "docs", "myoquat", "notebooks", "tests"}
+DATA_FILES = ("py.typed", "*.pyi", "models/*.toml")
+BUILD = "import sys, setuptools.build_meta as build; getattr(build, sys.argv[1])(sys.argv[2])"
+
+
+def copied(target: Path) -> Path:
+    """The files that git would commit (all files where there is no git), links kept as links."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "figures")
+        return Path(shutil.copytree(ROOT, target, symlinks=True, ignore=ignored))
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_symlink() or (ROOT / name).exists():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name, follow_symlinks=False)
+    return target
+
+
+def built(tree: Path, kind: str, into: Path) -> Path:
+    """The wheel or the sdist of a tree, which stays as it is."""
+    into.mkdir(parents=True)
+    source = shutil.copytree(tree, into.with_name(f"{into.name}-source"), symlinks=True)
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, f"build_{kind}", str(into)],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = into.iterdir()
+    return file
+
+
+def rooms(tree: Path) -> set[str]:
+    """The folders at the top of a tree that hold Python files and belong into the package."""
+    folders = (path for path in tree.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return {path.name for path in folders if path.name not in NO_ROOMS and any(path.rglob("*.py"))}
+
+
+def unlinked(tree: Path) -> set[str]:
+    """Rooms without their link `myoquat/ROOM -> ../ROOM`."""
+    return {name for name in rooms(tree) if not _links_to(tree / "myoquat" / name, tree / name)}
+
+
+def _links_to(link: Path, folder: Path) -> bool:
+    return link.is_symlink() and link.resolve() == folder.resolve()
+
+
+def expected_files(tree: Path) -> set[str]:
+    """What a wheel must hold of a tree: all Python files of the face and the rooms, stubs, and data files."""
+    face = ("*.py", "*.pyi", "py.typed")
+    found = {f"myoquat/{path.name}" for pattern in face for path in (tree / "myoquat").glob(pattern)}
+    for room in rooms(tree):
+        for pattern in ("*.py", *DATA_FILES):
+            found |= {f"myoquat/{path.relative_to(tree).as_posix()}" for path in (tree / room).rglob(pattern)}
+    return found
+
+
+def missing(wheel: Path, tree: Path) -> set[str]:
+    return expected_files(tree) - set(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return copied(tmp_path_factory.mktemp("source") / "tree")
+
+
+@pytest.fixture(scope="module")
+def wheel(tree, tmp_path_factory):
+    return built(tree, "wheel", tmp_path_factory.mktemp("wheel") / "out")
+
+
+@pytest.fixture(scope="module")
+def sdist(tree, tmp_path_factory):
+    return built(tree, "sdist", tmp_path_factory.mktemp("sdist") / "out")
+
+
+def installed(folder: Path, *what: str) -> Path:
+    """A virtual environment that sees the packages of this one, but not its myoquat, with something installed."""
+    venv.create(folder, with_pip=False, symlinks=os.name != "nt")
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    shared = [path for path in sys.path if path.endswith("site-packages")]
+    site = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    Path(site, "shared.pth").write_text("\n".join(shared))
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index"]
+    done = subprocess.run(
+        [*pip, "--no-deps", "--no-build-isolation", "--ignore-installed", *what],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return python
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return kept | {"MPLBACKEND": "Agg"} | more
+
+
+@pytest.fixture(scope="module")
+def plain(wheel, tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("plain"), str(wheel))
+
+
+@pytest.fixture(scope="module")
+def editable(tmp_path_factory):
+    tree = copied(tmp_path_factory.mktemp("editable-source") / "tree")
+    return installed(tmp_path_factory.mktemp("editable"), "--editable", str(tree))
+
+
+def test_every_room_is_linked_into_the_package():
+    assert not unlinked(ROOT), "a room needs a link: ln -s ../ROOM myoquat/ROOM"
+    assert {path.name for path in (ROOT / "myoquat").iterdir() if path.is_symlink()} == rooms(ROOT)
+
+
+def test_a_new_room_without_its_link_is_noticed(tmp_path):
+    tree = copied(tmp_path / "tree")
+    (tree / "sound").mkdir()
+    (tree / "sound" / "__init__.py").write_text("")
+    assert unlinked(tree) == {"sound"}
+    (tree / "myoquat" / "sound").symlink_to("../sound")
+    assert not unlinked(tree)
+
+
+def test_the_wheel_holds_one_package(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    top = {PurePosixPath(name).parts[0] for name in names}
+    assert top == {"myoquat", f"myoquat-{myoquat.__version__}.dist-info"}
+
+
+def test_the_wheel_is_complete(wheel, tree):
+    assert not missing(wheel, tree)
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"myoquat/py.typed", "myoquat/__init__.pyi", "myoquat/data/models/two_link.toml"} <= names
+
+
+def test_a_folder_that_the_packaging_leaves_out_is_noticed(tmp_path):
+    tree = copied(tmp_path / "tree")
+    (tree / "muscle" / "fresh").mkdir()
+    (tree / "muscle" / "fresh" / "thing.py").write_text("")
+    assert not missing(built(tree, "wheel", tmp_path / "whole"), tree)
+    settings = (tree / "pyproject.toml").read_text()
+    found = 'include = ["myoquat*"]'
+    assert found in settings
+    (tree / "pyproject.toml").write_text(settings.replace(found, f'{found}, exclude = ["myoquat.muscle.fresh"]'))
+    assert missing(built(tree, "wheel", tmp_path / "out"), tree) == {"myoquat/muscle/fresh/thing.py"}
+
+
+def test_no_links_are_shipped(wheel, sdist):
+    assert not [info.filename for info in zipfile.ZipFile(wheel).infolist() if info.external_attr >> 28 == 0o12]
+    with tarfile.open(sdist) as archive:
+        assert not [member.name for member in archive if member.issym()]
+
+
+def test_the_sdist_builds_the_same_wheel(wheel, sdist, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    again = built(unpacked, "wheel", tmp_path / "out")
+    assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.mark.parametrize("kind", ["plain", "editable"])
+def test_a_type_checker_finds_the_types(kind, request, tmp_path_factory, tmp_path):
+    python = request.getfixturevalue(kind)
+    (tmp_path / "use.py").write_text(
+        "import myoquat as mq\n"
+        "R = mq.joints.rotation_matrix([1.0, 0.0, 0.0, 0.0])\n"
+        "reveal_type((mq.joints.rotation_matrix, mq.load_model, mq.simulate))\n"
+    )
+    cache = tmp_path_factory.getbasetemp() / "mypy-cache"
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", f"--python-executable={python}", f"--cache-dir={cache}", "use.py"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (told,) = [line for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert "-> myoquat.muscle.model.Model" in told.replace('"', ""), told
+    assert "-> myoquat.dynamics.simulation.trajectory.Trajectory" in told, told
+    first = told[: told.index("Model")]
+    assert "def (Q:" in first, told
+    assert "-> Any" not in first, told
+
+
+LOADS = """
+import kernels
+assert kernels.stranger
+import myoquat as mq
+q = mq.load_model("two_link").start_q
+report = mq.mapping_analysis("two_link", n=10)
+assert mq.path_lengths(mq.load_model("two_link"), q).shape == (6,), report
+print(mq.__file__)
+"""
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A project whose files have the names of the rooms, and a stranger's package `kernels` on the path before all."""
+    project, strangers = tmp_path / "project", tmp_path / "strangers"
+    for room in sorted(rooms(ROOT) - {"joints"}):
+        project.mkdir(exist_ok=True)
+        (project / f"{room}.py").write_text(f"raise RuntimeError('this is the {room}.py of a user')\n")
+    (project / "kernels.py").unlink()
+    (project / "joints").mkdir()
+    (project / "joints" / "__init__.py").write_text("raise RuntimeError('these are the joints of a user')\n")
+    (strangers / "kernels").mkdir(parents=True)
+    (strangers / "kernels" / "__init__.py").write_text("stranger = True\n")
+    environment = clean_environment(PYTHONPATH=str(strangers), MYOQUAT_CACHE=str(tmp_path / "cache"))
+    return project, environment
+
+
+@pytest.mark.parametrize("kind", ["plain", "editable"])
+def test_it_works_among_files_of_the_same_names(kind, hostile, request):
+    python = request.getfixturevalue(kind)
+    project, environment = hostile
+    (project / "use.py").write_text(LOADS)
+    command = python.with_name("myoquat" + python.suffix)
+    where = set()
+    for call in (
+        [python, "use.py"],
+        [command, "info", "two_link"],
+        [python, "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
+    ):
+        done = subprocess.run(
+            [str(part) for part in call], cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (call, done.stdout, done.stderr)
+        where |= {line for line in done.stdout.splitlines() if line.endswith("__init__.py")}
+    (file,) = where
+    assert Path(file) != Path(myoquat.__file__)  # the one that was installed for this test
+
+
+def test_a_checkout_without_links_says_so(tmp_path):
+    """Windows without developer mode turns the links into text files."""
+    broken = tmp_path / "myoquat"
+    broken.mkdir()
+    for path in (ROOT / "myoquat").iterdir():
+        if path.is_symlink():
+            (broken / path.name).write_text(os.readlink(path))
+        elif path.is_file():
+            shutil.copy(path, broken)
+    done = subprocess.run(
+        [sys.executable, "-c", "import myoquat"], cwd=tmp_path, env=clean_environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "CONTRIBUTING.md" in done.stderr.splitlines()[-1]
+
+
+def test_importing_the_package_imports_little():
+    """Counted, not timed: the face itself, what finds names on their first use, and nothing of the rooms."""
+    script = "import sys; before = set(sys.modules); import myoquat; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = done.stdout.split()
+    assert [name for name in found if name.startswith("myoquat")] == ["myoquat"]
+    assert not {"numpy", "scipy", "sympy", "casadi", "llvmlite", "pandas", "matplotlib"} & set(found)
+    assert len(found) < 30, found

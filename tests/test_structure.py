@@ -1,0 +1,159 @@
+"""The shape of the source: short functions and files, no circles kept out of sight, no private names of other rooms."""
+
+import ast
+import statistics
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("kernels", "joints", "muscle", "data", "dynamics", "analysis")
+FILES = sorted([*ROOT.glob("myoquat/*.py"), *(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))])
+OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
+EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
+LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def where(file: Path, node: ast.AST) -> str:
+    return f"{file.relative_to(ROOT)}:{node.lineno}"
+
+
+def functions(files):
+    return [(file, node) for file in files for node in ast.walk(parsed(file)) if isinstance(node, Function)]
+
+
+def length(node: Function) -> int:
+    """Lines from `def` to the last one, documentation included."""
+    return node.end_lineno - node.lineno + 1
+
+
+def test_functions_are_short():
+    long = [
+        f"{where(file, node)} {node.name}: {length(node)}"
+        for file, node in functions(OURS)
+        if length(node) > LONGEST_FUNCTION
+    ]
+    assert not long, f"over {LONGEST_FUNCTION} lines: {long}"
+
+
+def test_the_median_function_is_shorter_still():
+    assert statistics.median(length(node) for _, node in functions(OURS)) < MEDIAN_FUNCTION
+
+
+def test_files_are_short():
+    long = {str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in EVERYTHING}
+    assert not {name: lines for name, lines in long.items() if lines > LONGEST_FILE}
+
+
+def public_names(file: Path) -> set[str]:
+    """`__all__` of a file, where it is written as a list of names."""
+    for node in parsed(file).body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            return {c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant) and isinstance(c.value, str)}
+    return set()
+
+
+def private_functions(file: Path):
+    """Functions that are neither in `__all__` nor public methods of a class there, those inside others included."""
+    public = public_names(file)
+    open_ones = set()
+    for node in parsed(file).body:
+        if isinstance(node, Function) and node.name in public:
+            open_ones.add(node)
+        elif isinstance(node, ast.ClassDef) and node.name in public:
+            methods = (item for item in node.body if isinstance(item, Function))
+            open_ones |= {m for m in methods if not m.name.startswith("_") or m.name in ("__init__", "__call__")}
+    return [node for node in ast.walk(parsed(file)) if isinstance(node, Function) and node not in open_ones]
+
+
+def parameters(node: Function) -> int:
+    """Named parameters without self and cls."""
+    named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return len([a for a in named if a.arg not in ("self", "cls")])
+
+
+def test_functions_that_are_not_public_take_few_parameters():
+    many = [
+        f"{where(file, node)} {node.name}: {parameters(node)}"
+        for file in OURS
+        for node in private_functions(file)
+        if parameters(node) > PARAMETERS
+    ]
+    assert not many, f"over {PARAMETERS} parameters; let a record travel instead: {many}"
+
+
+def test_nothing_is_imported_for_type_checkers_alone():
+    """Such imports keep circles out of sight."""
+    hidden = [
+        where(file, node)
+        for file in OURS
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    ]
+    assert not hidden
+
+
+def imports(file: Path):
+    """(node, module, names) of every import of a file; relative ones count as of the own room."""
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node, alias.name, ()
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node, node.module or "", tuple(alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_room_imports_private_names_of_another(room):
+    found = []
+    for file in (file for file in FILES if file.relative_to(ROOT).parts[0] == room):
+        for node, module, names in imports(file):
+            parts = [*module.split("."), *names]
+            foreign = parts[0] == "myoquat" and len(parts) > 1 and parts[1] != room
+            if foreign and any(part.startswith("_") and part != "__version__" for part in parts):
+                found.append(f"{where(file, node)}: {'.'.join(parts)}")
+    assert not found
+
+
+def private_attributes(file: Path):
+    """Uses of a private attribute of something imported, `other._name`."""
+    imported = {
+        alias.asname or alias.name.split(".")[0]
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
+            name = node.attr
+            if name.startswith("_") and not name.startswith("__") and name not in ("_replace", "_asdict", "_fields"):
+                yield node
+
+
+def test_private_attributes_of_modules_stay_private():
+    allowed = {"sys._getframe", "os._exit"}
+    found = [
+        f"{where(file, node)}: {ast.unparse(node)}"
+        for file in FILES
+        for node in private_attributes(file)
+        if ast.unparse(node) not in allowed
+    ]
+    assert not found
+
+
+def test_rooms_are_imported_by_their_full_names():
+    """An editable installation puts the folders on the path; `import kernels` would find them, or a stranger."""
+    found = [
+        f"{where(file, node)}: {module}"
+        for file in EVERYTHING
+        for node, module, _ in imports(file)
+        if module.split(".")[0] in ROOMS
+    ]
+    assert not found
