@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
+from scipy.optimize import elementwise
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
