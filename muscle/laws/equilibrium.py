@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
+from scipy.optimize import elementwise
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
@@ -52,7 +52,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
         pushing = at_slack[sought] < 0  # only a tendon whose curve goes below zero balances such a fiber
         low = np.where(excess(stretched, *given) < 0, stretched, shortest)
         bracket = np.where(pushing, slack, low), np.where(pushing, longest, slack)
-        root = scipy.optimize.elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
+        root = elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
         found[sought] = np.where(root.success, root.x, np.nan)
     return found
 

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
 pytest.importorskip("anywidget", reason="needs the extra notebooks")
 
+import ipywidgets as widgets
+
 from myoquat.analysis.explore import Explorer, Player
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
@@ -156,13 +158,15 @@ def renamed(model, name):
 
 
 def texts(widget):
-    """Every text that a widget and its children show, plotly's included."""
+    """Every text that a widget and its children show, plotly's included; labels are no HTML but typeset formulas."""
     if hasattr(widget, "to_plotly_json"):
         yield json.dumps(widget.to_plotly_json(), default=str, ensure_ascii=False)
         return
-    for key in ("value", "description"):
-        if isinstance(getattr(widget, key, None), str):
-            yield getattr(widget, key)
+    if isinstance(widget, widgets.HTML):
+        yield widget.value
+    elif isinstance(getattr(widget, "description", None), str):
+        assert not widget.description_allow_html
+        yield widget.description.replace("<img", "").replace("%{x}", "")
     for child in getattr(widget, "children", ()):
         yield from texts(child)
 
