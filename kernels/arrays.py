@@ -12,13 +12,16 @@ import math
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from myoquat.kernels.elements import UFUNCS, exact, is_casadi, is_casadi_array, is_number, is_sympy, sympy_module, where
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.typing import Array
+
+if TYPE_CHECKING:
+    from casadi import MX, SX
 
 __all__ = [
     "Argument",
@@ -287,7 +290,7 @@ def symbols_sympy(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     return np.array(dummies, dtype=object).reshape(shape).view(SymbolArray)
 
 
-def as_casadi_vector(x: Any) -> Any:
+def as_casadi_vector(x: Any) -> "SX | MX":
     """All elements of x in C order as one casadi column (SX; MX if any element is one)."""
     elements = [_plain_number(e) for e in _plain(x).flat]
     return casadi.vertcat(*elements) if elements else casadi.SX(0, 1)

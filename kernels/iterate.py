@@ -14,6 +14,7 @@ import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Pending", "gathering", "iterate"]
 
@@ -38,7 +39,9 @@ class Pending:
 gathering: ContextVar[list[Pending] | None] = ContextVar("gathering", default=None)
 
 
-def iterate(step: Step, start: Any, constants: Any, count: int, settle: float = 0.0, where: Any = True) -> Any:
+def iterate(
+    step: Step, start: Array, constants: Array, count: int, settle: float = 0.0, where: ArrayLike = True
+) -> Array:
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
 
     settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
