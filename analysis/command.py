@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-from typing import Any
 
 import click
 
@@ -42,10 +41,11 @@ def myoquat() -> None:
     """Musculoskeletal models with ball-and-socket joints described by unit quaternions."""
 
 
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> int | None:
     """Run the command line. Bad input ends with one sentence on standard error and exit code 2."""
     try:
-        return myoquat.main(arguments, standalone_mode=False, prog_name="myoquat")
+        code: int | None = myoquat.main(arguments, standalone_mode=False, prog_name="myoquat")
+        return code
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -21,7 +21,7 @@ from myoquat.kernels.libraries import casadi
 from myoquat.kernels.typing import Array
 
 if TYPE_CHECKING:
-    from casadi import MX, SX
+    from casadi import SX
 
 __all__ = [
     "Argument",
@@ -290,10 +290,11 @@ def symbols_sympy(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     return np.array(dummies, dtype=object).reshape(shape).view(SymbolArray)
 
 
-def as_casadi_vector(x: Any) -> "SX | MX":
-    """All elements of x in C order as one casadi column (SX; MX if any element is one)."""
+def as_casadi_vector(x: Any) -> "SX":
+    """All elements of x in C order as one CasADi column: SX, or MX if any element is one."""
     elements = [_plain_number(e) for e in _plain(x).flat]
-    return casadi.vertcat(*elements) if elements else casadi.SX(0, 1)
+    column: SX = casadi.vertcat(*elements) if elements else casadi.SX(0, 1)
+    return column
 
 
 def _plain_number(x: Any) -> Any:

@@ -68,7 +68,7 @@ def iterate(
     return result.view(SymbolArray)
 
 
-def _run(step: Step, z: Any, constants: Any, count: int, settle: float, where: Any) -> Any:
+def _run(step: Step, z: Array, constants: Array, count: int, settle: float, where: ArrayLike) -> Array:
     """The loop itself, on floats and unrolled on symbols."""
     running: Any = (np.ones(z.shape[:-1]) > 0) & where
     for _ in range(count):

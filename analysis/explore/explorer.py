@@ -19,7 +19,7 @@ __all__ = ["Explorer", "explore"]
 POSES = 60  # random ones, for the room that the figure needs
 
 
-def explore(model: Model | str, q: Any = None) -> widgets.Widget:
+def explore(model: Model | str, q: Any = None) -> widgets.VBox:
     """An interactive view of a model, as a notebook shows it: sliders for the joints, as rotations about an axis or as
     Euler angles, and for the activations; the stick figure, its muscles coloured by tension; the moment arms.
 

@@ -15,7 +15,7 @@ RATE = 20  # frames per second of wall time
 CURVES = 400  # points of each curve
 
 
-def play(trajectory: Any, run: int | tuple[int, ...] = (), speed: float = 1.0) -> widgets.Widget:
+def play(trajectory: Any, run: int | tuple[int, ...] = (), speed: float = 1.0) -> widgets.VBox:
     """A trajectory as a film that a notebook shows: the stick figure, muscles coloured by tension, the velocities.
 
     run: which of a batch. speed: seconds of motion per second of watching. Raises ValueError for a run that is not

@@ -98,7 +98,7 @@ def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, m
     _grid(axes, pair, time, columns, r"$-J^*_{{Q_{i}}}$ [m]", 1, ("differentiated", "mapped from Euler angles"))
 
 
-def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Any:
+def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Figure:
     """A Figure of moment arms, J_Q and J*_Q along a motion: time (t,), q (t, nq) of the model as it is."""
     pair = Pair.of(model)
     Q = convert_coordinates(model.system, pair.quaternion.system, q)

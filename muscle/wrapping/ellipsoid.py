@@ -141,7 +141,7 @@ def geodesic(x: Any, v: Any, dx: Any, dv: Any, length: Any, D: Any, parts: int) 
     """Point, unit velocity, and their derivatives dx, dv with respect to a parameter, after `length` (..., 1)."""
     start = joined([x, v, dx, dv])
     end = iterate(_part, start, joined([length / parts, D]), parts)
-    return tuple(end[..., 3 * i : 3 * i + 3] for i in range(4))
+    return end[..., 0:3], end[..., 3:6], end[..., 6:9], end[..., 9:12]
 
 
 def _part(state: Any, given: Any) -> Any:
