@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
 from myoquat.kernels.libraries import casadi
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.typing import Array
 
 __all__ = ["Pending", "gathering", "iterate"]
 
@@ -40,7 +40,7 @@ gathering: ContextVar[list[Pending] | None] = ContextVar("gathering", default=No
 
 
 def iterate(
-    step: Step, start: Array, constants: Array, count: int, settle: float = 0.0, where: ArrayLike = True
+    step: Step, start: Array, constants: Array, count: int, settle: float = 0.0, where: Array | bool = True
 ) -> Array:
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
 
@@ -68,7 +68,7 @@ def iterate(
     return result.view(SymbolArray)
 
 
-def _run(step: Step, z: Array, constants: Array, count: int, settle: float, where: ArrayLike) -> Array:
+def _run(step: Step, z: Array, constants: Array, count: int, settle: float, where: Array | bool) -> Array:
     """The loop itself, on floats and unrolled on symbols."""
     running: Any = (np.ones(z.shape[:-1]) > 0) & where
     for _ in range(count):
