@@ -87,7 +87,8 @@ def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
         return system.check_q(q)
     rows = np.ascontiguousarray(array).reshape(-1, system.nq)
     kernel = kernel_for(
-        ("probe", system.content_key), lambda: kernels.compile(lambda q: _probe(system, q), {"q": system.nq})
+        ("probe", system.content_key),
+        lambda content: kernels.compile(lambda q: _probe(system, q), {"q": system.nq}, name="probe", content=content),
     )
     probe = np.empty((CHUNK, len(system.quaternion_slices()) + 1))
     for start in range(0, len(rows), CHUNK):

@@ -209,5 +209,6 @@ def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, n
     def traced(*symbols: Array) -> Any:
         return formula(pair, dict(zip(arrays, symbols, strict=True)))
 
-    kernel = kernel_for(key, lambda: kernels.compile(traced, shapes, name=f"mapping_{formula.__name__}"))
+    name = f"mapping_{formula.__name__}"
+    kernel = kernel_for(key, lambda content: kernels.compile(traced, shapes, name=name, content=content))
     return kernel(*arrays.values())

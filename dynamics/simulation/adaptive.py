@@ -92,7 +92,9 @@ class AdaptiveProblem:
         formula = lambda x, t: equations.project(x, t)  # noqa: E731
         sizes: dict[str, Any] = {"x": equations.size, "t": ()}
         key = ("projected", equations.key)
-        kernel = kernel_for(key, lambda: kernels.compile(formula, sizes, ["x"], name="projected"))
+        kernel = kernel_for(
+            key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", content=content)
+        )
         return np.asarray(kernel(x, np.float64(t)))
 
     def kept(self, t: float, x: Array) -> Array:
@@ -115,7 +117,7 @@ class AdaptiveProblem:
 
     def jacobian(self) -> Slope:
         """d xdot / dx (t, x), for implicit methods."""
-        kernel = kernel_for(("rate_jacobian", self.equations.key), lambda: self._kernel().jacobian("rate", "x"))
+        kernel = kernel_for(("rate_jacobian", self.equations.key), lambda _: self._kernel().jacobian("rate", "x"))
         return lambda t, x: np.asarray(kernel(np.float64(t), x, *self._given(t), threads=1, check=False))
 
     def values(self, t: float, x: Array) -> list[float]:
@@ -144,8 +146,10 @@ class AdaptiveProblem:
         sizes: dict[str, Any] = {
             "t": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters
         }  # fmt: skip
-        build = lambda: kernels.compile(self.equations.rate, sizes, ["rate"], name="state_rate")  # noqa: E731
-        return kernel_for(("rate", self.equations.key), build)
+        return kernel_for(
+            ("rate", self.equations.key),
+            lambda content: kernels.compile(self.equations.rate, sizes, ["rate"], name="state_rate", content=content),
+        )
 
     def _given(self, t: float) -> list[Any]:
         times = np.array([t])

@@ -10,6 +10,7 @@ from scipy.optimize import elementwise
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.classes import identity, is_foreign
 from myoquat.kernels.typing import Array
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
@@ -65,8 +66,10 @@ def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
         state = rows[..., :1]
         return law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
 
-    build = lambda: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess")  # noqa: E731
-    kernel = kernel_for(("excess", kind), build)
+    kernel = kernel_for(
+        ("excess", kind if is_foreign(kind) else identity(kind), tuple(names)),
+        lambda content: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess", content=content),
+    )
 
     def excess(fiber: Array, *given: Array) -> Array:
         values = kernel(np.stack(np.broadcast_arrays(fiber, *given), axis=-1))
