@@ -7,11 +7,11 @@ shape, a number that is not finite, or a zero quaternion.
 """
 
 import numpy as np
-import scipy  # its parts are imported when they are first used: half a second for those who need none
 
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [

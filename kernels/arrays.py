@@ -219,7 +219,7 @@ def _mentions_symbols(x: Any) -> bool:
     """True for a SymbolArray or a CasADi value, and for lists that hold one: NumPy cannot take these apart."""
     if isinstance(x, (list, tuple)):
         return any(map(_mentions_symbols, x))
-    return isinstance(x, (casadi.array, SymbolArray)) or is_casadi(x)
+    return isinstance(x, SymbolArray) or is_casadi_array(x) or is_casadi(x)
 
 
 def _entry(x: Any) -> np.ndarray:

@@ -9,12 +9,12 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = ["FRAMES", "moment_arms"]
@@ -30,7 +30,7 @@ def moment_arms(
     *,
     frame: str = "child",
     sequence: str | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Rows: (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,); columns by name, [m] for turns and
     [1] for slides.
 

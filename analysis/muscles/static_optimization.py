@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import casadi
 import numpy as np
-import pandas as pd
-from scipy.interpolate import make_interp_spline
-from scipy.signal import butter, sosfiltfilt
 
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.libraries import casadi, scipy
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -50,7 +48,7 @@ class StaticOptimization:
     effort: np.ndarray
     settled: np.ndarray
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
         parts = (
             (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
@@ -131,13 +129,13 @@ def torques_of_motion(
         rate = 1 / steps.mean()
         if not 0 < cutoff < rate / 2:
             raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
-        q = sosfiltfilt(butter(2, cutoff, fs=rate, output="sos"), q, axis=0)
+        q = scipy.signal.sosfiltfilt(scipy.signal.butter(2, cutoff, fs=rate, output="sos"), q, axis=0)
     for s in slices:
         q[:, s] = normalize(q[:, s])
-    rates = make_interp_spline(time, q, k=5).derivative()(time)
+    rates = scipy.interpolate.make_interp_spline(time, q, k=5).derivative()(time)
     N = np.broadcast_to(model.system.rate_matrix(q), (len(time), model.system.nq, model.system.nu))
     u = matvec(np.linalg.pinv(N), rates)  # qdot = N u
-    udot = make_interp_spline(time, u, k=5).derivative()(time)
+    udot = scipy.interpolate.make_interp_spline(time, u, k=5).derivative()(time)
     return q, u, inverse_dynamics(model, q, u, udot, f_ext)
 
 

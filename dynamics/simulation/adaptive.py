@@ -13,8 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.integrate import OdeSolver
-from scipy.optimize import brentq
 
 from myoquat import kernels
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
@@ -27,6 +25,7 @@ from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Kernel, Outcome
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
 __all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]
@@ -197,15 +196,17 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
     return x
 
 
-def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> OdeSolver:
+def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> "scipy.integrate.OdeSolver":
     choice = problem.choice
     options: dict[str, Any] = {"rtol": choice.rtol, "atol": choice.rtol, "first_step": problem.timing.step}
     if choice.name == "radau":
         options["jac"] = problem.jacobian()
-    return ADAPTIVE[choice.name](slope, start, x, end, **options)
+    return getattr(scipy.integrate, ADAPTIVE[choice.name])(slope, start, x, end, **options)
 
 
-def _failure(problem: AdaptiveProblem, solver: OdeSolver, before: float, end: float) -> Outcome | None:
+def _failure(
+    problem: AdaptiveProblem, solver: "scipy.integrate.OdeSolver", before: float, end: float
+) -> Outcome | None:
     """Why the step that began at `before` cannot be accepted; None if it can."""
     if solver.status == "failed":
         return Outcome.STUCK
@@ -237,7 +238,9 @@ def _record_events(
     found = []
     for k, event in enumerate(problem.events):
         if event.crossed(old[k], new[k]):
-            time = brentq(lambda t, k=k: problem.values(t, dense(t))[k], before, now, xtol=1e-14, rtol=1e-14)
+            time = scipy.optimize.brentq(
+                lambda t, k=k: problem.values(t, dense(t))[k], before, now, xtol=1e-14, rtol=1e-14
+            )
             found.append((float(time), event))
     for time, event in sorted(found, key=lambda pair: pair[0]):
         q, u = problem.equations.split(problem.kept(time, dense(time)))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
@@ -19,6 +18,7 @@ from myoquat.dynamics.simulation.trajectory_files import OPTIONAL, REQUIRED, rea
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.model import Model
@@ -210,7 +210,7 @@ class Trajectory:
 
     # ---- as a table ------------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
         '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
         'parameter <name>' of numbers that vary.

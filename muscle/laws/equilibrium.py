@@ -5,16 +5,17 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.classes import identity, is_foreign
+from myoquat.kernels.libraries import Library
 from myoquat.kernels.typing import Array
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
 
+_elementwise = Library("scipy.optimize.elementwise")
 TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 BALANCED = 1e-12  # of the greatest isometric force: what the curves' own round-off may leave over
 GREATEST = 1e12  # of the same: what is larger counts as that
@@ -53,7 +54,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
         pushing = at_slack[sought] < 0  # only a tendon whose curve goes below zero balances such a fiber
         low = np.where(excess(stretched, *given) < 0, stretched, shortest)
         bracket = np.where(pushing, slack, low), np.where(pushing, longest, slack)
-        root = elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
+        root = _elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
         found[sought] = np.where(root.success, root.x, np.nan)
     return found
 
