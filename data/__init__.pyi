@@ -4,6 +4,16 @@ from .leftovers import UnwrittenWarning as UnwrittenWarning
 from .library import load_model as load_model
 from .library import published_models as published_models
 from .library import save_model as save_model
+from .motions import Forces as Forces
+from .motions import Markers as Markers
+from .motions import Motion as Motion
+from .motions import Orientations as Orientations
+from .motions import axes_rotation as axes_rotation
+from .motions import load_forces as load_forces
+from .motions import load_markers as load_markers
+from .motions import load_motion as load_motion
+from .motions import load_orientations as load_orientations
+from .motions import lock_distance as lock_distance
 from .motions import motion_from_states as motion_from_states
 from .motions import muscle_states_from_motion as muscle_states_from_motion
 from .motions import read_markers as read_markers
