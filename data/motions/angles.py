@@ -18,7 +18,8 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.vectors import axis_turn, turn, turn_back
+from myoquat.joints.types.turning import child_axes
+from myoquat.joints.vectors import turn, turn_back
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["angle_table", "lock_distance", "unwrapped_angles", "with_quaternions"]
@@ -129,7 +130,8 @@ def unwrapped_angles(angles: Angles, Q: Array) -> Array:
         near = choices[:, row] + 2 * np.pi * np.round((last - choices[:, row]) / (2 * np.pi))
         last = near[np.argmin(((near - last) ** 2).sum(axis=-1))]
         result[row] = last
-    return (result - offsets) / factors
+    unwrapped: Array = (result - offsets) / factors
+    return unwrapped
 
 
 def lock_distance(model: SystemLike, q: Array) -> pd.DataFrame:
@@ -146,11 +148,9 @@ def lock_distance(model: SystemLike, q: Array) -> pd.DataFrame:
 def angle_axes(angles: Angles, x: Array) -> Array:
     """(..., 3, 3) B with omega = B xdot in child axes; its columns are the axes b_k times factor_k."""
     f = x * np.array(angles.factors) + np.array(angles.offsets)
-    a1, a2, a3 = (np.array(axis) for axis in angles.axes)
-    R2, R3 = axis_turn(a2, f[..., 1]), axis_turn(a3, f[..., 2])
-    b1 = turn_back(R3, turn_back(R2, a1))
-    columns = np.broadcast_arrays(b1, turn_back(R3, a2), a3)
-    return np.stack(columns, axis=-1) * np.array(angles.factors)
+    axes = np.stack(np.broadcast_arrays(*child_axes(angles.axes, np.moveaxis(f, -1, 0)), subok=True), axis=-1)
+    columns: Array = axes * np.array(angles.factors)
+    return columns
 
 
 def _rates(ball: BallAngles, Q: Array, omega: Array, x: Array) -> Array:

@@ -10,7 +10,15 @@ import xarray as xr
 
 from myoquat.data.motions.c3d import read_c3d_plates
 from myoquat.data.motions.loads import LoadEntry, read_external_loads
-from myoquat.data.motions.series import axes_rotation, check_names, check_series, check_time, indices_of, interpolated
+from myoquat.data.motions.series import (
+    assign,
+    axes_rotation,
+    check_names,
+    check_series,
+    check_time,
+    indices_of,
+    interpolated,
+)
 from myoquat.data.motions.storage import read_motion
 from myoquat.data.motions.trc import AXES
 from myoquat.joints.errors import ModelError
@@ -41,14 +49,12 @@ class Forces:
     point_frames: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
-        put("time", check_time(self.time))
-        put("names", check_names("load", self.names))
+        assign(self, time=check_time(self.time), names=check_names("load", self.names))
         n = len(self.names)
         for quantity in QUANTITIES:
-            put(quantity, check_series(quantity, getattr(self, quantity), (len(self.time), n, 3)))
+            assign(self, **{quantity: check_series(quantity, getattr(self, quantity), (len(self.time), n, 3))})
         for frames in ("force_frames", "point_frames"):
-            put(frames, tuple(getattr(self, frames)) or ("ground",) * n)
+            assign(self, **{frames: tuple(getattr(self, frames)) or ("ground",) * n})
         for entry in ("bodies", "force_frames", "point_frames"):
             if len(getattr(self, entry)) != n:
                 raise ValueError(f"{entry} must name one for each of {n} loads, not {getattr(self, entry)}")
@@ -79,7 +85,9 @@ class Forces:
     def between(self, start: float, end: float) -> "Forces":
         """The rows from `start` to `end` [s], both included."""
         rows = (self.time >= start) & (self.time <= end)
-        return replace(self, time=self.time[rows], **{k: getattr(self, k)[rows] for k in QUANTITIES})
+        return replace(
+            self, time=self.time[rows], force=self.force[rows], point=self.point[rows], torque=self.torque[rows]
+        )
 
     def resampled(self, time: ArrayLike) -> "Forces":
         """The loads at other times by straight lines between the rows; ValueError for times outside the record."""
@@ -88,9 +96,9 @@ class Forces:
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "nothing"
             raise ValueError(f"the loads cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
         shape = (len(at), len(self.names), 3)
-        flat = {k: getattr(self, k).reshape(len(self.time), -1) for k in QUANTITIES}
-        parts = {k: interpolated(self.time, values, at, np.inf).reshape(shape) for k, values in flat.items()}
-        return replace(self, time=at, **parts)
+        flat = (getattr(self, k).reshape(len(self.time), -1) for k in QUANTITIES)
+        force, point, torque = (interpolated(self.time, values, at, np.inf).reshape(shape) for values in flat)
+        return replace(self, time=at, force=force, point=point, torque=torque)
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
@@ -138,12 +146,12 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     of another kind, an identifier that finds no columns, and data files that do not exist.
     """
     path = Path(path)
-    kinds = {".xml": _from_xml, ".c3d": lambda p: _from_plates(p, threshold)}
-    if path.suffix.lower() not in kinds:
-        raise ModelError(f"forces are read from {' and '.join(kinds)} files", file=path)
+    kind = path.suffix.lower()
+    if kind not in (".xml", ".c3d"):
+        raise ModelError("forces are read from .xml and .c3d files", file=path)
     if not path.exists():
         raise ModelError("no such file", file=path)
-    forces = kinds[path.suffix.lower()](path)
+    forces = _from_xml(path) if kind == ".xml" else _from_plates(path, threshold)
     return forces if axes is None else forces.turned(axes)
 
 
@@ -195,6 +203,6 @@ def _from_plates(path: Path, threshold: float) -> Forces:
         loaded = (np.linalg.norm(plate.force, axis=-1) >= threshold) & np.isfinite(plate.point).all(axis=-1)
         for k, values in zip(QUANTITIES, (plate.force, plate.point, plate.moment), strict=True):
             parts[k].append(np.where(loaded[:, None], values, 0.0))
-    stacked = {k: np.stack(values, axis=1) for k, values in parts.items()}
+    force, point, torque = (np.stack(values, axis=1) for values in parts.values())
     names = tuple(f"plate{i + 1}" for i in range(len(plates)))
-    return Forces(plates[0].time, names, ("",) * len(plates), **stacked)
+    return Forces(plates[0].time, names, ("",) * len(plates), force, point, torque)

@@ -9,6 +9,7 @@ import xarray as xr
 
 from myoquat.data.motions.c3d import read_c3d_points
 from myoquat.data.motions.series import (
+    assign,
     axes_rotation,
     check_names,
     check_series,
@@ -38,12 +39,11 @@ class Markers:
     frame: str = "ground"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time", check_time(self.time))
-        object.__setattr__(self, "names", check_names("marker", self.names))
+        assign(self, time=check_time(self.time), names=check_names("marker", self.names))
         shape = (len(self.time), len(self.names), 3)
         positions = check_series("positions", self.positions, shape, gaps=True)
         missing = np.isnan(positions).any(axis=-1, keepdims=True)
-        object.__setattr__(self, "positions", np.where(missing, np.nan, positions))
+        assign(self, positions=np.where(missing, np.nan, positions))
 
     def __repr__(self) -> str:
         span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"

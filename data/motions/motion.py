@@ -12,7 +12,7 @@ import xarray as xr
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import check_series, check_time, indices_of
+from myoquat.data.motions.series import assign, check_series, check_time, indices_of
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
@@ -40,18 +40,16 @@ class Motion:
     udot: Array | None = None
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
-        put("system", system_of(self.system))
-        put("time", check_time(self.time))
+        assign(self, system=system_of(self.system), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
         for s in self.system.quaternion_slices():
             q[:, s] = continuous_quaternions(q[:, s])
-        put("q", q)
+        assign(self, q=q)
         for name in ("u", "udot"):
             values = getattr(self, name)
             if values is not None:
-                put(name, check_series(name, values, (len(self.time), self.system.nu)))
+                assign(self, **{name: check_series(name, values, (len(self.time), self.system.nu))})
 
     def __repr__(self) -> str:
         has = ", ".join(kind for kind in KINDS if getattr(self, kind) is not None)

@@ -9,11 +9,11 @@ import xarray as xr
 
 from myoquat.data.files import read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
-from myoquat.data.motions.series import axes_rotation, check_names, check_series, check_time, indices_of
+from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, indices_of
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
-from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
+from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Orientations", "load_orientations"]
@@ -38,8 +38,7 @@ class Orientations:
     frame: str = "ground"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time", check_time(self.time))
-        object.__setattr__(self, "names", check_names("sensor", self.names))
+        assign(self, time=check_time(self.time), names=check_names("sensor", self.names))
         shape = (len(self.time), len(self.names), 4)
         Q = check_series("quaternions", self.quaternions, shape, gaps=True)
         length = np.linalg.norm(Q, axis=-1, keepdims=True)
@@ -49,7 +48,7 @@ class Orientations:
             raise ValueError(
                 f"the quaternion of {self.names[k]!r} at {self.time[row]:g} s has length {length[row, k, 0]:.6g}, not 1"
             )
-        object.__setattr__(self, "quaternions", continuous_quaternions(Q / length))
+        assign(self, quaternions=continuous_quaternions(Q / length))
 
     def __repr__(self) -> str:
         span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"

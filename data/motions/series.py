@@ -8,9 +8,24 @@ import numpy as np
 
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["axes_rotation", "check_names", "check_series", "check_time", "gaps_of", "indices_of", "interpolated"]
+__all__ = [
+    "assign",
+    "axes_rotation",
+    "check_names",
+    "check_series",
+    "check_time",
+    "gaps_of",
+    "indices_of",
+    "interpolated",
+]
 
 ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
+
+
+def assign(record: object, **values: object) -> None:
+    """Set fields of a frozen record, in its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 def check_time(time: ArrayLike) -> Array:

@@ -214,7 +214,7 @@ def test_points_of_c3d(tmp_path):
 
 
 def test_the_plate_is_in_equilibrium_with_its_channels(tmp_path):
-    """The wrench at the centre of pressure, moved to the plate's origin and turned into its axes, is what it measured."""
+    """The wrench at the centre of pressure, moved to the plate's origin in its axes, is what it measured."""
     write_c3d(tmp_path / "x.c3d")
     forces = load_forces(tmp_path / "x.c3d")
     assert forces.names == ("plate1",)
@@ -337,8 +337,8 @@ def write_loads(tmp_path, rng, *entries):
     labels = [f"fR_{k}{axis}" for k in "vp" for axis in "xyz"] + [f"tR_{axis}" for axis in "xyz"]
     rows = "\n".join("\t".join(map(repr, map(float, [t, *row]))) for t, row in zip(TIME, table, strict=True))
     (tmp_path / "grf.mot").write_text("grf\nendheader\n" + "\t".join(["time", *labels]) + "\n" + rows + "\n")
-    filled = [ENTRY.format(**({"name": "R", "body": "/bodyset/foot", "frame": "ground", "torque": "tR", "more": ""} | e))
-              for e in entries]  # fmt: skip
+    usual = {"name": "R", "body": "/bodyset/foot", "frame": "ground", "torque": "tR", "more": ""}
+    filled = [ENTRY.format(**(usual | entry)) for entry in entries]
     (tmp_path / "loads.xml").write_text(LOADS.format("".join(filled)))
     return table
 
@@ -379,7 +379,7 @@ def test_wrong_forces(tmp_path, rng):
     with pytest.raises(ModelError, match="read from"):
         load_forces(tmp_path / "grf.mot")
     forces = Forces(TIME, ("a",), ("foot",), *np.zeros((3, 4, 1, 3)))
-    with pytest.raises(ValueError, match="cover 0 to 0.3 s; they are wanted from 0 to 0.4 s"):
+    with pytest.raises(ValueError, match=r"cover 0 to 0.3 s; they are wanted from 0 to 0.4 s"):
         forces.resampled([0, 0.4])
     with pytest.raises(ValueError, match="no load 'b'; nearest: a"):
         forces.applied_to({"b": "foot"})
@@ -444,7 +444,7 @@ def test_motions_go_round(balls, rng):
 
 def test_wrong_motions(balls, rng, tmp_path):
     q = balls.random(4, rng)
-    with pytest.raises(ValueError, match="unit|length"):
+    with pytest.raises(ValueError, match=r"unit|length"):
         Motion(balls, TIME, 2 * q)
     with pytest.raises(ValueError, match="shape"):
         Motion(balls, TIME, q[:3])
@@ -455,10 +455,10 @@ def test_wrong_motions(balls, rng, tmp_path):
     table = read_motion(path)
     text = path.read_text()
     path.write_text(text.replace("rotation", "rotatoin"))
-    with pytest.raises(ModelError, match="x.mot: the motion lacks rotation"):
+    with pytest.raises(ModelError, match=r"x.mot: the motion lacks rotation"):
         load_motion(path, balls)
     path.write_text(text.replace("knee", "knie"))
-    with pytest.raises(ModelError, match="x.mot: .*'knie'.*nearest: knee"):
+    with pytest.raises(ModelError, match=r"x.mot: .*'knie'.*nearest: knee"):
         load_motion(path, balls)
     path.write_text(text.replace("inDegrees=yes\n", ""))
     with pytest.raises(ModelError, match="in_degrees"):
