@@ -1,5 +1,6 @@
 """Orientations: recorded rotations of inertial sensors over time, as unit quaternions."""
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -149,13 +150,14 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
 
 def continuous_quaternions(Q: Array) -> Array:
     """(t, ..., 4) quaternions with the sign that is nearer to the last one before that is not NaN."""
-    result = Q.copy()
-    last = result[0].copy() if len(result) else result
-    for row in result:
-        flip = np.sum(row * last, axis=-1) < 0
-        row[flip] *= -1
-        seen = ~np.isnan(row[..., 0])
-        last[seen] = row[seen]
+    result = np.array(Q, dtype=float)
+    columns = result.reshape(len(result), math.prod(result.shape[1:-1]), 4)
+    for k in range(columns.shape[1]):
+        seen = np.flatnonzero(~np.isnan(columns[:, k, 0]))
+        known = columns[seen, k]
+        away = np.sum(known[1:] * known[:-1], axis=-1) < 0
+        signs = np.concatenate([np.ones(min(1, len(seen))), np.cumprod(np.where(away, -1.0, 1.0))])
+        columns[seen, k] = known * signs[:, None]
     return result
 
 

@@ -1,0 +1,30 @@
+"""From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics."""
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.problem import Sensor
+from myoquat.data.motions import (
+    Forces,
+    Markers,
+    Motion,
+    Orientations,
+    load_forces,
+    load_markers,
+    load_motion,
+    load_orientations,
+)
+
+__all__ = [
+    "FittedMotion",
+    "Forces",
+    "Markers",
+    "Motion",
+    "MotionWarning",
+    "Orientations",
+    "Sensor",
+    "inverse_kinematics",
+    "load_forces",
+    "load_markers",
+    "load_motion",
+    "load_orientations",
+]
