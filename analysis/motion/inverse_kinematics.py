@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.problem import PoseProblem, Sensor, velocity_of
+from myoquat.analysis.motion.problem import PoseProblem, Sensor, places_of, velocity_of
 from myoquat.analysis.motion.solver import Frames, fit_frames
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
@@ -151,7 +151,9 @@ def _check_sensor(model: Model, sensor: Sensor) -> None:
 def _warn_unknown(kind: str, unknown: list[str], known: list[str]) -> None:
     if not unknown:
         return
-    near = [f"{name!r} (nearest: {', '.join(difflib.get_close_matches(name, known, n=2)) or 'none'})" for name in unknown]
+    near = [
+        f"{name!r} (nearest: {', '.join(difflib.get_close_matches(name, known, n=2)) or 'none'})" for name in unknown
+    ]
     warnings.warn(f"not used, since the model has no such {kind}: {', '.join(near)}", MotionWarning, stacklevel=4)
 
 
@@ -163,9 +165,9 @@ def _check_weights(wishes: _Wishes, names: list[str]) -> None:
 
 
 def _check_tasks(problem: PoseProblem) -> None:
-    rates, angles = velocity_of(problem.system), problem.system.angle_names
+    known = places_of(problem.system)
     for name in problem.tasks:
-        if name not in rates and name not in angles:
+        if name not in known:
             raise ValueError(f"{name!r} is a part of a quaternion; a coordinate task needs an angle or a length")
 
 
@@ -250,7 +252,7 @@ def _frames(
     weights = [np.array([wishes.weight(name) for name in part]) for part in names]
     lost, silent = np.isnan(position[..., 0]), np.isnan(rotation[..., 0])
     rotation = np.where(silent[..., None], [1.0, 0.0, 0.0, 0.0], rotation)
-    scale = sum(float(part.sum()) for part in weights)
+    scale = float(weights[0].sum() + weights[1].sum())
     row = np.concatenate(
         [
             np.where(lost[..., None], 0.0, position).reshape(t, -1), np.where(lost, 0.0, weights[0]),

@@ -32,6 +32,7 @@ from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
+from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, dot, steiner, turn, turn_back
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, Marker
@@ -42,6 +43,8 @@ ROUNDING = 1e-14  # [m] root mean square of residuals by which one that is no be
 LOW, HIGH, JUMP = 1e-9, 1e12, 1e-6  # damping: the least, the most, the least after a step that was refused
 FALL, RISE = 0.1, 10.0  # its factors after a step that was taken, and one that was refused
 SHORTER = 0.25  # how much of a step is tried after it was refused
+SHORTEST, LONGEST = 0.3, 2.0  # of a step that is tried at first
+QUIET = 1e-12  # unit in which that is kept, so that its changes alone do not keep a search going
 UNKNOWN = 1e300  # cost before the first look
 
 
@@ -56,12 +59,15 @@ class Sensor:
 
 
 class Place(NamedTuple):
-    """A coordinate task: where its coordinate and its velocity are, or the ball joint and which of its angles it is."""
+    """A coordinate task: where its coordinate and its velocity are; or the ball joint and which of its angles it is; or
+    the floating joint, its velocities in u, and along which of its axes it goes."""
 
-    q: int
-    u: int
+    q: int = 0
+    u: int = 0
     ball: BallAngles | None = None
-    angle: int = 0
+    floating: FloatingJoint | None = None
+    velocities: slice = slice(0)
+    axis: int = 0
 
 
 class Terms(NamedTuple):
@@ -175,8 +181,8 @@ class PoseProblem:
             if place.ball is None:
                 found.append(wanted - q[..., place.q])
                 continue
-            x = place.ball.angles.values(q[..., place.ball.quaternion])[..., place.angle]
-            factor_ = place.ball.angles.factors[place.angle]
+            x = place.ball.angles.values(q[..., place.ball.quaternion])[..., place.axis]
+            factor_ = place.ball.angles.factors[place.axis]
             turned = factor_ * (wanted - x)
             found.append(np.arctan2(np.sin(turned), np.cos(turned)) / factor_)
         return found
@@ -240,10 +246,13 @@ class PoseProblem:
         rows = []
         for place in self._places:
             row: Array = np.zeros((*batch, self.system.nu)) + 0.0 * q[..., :1]
-            if place.ball is None:
-                row[..., place.u] = 1.0
+            if place.ball is not None:
+                row[..., place.ball.omega] = _angle_row(place.ball, q[..., place.ball.quaternion], place.axis)
+            elif place.floating is not None:
+                N = place.floating.rate_matrix(q[..., place.q - place.axis : place.q - place.axis + 7])
+                row[..., place.velocities] = N[..., place.axis, :]
             else:
-                row[..., place.ball.omega] = _angle_row(place.ball, q[..., place.ball.quaternion], place.angle)
+                row[..., place.u] = 1.0
             rows.append(row)
         for j, (row, r) in enumerate(zip(rows, self.task_residuals(q, given), strict=True)):
             w = given.value_weights[..., j, None]
@@ -288,38 +297,43 @@ class PoseProblem:
             entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
         return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
 
-    def newton(self, q: Array, terms: Terms, data: Array, damping: Array) -> Array:
-        """(..., n) step of the normal equations at q with `damping` times the scale on the diagonal."""
-        f, N = self.reduced(q, terms)
-        N = N + (damping * self.unpacked(data).scale)[..., None, None] * np.eye(len(self.free))
-        step: Array = solve(self.order, factor(self.order, N), f[..., None])[..., 0]
+    def newton(self, f: Array, N: Array, data: Array, damping: Array) -> Array:
+        """(..., n) step of the reduced equations with `damping` times the scale on the diagonal."""
+        damped = N + (damping * self.unpacked(data).scale)[..., None, None] * np.eye(len(self.free))
+        step: Array = solve(self.order, factor(self.order, damped), f[..., None])[..., 0]
         return step
 
     def start(self, q: Array, damping: float) -> Array:
-        """(..., nq + n + 3) the search at its beginning: see `step`."""
-        rest = np.zeros((*q.shape[:-1], len(self.free) + 3))
-        rest[..., -3:] = 1.0, damping, UNKNOWN
+        """(..., nq + n + 4) the search at its beginning: see `step`."""
+        rest = np.zeros((*q.shape[:-1], len(self.free) + 4))
+        rest[..., -3:] = QUIET, damping, UNKNOWN
         return np.concatenate([q, rest], axis=-1)
 
     def step(self, z: Array, data: Array) -> Array:
-        """One step of the search z = (q, v, share, damping, cost): the best pose so far, the step that is tried from it,
-        how much of that, the damping, and the cost at q.
+        """One step of the search z = (q, v, slope, share, damping, cost): the best pose so far, the step that is tried
+        from it, -dc/dv / 2 along it, how much of it is tried, the damping, and the cost at q.
 
         Where the cost falls, the pose is taken, a new step found there, and the damping reduced; where it does not, a
-        quarter of the step is tried next, and the damping of the next step is larger.
+        quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
+        curvature of the residuals and are too long or too short where these are large; how much of the next one is
+        tried is what would have been best for the last one, from the slopes at both of its ends.
         """
         nq, n = self.system.nq, len(self.free)
-        q, v, share, damping, best = z[..., :nq], z[..., nq : nq + n], z[..., -3], z[..., -2], z[..., -1]
+        q, v = z[..., :nq], z[..., nq : nq + n]
+        slope, share, damping, best = (z[..., nq + n + k] for k in range(4))
+        share = share / QUIET
         trial = self.moved(q, share[..., None] * v)
         terms = self.terms(trial, data)
         equal = np.sqrt(best) * (1 + ROUNDING) + ROUNDING * np.sqrt(self.unpacked(data).scale)
         fits = terms.cost <= equal * equal
-        found = self.newton(trial, terms, data, damping)
+        f, N = self.reduced(trial, terms)
+        found = self.newton(f, N, data, damping)
         less, more = np.maximum(damping * FALL, LOW), np.minimum(np.maximum(damping, JUMP) * RISE, HIGH)
         parts = [
             np.where(fits[..., None], trial, q),
             np.where(fits[..., None], found, v),
-            np.where(fits, 1.0, share * SHORTER)[..., None],
+            np.where(fits, dot(f, found), slope)[..., None],
+            QUIET * np.where(fits, _best_share(slope, dot(f, v), share), share * SHORTER)[..., None],
             np.where(fits, less, more)[..., None],
             np.where(fits, terms.cost, best)[..., None],
         ]
@@ -339,12 +353,7 @@ class PoseProblem:
 
     @cached_property
     def _places(self) -> list[Place]:
-        system, place = self.system, velocity_of(self.system)
-        own = {name: (ball, k) for ball in balls(system) for k, name in enumerate(ball.angles.names)}
-        return [
-            Place(0, 0, *own[name]) if name in own else Place(system.coordinate_names.index(name), place[name])
-            for name in self.tasks
-        ]
+        return [places_of(self.system)[name] for name in self.tasks]
 
     def _driver(self, q: Array, coupler: Coupler) -> Array:
         entry: Array = q[..., self.system.coordinate_names.index(coupler.independent)]
@@ -378,6 +387,29 @@ def velocity_of(system: ArticulatedSystem) -> dict[str, int]:
         if body.joint.facts.quaternion is None and iq.stop - iq.start == iu.stop - iu.start:
             found.update(zip(system.coordinate_names[iq], range(iu.start, iu.stop), strict=True))
     return found
+
+
+def places_of(system: ArticulatedSystem) -> dict[str, Place]:
+    """Every coordinate that a task can name: all but the entries of quaternions, and the named angles in their place."""
+    q_of = {name: i for i, name in enumerate(system.coordinate_names)}
+    found = {name: Place(q_of[name], u) for name, u in velocity_of(system).items()}
+    for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
+        if isinstance(body.joint, FloatingJoint):
+            names = system.coordinate_names[iq.start : iq.start + 3]
+            found |= {n: Place(iq.start + k, floating=body.joint, velocities=iu, axis=k) for k, n in enumerate(names)}
+    for ball in balls(system):
+        found |= {name: Place(ball=ball, axis=k) for k, name in enumerate(ball.angles.names)}
+    return found
+
+
+def _best_share(before: Array, after: Array, share: Array) -> Array:
+    """(...) how much of a step is best along it, from the slopes before it and after `share` of it; one if unknown."""
+    fall = before - after
+    bends = fall > 0
+    best = share * before / np.where(bends, fall, 1.0)
+    best = np.where(bends, np.minimum(np.maximum(best, SHORTEST), LONGEST), LONGEST)
+    share_: Array = np.where(before > 0, best, 1.0)
+    return share_
 
 
 def rotation_vector(R: Array) -> Array:

@@ -6,6 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
@@ -14,11 +15,10 @@ from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multi
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, iterate
 from myoquat.kernels.typing import Array
-from scipy.spatial.transform import Rotation
 
 __all__ = ["Frames", "fit_frames"]
 
-STEPS = 60  # of one call; a frame that needs more is given as not settled
+STEPS = 200  # of one call; a frame that needs more is given as not settled
 SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no further one
 SETTLED = 1e-8  # the same, at which a frame counts as settled
 STRIDE = 32  # frames between those that are solved one after the other in a batch
@@ -52,7 +52,7 @@ class _Solver:
             return (problem.cost(q, data), *problem.errors(q, data))
 
         nq, n, size = problem.system.nq, len(problem.free), sum(problem.sizes)
-        steps, errors = {"z": nq + n + 3, "data": size}, {"q": nq, "data": size}
+        steps, errors = {"z": nq + n + 4, "data": size}, {"q": nq, "data": size}
         return cls(
             kernel_for(("pose_steps", problem.key), lambda: compile(solved, steps, ["z_new"])),
             kernel_for(("pose_errors", problem.key), lambda: compile(assessed, errors)),
@@ -63,7 +63,7 @@ class _Solver:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
         z = self.solve(self.problem.start(q, damping), np.ascontiguousarray(data))
         nq = self.problem.system.nq
-        return z[..., :nq], np.abs(z[..., nq:-3]).max(axis=-1, initial=0.0)
+        return z[..., :nq], np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0)
 
 
 def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str) -> FittedMotion:
@@ -96,7 +96,11 @@ def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> 
     cost = np.where(np.isfinite(cost), cost, np.inf)
     scale = float(problem.unpacked(data).scale)
     equal = cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale
-    way = np.abs(problem.system.difference(start, found)).max(axis=-1) if np.isfinite(found).all() else np.arange(len(cost))
+    way = (
+        np.abs(problem.system.difference(start, found)).max(axis=-1)
+        if np.isfinite(found).all()
+        else np.arange(len(cost))
+    )
     best = int(np.argmin(np.where(equal, way, np.inf)))
     return found[best], float(size[best])
 
