@@ -3,6 +3,7 @@
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.problem import Sensor
+from myoquat.analysis.motion.smoothing import differentiate, smooth
 from myoquat.data.motions import (
     Forces,
     Markers,
@@ -22,9 +23,11 @@ __all__ = [
     "MotionWarning",
     "Orientations",
     "Sensor",
+    "differentiate",
     "inverse_kinematics",
     "load_forces",
     "load_markers",
     "load_motion",
     "load_orientations",
+    "smooth",
 ]

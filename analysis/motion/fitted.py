@@ -55,8 +55,8 @@ class FittedMotion(Motion):
 
     @property
     def marker_rms(self) -> Array:
-        """(t,) root mean square of the distances of the markers seen in each frame [m], without weights; NaN where there
-        are none."""
+        """(t,) root mean square of the distances of the markers seen in each frame [m], without weights; NaN without
+        any."""
         seen = ~np.isnan(self.marker_error)
         total = np.where(seen, self.marker_error, 0.0) ** 2
         count = seen.sum(axis=-1)

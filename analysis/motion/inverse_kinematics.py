@@ -151,10 +151,9 @@ def _check_sensor(model: Model, sensor: Sensor) -> None:
 def _warn_unknown(kind: str, unknown: list[str], known: list[str]) -> None:
     if not unknown:
         return
-    near = [
-        f"{name!r} (nearest: {', '.join(difflib.get_close_matches(name, known, n=2)) or 'none'})" for name in unknown
-    ]
-    warnings.warn(f"not used, since the model has no such {kind}: {', '.join(near)}", MotionWarning, stacklevel=4)
+    near = [", ".join(difflib.get_close_matches(name, known, n=2)) or "none" for name in unknown]
+    told = ", ".join(f"{name!r} (nearest: {others})" for name, others in zip(unknown, near, strict=True))
+    warnings.warn(f"not used, since the model has no such {kind}: {told}", MotionWarning, stacklevel=4)
 
 
 def _check_weights(wishes: _Wishes, names: list[str]) -> None:
@@ -209,7 +208,7 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
     if name not in rates:
         raise ModelError(
             f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
-            "alone, or coupled; leave this joint in the file's angles (with_rotations with a mapping), or take locked=()",
+            "alone, or coupled; leave this joint in the file's angles (with_rotations takes a mapping)",
             element=element,
         )
 
@@ -257,7 +256,7 @@ def _frames(
         [
             np.where(lost[..., None], 0.0, position).reshape(t, -1), np.where(lost, 0.0, weights[0]),
             rotation.reshape(t, -1), np.where(silent, 0.0, weights[1]),
-            np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.broadcast_to(weights[2], (t, len(weights[2]))),
+            np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.tile(weights[2], (t, 1)),
             np.full((t, 1), scale),
         ], axis=-1,
     )  # fmt: skip

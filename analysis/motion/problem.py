@@ -19,6 +19,7 @@ Optim. 20, 1982.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -147,7 +148,7 @@ class PoseProblem:
     def unpacked(self, data: Array) -> Data:
         """The parts of the data (..., sum of sizes) of a frame."""
         edges = [0, *np.cumsum(self.sizes).tolist()]
-        parts = [data[..., a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [data[..., a:b] for a, b in pairwise(edges)]
         parts[0] = parts[0].reshape((*data.shape[:-1], len(self.markers), 3))
         parts[2] = parts[2].reshape((*data.shape[:-1], len(self.sensors), 4))
         return Data(*parts[:6], parts[6][..., 0])
@@ -390,7 +391,7 @@ def velocity_of(system: ArticulatedSystem) -> dict[str, int]:
 
 
 def places_of(system: ArticulatedSystem) -> dict[str, Place]:
-    """Every coordinate that a task can name: all but the entries of quaternions, and the named angles in their place."""
+    """Every coordinate that a task can name: all but entries of quaternions, and the named angles in their place."""
     q_of = {name: i for i, name in enumerate(system.coordinate_names)}
     found = {name: Place(q_of[name], u) for name, u in velocity_of(system).items()}
     for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):

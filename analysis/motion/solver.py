@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -85,8 +85,11 @@ def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, 
 
 
 def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> tuple[Array, float]:
-    """(nq,) the pose of one frame and the size of its next step, sought from the start and from other orientations of the root; of poses that are
-    equally good the one that is nearest to the start."""
+    """(nq,) the pose of one frame, and the size of its next step.
+
+    It is sought from the start and from other orientations of the root; of poses that are equally good, the one that is
+    nearest to the start is taken.
+    """
     tries = np.stack([start, *_turned(problem, start)])
     rows = np.broadcast_to(data, (len(tries), len(data)))
     found = _normalized(problem, solver(tries, rows, FAR)[0])
@@ -96,11 +99,9 @@ def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> 
     cost = np.where(np.isfinite(cost), cost, np.inf)
     scale = float(problem.unpacked(data).scale)
     equal = cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale
-    way = (
-        np.abs(problem.system.difference(start, found)).max(axis=-1)
-        if np.isfinite(found).all()
-        else np.arange(len(cost))
-    )
+    way = np.full(len(cost), np.inf)
+    known = np.isfinite(found).all(axis=-1)
+    way[known] = np.abs(problem.system.difference(start, found[known])).max(axis=-1)
     best = int(np.argmin(np.where(equal, way, np.inf)))
     return found[best], float(size[best])
 
@@ -132,7 +133,7 @@ def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, str
     """Solve all frames from the first: every `stride`-th one after the other, then those between by halving steps."""
     for way in (1, -1):
         rows = np.arange(first, len(q) if way > 0 else -1, way * stride)
-        for before, row in zip(rows[:-1], rows[1:], strict=True):
+        for before, row in pairwise(rows):
             q[row], size[row] = solver(q[before], data[row], NEAR)
         step = stride // 2
         while step:

@@ -195,7 +195,9 @@ def test_the_first_frame_may_face_any_way(model, recording, rng):
             q[:3] = Rotation.from_quat(np.roll(Q, -1)).as_euler("ZXY")
         motion = replace(play.motion(rng, 2), q=np.tile(q, (2, 1)), time=np.array([0.0, 0.01]))
         markers = play.markers(motion)
-        fit = inverse_kinematics(model, Markers(markers.time, markers.names, markers.positions + [5.0, -3.0, 2.0]))
+        fit = inverse_kinematics(
+            model, Markers(markers.time, markers.names, markers.positions + np.array([5.0, -3.0, 2.0]))
+        )
         assert fit.settled.all()
         assert fit.marker_error.max() < 1e-9
 
@@ -424,17 +426,17 @@ def test_wrong_input(leg, ball_leg, recording, rng):
     shifted = Orientations(markers.time + 1, ("thigh_imu",), np.tile([1.0, 0, 0, 0], (4, 1, 1)))
     strangers = Markers(markers.time, ("x", "y"), markers.positions[:, :2])
     cases = [
-        (dict(data=markers, weights={"pelvs0": 1.0}), "'pelvs0'; nearest: pelvis0"),
-        (dict(data=markers, weights={"pelvis0": -1.0}), "'pelvis0' must be finite and not negative"),
-        (dict(data=markers, method="magic"), "'batch' or 'sequential'"),
-        (dict(data=(markers, shifted), sensors=SENSORS), "different times"),
-        (dict(data=markers, coordinates={"knee": 1.0}), "no coordinate 'knee'"),
-        (dict(data=markers, coordinates={"flexion": [1.0, 2.0]}), "one for each of 4 frames"),
-        (dict(data=markers, locked=["knee"]), "no coordinate 'knee'"),
-        (dict(data=markers, start=np.zeros((3, leg.system.nq))), "start has shape"),
-        (dict(data=markers, sensors=[Sensor("a", "nose", (1.0, 0, 0, 0))]), "body 'nose' does not exist"),
-        (dict(data=markers, sensors=[Sensor("a", "foot", (1.0, 1.0, 0, 0))]), "unit quaternion"),
-        (dict(data=strangers, ignore=["x", "y"]), "nothing to fit"),
+        ({"data": markers, "weights": {"pelvs0": 1.0}}, "'pelvs0'; nearest: pelvis0"),
+        ({"data": markers, "weights": {"pelvis0": -1.0}}, "'pelvis0' must be finite and not negative"),
+        ({"data": markers, "method": "magic"}, "'batch' or 'sequential'"),
+        ({"data": (markers, shifted), "sensors": SENSORS}, "different times"),
+        ({"data": markers, "coordinates": {"knee": 1.0}}, "no coordinate 'knee'"),
+        ({"data": markers, "coordinates": {"flexion": [1.0, 2.0]}}, "one for each of 4 frames"),
+        ({"data": markers, "locked": ["knee"]}, "no coordinate 'knee'"),
+        ({"data": markers, "start": np.zeros((3, leg.system.nq))}, "start has shape"),
+        ({"data": markers, "sensors": [Sensor("a", "nose", (1.0, 0, 0, 0))]}, "body 'nose' does not exist"),
+        ({"data": markers, "sensors": [Sensor("a", "foot", (1.0, 1.0, 0, 0))]}, "unit quaternion"),
+        ({"data": strangers, "ignore": ["x", "y"]}, "nothing to fit"),
     ]  # fmt: skip
     for arguments, message in cases:
         with pytest.raises(ValueError, match=message):
