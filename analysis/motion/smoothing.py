@@ -4,12 +4,14 @@ Filtering. Of a smooth motion s, the steps between frames are rotation vectors o
 and differences of all other coordinates. Their running sum D(s) is a curve in flat space, the development of the
 motion. The recorded motion q lies beside it by e = q s^-1, a rotation vector again, so that x = D(s) + e develops q
 without summing up its noise. With H the zero-phase low-pass filter, r = x - H x is what lies above the cutoff, and the
-new s = exp(e - r) s. Three rounds, the first from s = q, leave a part of the noise that is (|omega| / cutoff)^3 small.
+new s = exp(e - r) s. One round from s = q would leave a part |omega| / (2 pi cutoff) of the noise; there are three.
 About a fixed axis, and for lengths and hinges, the result is the linear filter itself; it commutes with rotations of
 the laboratory and of the body and has no lock. Because r holds no low frequencies, the sums do not drift.
 
 H is a Butterworth filter of half the given order, run forwards and backwards, as in gait laboratories [D. A. Winter,
 Biomechanics and Motor Control of Human Movement, 4th ed., 2009, section 3.4.4]. Its attenuation at the cutoff is 1/2.
+At both ends the curve is continued by half of its length, turned by half a turn about its end point, as OpenSim does;
+order 6 is the order of OpenSim's filter.
 
 Derivatives. In the chart x_j = q_k^-1 q_{k+j} that is centred on frame k, u = dx/dt and udot = d2x/dt2 exactly: the
 derivative of the exponential is the identity at zero, and what its second derivative adds, [u, u], vanishes. The
@@ -123,7 +125,7 @@ def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, o
         steps = np.cumsum(flat.difference(smooth_[:-1], smooth_[1:]), axis=0)
         beside = flat.difference(smooth_, q)
         curve = beside + np.concatenate([np.zeros((1, system.nu)), steps])
-        smooth_ = flat.integrate(smooth_, beside - curve + sosfiltfilt(sections, curve, axis=0))
+        smooth_ = flat.integrate(smooth_, beside - curve + sosfiltfilt(sections, curve, axis=0, padlen=len(q) // 2))
     return smooth_
 
 

@@ -31,7 +31,7 @@ def ball(frame="child", joint=None):
 
 
 def butterworth(x, cutoff=6.0):
-    return sosfiltfilt(butter(2, cutoff, fs=RATE, output="sos"), x, axis=0)
+    return sosfiltfilt(butter(2, cutoff, fs=RATE, output="sos"), x, axis=0, padlen=len(x) // 2)
 
 
 def wander(time, rng, size=3):
