@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.data.motions import Forces, Motion
-from myoquat.data.motions.angles import angle_axes, balls
+from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints.door import SystemLike, system_of
@@ -59,7 +59,8 @@ class JointTorques:
         """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
         '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
 
-        Of angles that a quaternion has replaced they are B^T tau, with omega = B xdot, and exist in gimbal lock too;
+        Of angles that a quaternion has replaced, as `Motion.angles` gives them, they are B^T tau, with omega = B xdot; they
+        exist in gimbal lock too;
         quaternion joints without named angles keep the columns of their velocities.
         """
         system, q = self.motion.system, self.motion.q
@@ -76,7 +77,7 @@ class JointTorques:
                 ball, Q = named[i], q[:, iq.stop - 4 : iq.stop]
                 R = rotation_matrix(Q)
                 child = tau[:, -3:] if ball.in_child else turn_back(R, tau[:, -3:])
-                moments = turn_back(angle_axes(ball.angles, ball.angles.values(Q)), child)
+                moments = turn_back(angle_axes(ball.angles, unwrapped_angles(ball.angles, Q)), child)
                 if isinstance(body.joint, FloatingJoint):
                     force = turn(R, tau[:, :3]) if ball.in_child else tau[:, :3]
                     columns |= {_labelled(n, "m"): force[:, k] for k, n in enumerate(names[:3])}
