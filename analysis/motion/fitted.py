@@ -60,12 +60,14 @@ class FittedMotion(Motion):
         seen = ~np.isnan(self.marker_error)
         total = np.where(seen, self.marker_error, 0.0) ** 2
         count = seen.sum(axis=-1)
-        return np.sqrt(total.sum(axis=-1) / np.where(count, count, np.nan))
+        mean: Array = total.sum(axis=-1) / np.where(count, count, np.nan)
+        return np.sqrt(mean)
 
     def undetermined(self) -> tuple[str, ...]:
         """Velocities on which nothing that was seen in any frame depends: their coordinates keep their start."""
         problem = self._fitted
-        rows = np.unique(np.linspace(0, len(self.time) - 1, SAMPLE, dtype=int)) if len(self.time) else []
+        frames = len(self.time)
+        rows = np.unique(np.linspace(0, frames - 1, min(SAMPLE, frames), dtype=int))
         q, data = self.q[rows], self.data[rows]
         normal = problem.reduced(q, problem.terms(q, data))[1]
         seen = np.diagonal(normal, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN * data[:, -1].max(initial=0.0)

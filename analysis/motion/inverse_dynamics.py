@@ -59,9 +59,8 @@ class JointTorques:
         """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
         '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
 
-        Of angles that a quaternion has replaced, as `Motion.angles` gives them, they are B^T tau, with omega = B xdot; they
-        exist in gimbal lock too;
-        quaternion joints without named angles keep the columns of their velocities.
+        Of angles that a quaternion has replaced, as `Motion.angles` gives them, they are B^T tau, with omega = B xdot,
+        and exist in gimbal lock too; quaternion joints without named angles keep the columns of their velocities.
         """
         system, q = self.motion.system, self.motion.q
         named = {ball.body: ball for ball in balls(system)}

@@ -125,14 +125,15 @@ def _problem(
     _check_weights(wishes, [*known, *carried, *seen, *felt])
     free_names = [*model.system.coordinate_names, *model.system.angle_names]
     indices_of("coordinate", wishes.tasks, free_names)
+    held = _held(model, locked)
     problem = PoseProblem(
         model.system,
         tuple(known[name] for name in seen if name in known and wishes.weight(name) > 0),
         tuple(carried[name] for name in felt if name in carried and wishes.weight(name) > 0),
         tuple(name for name in wishes.tasks if wishes.weight(name) > 0),
         _couplers(model),
-        _held(model, locked),
-        _bounds(model) if ranges else (),
+        held,
+        _bounds(model, held) if ranges else (),
     )
     if not problem.markers and not problem.sensors:
         given = ", ".join([*seen, *felt][:6])
@@ -213,15 +214,15 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
         )
 
 
-def _bounds(model: Model) -> tuple[tuple[int, int, float, float], ...]:
+def _bounds(model: Model, held: frozenset[int]) -> tuple[tuple[int, int, float, float], ...]:
     """Ranges of the clamped coordinates that have a velocity of their own and are neither locked nor coupled."""
-    rates, system = velocity_of(model.system), model.system
+    rates, names = velocity_of(model.system), model.system.coordinate_names
     driven = {coupler.dependent for coupler in model.couplers}
-    return tuple(
-        (rates[c.name], system.coordinate_names.index(c.name), *map(float, c.range))
-        for c in model.coordinates
-        if c.clamped and not c.locked and c.range is not None and c.name in rates and c.name not in driven
-    )
+    found = []
+    for c in model.coordinates:
+        if c.clamped and c.range is not None and c.name in rates and c.name not in driven and rates[c.name] not in held:
+            found.append((rates[c.name], names.index(c.name), float(c.range[0]), float(c.range[1])))
+    return tuple(found)
 
 
 def _start(model: Model, start: ArrayLike | None, frames: int) -> Array:

@@ -151,7 +151,8 @@ class PoseProblem:
         parts = [data[..., a:b] for a, b in pairwise(edges)]
         parts[0] = parts[0].reshape((*data.shape[:-1], len(self.markers), 3))
         parts[2] = parts[2].reshape((*data.shape[:-1], len(self.sensors), 4))
-        return Data(*parts[:6], parts[6][..., 0])
+        positions, weights, rotations, turning, values, pulling, scale = parts
+        return Data(positions, weights, rotations, turning, values, pulling, scale[..., 0])
 
     # ---- residuals ------------------------------------------------------------------------------------------
 
@@ -199,7 +200,8 @@ class PoseProblem:
         thetas = self.sensor_residuals(poses, given)
         parts += [given.rotation_weights[..., k] * dot(r, r) for k, r in enumerate(thetas)]
         parts += [given.value_weights[..., k] * r * r for k, r in enumerate(self.task_residuals(q, given))]
-        return sum(parts[1:], start=parts[0])
+        total: Array = sum(parts[1:], start=parts[0])
+        return total
 
     def errors(self, q: Array, data: Array) -> tuple[Array, Array, Array]:
         """(markers (..., n) [m], sensors (..., s) [rad], tasks (..., c)): lengths of the residuals."""
@@ -423,10 +425,12 @@ def rotation_vector(R: Array) -> Array:
 def _angle_row(ball: BallAngles, Q: Array, angle: int) -> Array:
     """(..., 3) derivative of a named angle along the angular velocity of its joint; zero in its gimbal lock."""
     B = angle_axes(ball.angles, ball.angles.values(Q))
-    row = cross(B[..., (angle + 1) % 3], B[..., (angle + 2) % 3])
+    row: Array = cross(B[..., (angle + 1) % 3], B[..., (angle + 2) % 3])
     volume = dot(B[..., angle], row)
     row = row * (np.where(volume == 0, 0.0, 1.0) / np.where(volume == 0, 1.0, volume))[..., None]
-    return row if ball.in_child else turn(rotation_matrix(Q), row)
+    if not ball.in_child:
+        row = turn(rotation_matrix(Q), row)
+    return row
 
 
 def _add(forces: list[Pair], link: int, n: Array, f: Array) -> None:

@@ -1,7 +1,7 @@
 """Low-pass filtering on the sphere, and the velocities and accelerations of a motion.
 
-Filtering. Of a smooth motion s, the steps between frames are rotation vectors of quaternions, in the axes of the parent,
-and differences of all other coordinates. Their running sum D(s) is a curve in flat space, the development of the
+Filtering. Of a smooth motion s, the steps between frames are rotation vectors of quaternions, in the parent's axes, and
+differences of all other coordinates. Their running sum D(s) is a curve in flat space, the development of the
 motion. The recorded motion q lies beside it by e = q s^-1, a rotation vector again, so that x = D(s) + e develops q
 without summing up its noise. With H the zero-phase low-pass filter, r = x - H x is what lies above the cutoff, and the
 new s = exp(e - r) s. One round from s = q would leave a part |omega| / (2 pi cutoff) of the noise; there are three.

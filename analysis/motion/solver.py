@@ -46,7 +46,8 @@ class _Solver:
     @classmethod
     def of(cls, problem: PoseProblem) -> "_Solver":
         def solved(z: Array, data: Array) -> Array:
-            return iterate(problem.step, z, data, STEPS, SETTLE)
+            found: Array = iterate(problem.step, z, data, STEPS, SETTLE)
+            return found
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data))
@@ -69,7 +70,7 @@ class _Solver:
 def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str) -> FittedMotion:
     """The poses of all frames and what remains of the residuals."""
     solver, data = _Solver.of(problem), frames.data
-    empty = frames.lost.all(axis=-1) & frames.silent.all(axis=-1)
+    empty: Array = np.all(np.concatenate([frames.lost, frames.silent], axis=-1), axis=-1)
     q, size = np.empty((len(time), problem.system.nq)), np.empty(len(time))
     if start.ndim == 2:
         q[:], size[:] = solver(start, data, FAR)
@@ -81,7 +82,7 @@ def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, 
     q = _normalized(problem, q)
     if start.ndim == 1:
         _mend(problem, solver, q, size, data)
-    return _assessed(problem, solver, time, frames, q, (size <= SETTLED) & ~empty)
+    return _assessed(solver, time, frames, q, (size <= SETTLED) & ~empty, empty)
 
 
 def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> tuple[Array, float]:
@@ -174,21 +175,19 @@ def _normalized(problem: PoseProblem, q: Array) -> Array:
     return q
 
 
-def _assessed(
-    problem: PoseProblem, solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array
-) -> FittedMotion:
+def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array) -> FittedMotion:
     """The result, with the errors of every frame."""
     cost, markers, sensors, tasks = solver.assess(q, np.ascontiguousarray(frames.data))
     return FittedMotion(
-        problem.system,
+        solver.problem.system,
         time,
         q,
-        problem=problem,
+        problem=solver.problem,
         data=frames.data,
         marker_error=np.where(frames.lost, np.nan, markers),
         sensor_error=np.where(frames.silent, np.nan, sensors),
         task_error=tasks,
         cost=cost,
         settled=settled,
-        empty=frames.lost.all(axis=-1) & frames.silent.all(axis=-1),
+        empty=empty,
     )

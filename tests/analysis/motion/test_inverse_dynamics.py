@@ -32,7 +32,7 @@ def loads_on(motion, rng, bodies=("foot", "shank"), **frames):
 
 
 def test_loads_do_work_through_the_jacobian_of_their_point(model, rng):
-    """torque without loads - torque with them = J^T (f, m), J at the material point of the body that the force meets."""
+    """torque without loads - torque with them = J^T (f, m), J at the material point that the force meets."""
     motion = states(model, rng)
     loads = loads_on(motion, rng)
     alone = inverse_dynamics_of_motion(model, motion).torque

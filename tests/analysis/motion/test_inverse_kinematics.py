@@ -332,6 +332,8 @@ def test_locked_coordinates_keep_their_start_and_couplers_hold(model, recording,
     held = inverse_kinematics(model, markers, locked=["foot_angle", "toe_angle"])
     assert (held.q[:, names.index("foot_angle")] == 0).all()
     assert (held.cost >= fit.cost).all()
+    knee = inverse_kinematics(model, markers, locked=["shank_angle"])  # clamped as well
+    assert (knee.q[:, names.index("shank_angle")] == 0).all()
 
 
 def test_all_angles_of_a_ball_can_be_locked_together(ball_leg, recording, rng):
