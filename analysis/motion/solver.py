@@ -25,6 +25,8 @@ STRIDE = 32  # frames between those that are solved one after the other in a bat
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
 WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
 
+CUBE = quaternion_from_rotation(Rotation.create_group("O"))  # the 24 rotations of a cube, the identity first
+
 
 class Frames(NamedTuple):
     """Data of the frames (t, sum of the problem's sizes), and what is missing of them: markers (t, n), sensors
@@ -91,43 +93,39 @@ def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> 
     It is sought from the start and from other orientations of the root; of poses that are equally good, the one that is
     nearest to the start is taken.
     """
-    tries = np.stack([start, *_turned(problem, start)])
+    tries = np.concatenate([start[None], _turned(problem, start)])
     rows = np.broadcast_to(data, (len(tries), len(data)))
-    found = _normalized(problem, solver(tries, rows, FAR)[0])
-    found, size = solver(found, rows, NEAR)
+    found, size = solver(tries, rows, FAR)
     found = _normalized(problem, found)
     cost = solver.assess(found, np.ascontiguousarray(rows))[0]
     cost = np.where(np.isfinite(cost), cost, np.inf)
     scale = float(problem.unpacked(data).scale)
-    equal = cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale
-    way = np.full(len(cost), np.inf)
-    known = np.isfinite(found).all(axis=-1)
-    way[known] = np.abs(problem.system.difference(start, found[known])).max(axis=-1)
-    best = int(np.argmin(np.where(equal, way, np.inf)))
+    equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
+    way = np.abs(problem.system.difference(start, found[equal])).max(axis=-1, initial=0.0)
+    best = int(equal[np.argmin(way)])
     return found[best], float(size[best])
 
 
-def _turned(problem: PoseProblem, start: Array) -> list[Array]:
-    """The start with every body that hangs on the ground by a joint of three turns or more turned otherwise."""
-    found = []
+def _turned(problem: PoseProblem, start: Array) -> Array:
+    """(n, nq) the start with every body that hangs on the ground by a joint of three turns or more turned otherwise."""
+    found = [np.empty((0, len(start)))]
     system = problem.system
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
         if body.parent != system.ground or set(range(iu.start, iu.stop)) & problem.held:
             continue
         turns = [iq.start + i for i, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad"]
         if isinstance(body.joint, (SphericalJoint, FloatingJoint)):
-            group = quaternion_from_rotation(Rotation.create_group("O"))
-            s = slice(iq.stop - 4, iq.stop)
-            for Q in group[1:]:
-                q = start.copy()
-                q[s] = quaternion_multiply(Q, start[s])
-                found.append(q)
+            s: slice | list[int] = slice(iq.stop - 4, iq.stop)
+            others = quaternion_multiply(CUBE[1:], start[s])
         elif len(turns) == 3:
-            for angles in product((0.0, np.pi / 2, np.pi, -np.pi / 2), repeat=3):
-                q = start.copy()
-                q[turns] += angles
-                found.append(q)
-    return found
+            s = turns
+            others = start[turns] + np.array(list(product((0.0, np.pi / 2, np.pi, -np.pi / 2), repeat=3)))
+        else:
+            continue
+        rows = np.tile(start, (len(others), 1))
+        rows[:, s] = others
+        found.append(rows)
+    return np.concatenate(found)
 
 
 def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, stride: int) -> None:
