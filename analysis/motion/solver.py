@@ -25,7 +25,7 @@ STRIDE = 32  # frames between those that are solved one after the other in a bat
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
 WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
 
-CUBE = quaternion_from_rotation(Rotation.create_group("O"))  # the 24 rotations of a cube, the identity first
+CUBE = quaternion_from_rotation(Rotation.create_group("O"))  # the 24 rotations of a cube
 
 
 class Frames(NamedTuple):
@@ -116,7 +116,7 @@ def _turned(problem: PoseProblem, start: Array) -> Array:
         turns = [iq.start + i for i, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad"]
         if isinstance(body.joint, (SphericalJoint, FloatingJoint)):
             s: slice | list[int] = slice(iq.stop - 4, iq.stop)
-            others = quaternion_multiply(CUBE[1:], start[s])
+            others = quaternion_multiply(CUBE, start[s])
         elif len(turns) == 3:
             s = turns
             others = start[turns] + np.array(list(product((0.0, np.pi / 2, np.pi, -np.pi / 2), repeat=3)))
