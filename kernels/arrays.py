@@ -381,7 +381,7 @@ def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
     """How a result returns to the caller's kind; None where it already is of that kind."""
     if isinstance(given, SymbolArray):
         return None
-    if isinstance(given, casadi.array) or is_casadi(given):
+    if is_casadi_array(given) or is_casadi(given):
         return _to_casadi_array
     if not is_symbolic(array):
         return None

@@ -12,7 +12,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
-__all__ = ["motion_from_states", "states_from_motion"]
+__all__ = ["bare_name", "coordinate_labels", "motion_from_states", "states_from_motion", "turning_entries"]
 
 DEGREE = np.pi / 180
 
@@ -44,15 +44,15 @@ def states_from_motion(
     for label in map(str, motion.columns):
         if label in ignore or label.startswith("/forceset/"):
             continue
-        key = known.get(_bare(label))
+        key = known.get(bare_name(label))
         if key is None:
-            near = difflib.get_close_matches(_bare(label), known, n=3)
+            near = difflib.get_close_matches(bare_name(label), known, n=3)
             raise ValueError(
                 f"the motion's column {label!r} is no coordinate of the model; nearest: {', '.join(near) or 'none'}; "
                 "ignore=(...) passes over columns"
             )
         if key in columns:
-            raise ValueError(f"the motion holds {_bare(label)!r} twice: {columns[key]!r} and {label!r}")
+            raise ValueError(f"the motion holds {bare_name(label)!r} twice: {columns[key]!r} and {label!r}")
         columns[key] = label
     q = _gather(system, motion, columns, "q", degrees, None if start is None else system.check_q(start))
     if not any(kind == "u" for kind, _ in columns):
@@ -82,10 +82,10 @@ def motion_from_states(
     for kind, array in arrays.items():
         if time.ndim != 1 or array.shape[:-1] != time.shape:
             raise ValueError(f"time has shape {time.shape} and {kind} {array.shape}; (t,) and (t, n) are needed")
-    names = _names(system)
+    names = coordinate_labels(system)
     columns: dict[str, np.ndarray] = {}
     for kind, array in arrays.items():
-        turning = np.array(_turning(system, kind))
+        turning = np.array(turning_entries(system, kind))
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
         columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
     if isinstance(model, Model):
@@ -104,7 +104,7 @@ def _degrees(motion: pd.DataFrame, given: bool | None) -> bool:
     return bool(own if given is None else given)
 
 
-def _bare(label: str) -> str:
+def bare_name(label: str) -> str:
     """'/jointset/hip/flexion/value' -> 'flexion', '.../speed' -> 'flexion_u'."""
     parts = label.strip("/").split("/")
     if len(parts) > 1 and parts[-1] in ("value", "speed"):
@@ -112,7 +112,7 @@ def _bare(label: str) -> str:
     return parts[-1]
 
 
-def _names(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
+def coordinate_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
     """Labels under which q and u are written."""
     speeds: list[str] = []
     for body in system.bodies:
@@ -124,12 +124,12 @@ def _names(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
 def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
     """Every label that is understood: the kind of number and its index."""
     known = {name: ("u", i) for i, name in enumerate(system.velocity_names)}
-    for kind, names in _names(system).items():
+    for kind, names in coordinate_labels(system).items():
         known |= {name: (kind, i) for i, name in enumerate(names)}
     return known
 
 
-def _turning(system: ArticulatedSystem, kind: str) -> list[bool]:
+def turning_entries(system: ArticulatedSystem, kind: str) -> list[bool]:
     """Which entries of q or u are angles or their rates."""
     units = (
         unit
@@ -148,7 +148,7 @@ def _gather(
     start: np.ndarray | None,
 ) -> np.ndarray:
     """(t, n) the columns of one kind in the system's order."""
-    turning, names = _turning(system, kind), _names(system)[kind]
+    turning, names = turning_entries(system, kind), coordinate_labels(system)[kind]
     result = np.empty((len(motion), len(names)))
     missing = [name for i, name in enumerate(names) if (kind, i) not in columns]
     if missing and start is None:
