@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem, elimination_order, rotation_vector
 from myoquat.data import Markers, Orientations, load_motion
-from myoquat.dynamics.factor import carriers, factor, solve
+from myoquat.dynamics.factor import ancestors, factor, solve
 from myoquat.joints.errors import ModelError
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.quaternion import quaternion_from_matrix, random_quaternions, rotation_matrix
@@ -158,7 +158,7 @@ def test_elimination_keeps_to_its_pattern(rng):
 def test_a_tree_is_eliminated_without_fill_in(model):
     problem = PoseProblem(model.system, model.markers)
     entries = sum(len(above) for _, above in problem.order)
-    assert entries == sum(len(above) for _, above in carriers(model.system))
+    assert entries == sum(len(above) for _, above in ancestors(model.system))
 
 
 def test_rotation_vectors_up_to_half_a_turn(rng):
@@ -461,42 +461,3 @@ def test_names_that_the_model_lacks_are_told_with_the_nearest(leg, recording, rn
         fit = inverse_kinematics(leg, renamed)
     assert fit.marker_names == markers.names[1:]
     inverse_kinematics(leg, renamed, ignore=["pelvs0"])
-
-
-# ---- OpenSim -----------------------------------------------------------------------------------------------------
-
-TOOL = """
-model, trc, out = arguments
-task = opensim.InverseKinematicsTool()
-task.set_model_file(model)
-task.setMarkerDataFileName(trc)
-task.setOutputMotionFileName(out)
-task.setStartTime(0.0); task.setEndTime(10.0)
-task.set_report_errors(False)
-task.set_accuracy(1e-9)
-tasks = task.getIKTaskSet()
-for name in opensim.TimeSeriesTableVec3(trc).getColumnLabels():
-    t = opensim.IKMarkerTask(); t.setName(name); t.setWeight(1.0); t.setApply(True); tasks.cloneAndAppend(t)
-assert task.run()
-answer = True
-"""
-
-
-@pytest.mark.peers
-def test_never_worse_than_opensim(leg, ball_leg, recording, rng, tmp_path, in_opensim):
-    """Its tool on the same files: angles within 0.2 degrees, root mean square never above its own by 1e-6 m."""
-    flat = replace(leg, couplers=())  # the writer leaves couplers to another task
-    play = recording(leg)
-    motion = play.motion(rng, 40, speed=0.4)
-    markers = play.markers(motion, noise=0.004, rng=rng)
-    flat.save(tmp_path / "leg.osim")
-    markers.save(tmp_path / "markers.trc")
-    in_opensim(TOOL, *(str(tmp_path / name) for name in ("leg.osim", "markers.trc", "ik.mot")))
-    for model in (flat, replace(ball_leg, couplers=())):
-        theirs = load_motion(tmp_path / "ik.mot", model)
-        fit = inverse_kinematics(model, markers)
-        rms = np.sqrt(fit.problem.cost(theirs.q, fit.data) / len(markers.names))
-        assert (fit.marker_rms <= rms + 1e-6).all()
-        ours, other = fit.angles(in_degrees=True), theirs.angles(in_degrees=True)
-        names = [n for n in ours.columns if n not in ("tx", "ty", "tz")]
-        assert (ours[names] - other[names]).abs().max().max() < 0.2
