@@ -146,18 +146,20 @@ def test_mapping_imports_only_what_it_uses():
 
 
 def test_simulate_stores_and_draws(capsys, tmp_path):
-    files = [tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.png", "way.gif", "jacobians.png")]
-    for output in files[:3]:
+    files = [
+        tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.mot", "way.png", "way.gif", "jacobians.png")
+    ]
+    for output in files[:4]:
         code, out, _ = run(capsys, "simulate", "two_link", "--duration", "0.05", "--output", str(output))
         assert code == 0
         assert "50 steps to t = 0.05 s, 51 rows; ran to the end" in out
     extra = [
         "--plot",
-        str(files[3]),
-        "--film",
         str(files[4]),
-        "--mapping",
+        "--film",
         str(files[5]),
+        "--mapping",
+        str(files[6]),
         "--muscle",
         "m3",
         "--rtol",
