@@ -1,6 +1,7 @@
 """`myoquat simulate`."""
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ def command(
     for path in (output, picture, jacobians, film):
         if path is not None:
             check_output(path, force)
+    if film is not None:
+        importlib.import_module("myoquat.dynamics.simulation.figures").check_film(film)
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"--output ends in {', '.join(SUFFIXES)}, not {output.suffix!r}")
     loaded = load_model(model, rotations)
@@ -68,18 +71,21 @@ def command(
         options[name] = None if value is None else [value] * len(loaded.muscles)
     trajectory = simulate(loaded, **options)
     click.echo(_summary(trajectory))
-    if output is not None:
-        trajectory.save(output, overwrite=force)
-    if picture is not None:
-        trajectory.plot().savefig(picture, dpi=150)
-    if jacobians is not None:
+
+    def draw_jacobians(path: Path) -> None:
         figures = importlib.import_module("myoquat.analysis.mapping.figures")  # matplotlib, for those who want figures
-        figures.along(loaded, trajectory.time, trajectory.q, chosen).savefig(jacobians, dpi=150)
-    if film is not None:
-        trajectory.animate(film)
-    for path in (output, picture, jacobians, film):
+        figures.along(loaded, trajectory.time, trajectory.q, chosen).savefig(path, dpi=150)
+
+    wanted: tuple[tuple[Path | None, Callable[[Path], Any]], ...] = (
+        (output, lambda path: trajectory.save(path, overwrite=force)),
+        (picture, lambda path: trajectory.plot().savefig(path, dpi=150)),
+        (jacobians, draw_jacobians),
+        (film, trajectory.animate),
+    )
+    for path, write in wanted:
         if path is not None:
-            click.echo(f"wrote {path}")
+            write(path)
+            click.echo(f"wrote {path}")  # each at once: a failure later does not leave this unsaid
     if not trajectory.complete:
         raise click.exceptions.Exit(1)
 
