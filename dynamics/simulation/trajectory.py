@@ -1,6 +1,7 @@
 """Trajectories: what a simulation returns, and everything that follows from it on demand."""
 
 import importlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from myoquat.data.motions import motion_from_states, save_table
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.simulation.describe import described, html_table
+from myoquat.dynamics.simulation.pushes import push_message
 from myoquat.dynamics.simulation.quantities import varied_quantity
 from myoquat.dynamics.simulation.tables import Columns
 from myoquat.dynamics.simulation.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
@@ -22,6 +24,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
+from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -98,8 +101,12 @@ class Trajectory:
 
     @cached_property
     def forces(self) -> Array:
-        """(..., t, m) muscle tensions [N]."""
-        return self._of("forces", lambda *at: muscle_forces(self.muscled, *at), *self._at_muscles)
+        """(..., t, m) muscle tensions [N]. A PushWarning names muscles that push by more than 1 % of their strength."""
+        found = self._of("forces", lambda *at: muscle_forces(self.muscled, *at), *self._at_muscles)
+        message = push_message(self.muscled, found)
+        if message is not None:
+            warnings.warn(message, PushWarning, stacklevel=2)
+        return found
 
     @cached_property
     def torques(self) -> Array:
