@@ -1,5 +1,6 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from myoquat.joints.balls import Ball, as_ball, places, why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
+    SEQUENCES,
     euler_from_quaternion,
     quaternion_from_euler,
 )
@@ -34,6 +36,8 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
     ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor inertia,
     ValueError for an unknown sequence.
     """
+    for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
+        _check_wanted(wanted)
     if not isinstance(rotations, str):
         balls = [body.name for body in system.bodies if why_not_ball(body) is None]
         for name in rotations:
@@ -41,6 +45,17 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
     bodies = [_redescribed(body, _wanted(rotations, body.name)) for body in system.bodies]
     return replace(system, bodies=tuple(bodies))
+
+
+def _check_wanted(wanted: str) -> None:
+    """ValueError, with the nearest name that there is, for a description that does not exist."""
+    known = ("quaternion", "sequence", *SEQUENCES)
+    if wanted not in known:
+        near = difflib.get_close_matches(str(wanted).lower(), [name.lower() for name in known], n=1, cutoff=0.5)
+        meant = next((f"; did you mean {name!r}?" for name in known if [name.lower()] == near), "")
+        raise ValueError(
+            f"rotations is 'quaternion', 'sequence' or an Euler sequence such as 'YZY', not {wanted!r}{meant}"
+        )
 
 
 def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:

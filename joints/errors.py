@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
-__all__ = ["ModelError", "OffSphereError"]
+__all__ = ["CoordinateWarning", "ModelError", "OffSphereError"]
 
 
 class OffSphereError(ValueError):
     """A pose with a quaternion whose length is not 1, which a division by the length would mend."""
+
+
+class CoordinateWarning(UserWarning):
+    """A coordinate so far from any pose of a body that it may be in degrees."""
 
 
 class ModelError(ValueError):

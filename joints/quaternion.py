@@ -1,6 +1,7 @@
 """Quaternions as rotations.
 
-Q = (Q0, Q1, Q2, Q3): scalar first, Hamilton product, an array of shape (..., 4) of floats, SymPy or CasADi symbols.
+Q = (Q0, Q1, Q2, Q3): scalar first (`quaternion_from_scalar_last` converts), Hamilton product, an array of shape
+(..., 4) of floats, SymPy or CasADi symbols.
 R(Q) takes child-frame components to the parent frame. Every function accepts any nonzero Q, since the stages of an
 integrator leave the unit sphere a little; identities that need |Q| = 1 say so. All raise ValueError for a wrong
 shape, a number that is not finite, or a zero quaternion.
@@ -20,8 +21,10 @@ __all__ = [
     "quaternion_exp",
     "quaternion_from_matrix",
     "quaternion_from_rotation",
+    "quaternion_from_scalar_last",
     "quaternion_log",
     "quaternion_multiply",
+    "quaternion_to_scalar_last",
     "random_quaternions",
     "rotation_from_quaternion",
     "rotation_matrix",
@@ -168,6 +171,20 @@ def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Ar
 def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Array:
     """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
     return np.roll(rotation.as_quat(), 1, axis=-1)
+
+
+@formula(Q=QUATERNION)
+def quaternion_from_scalar_last(Q: ArrayLike) -> Array:
+    """(..., 4) quaternion (Q0, Q1, Q2, Q3) of one written scalar last, (x, y, z, w), as SciPy, ROS and C3D have it."""
+    x, y, z, w = components(Q)
+    return vector([w, x, y, z])
+
+
+@formula(Q=QUATERNION)
+def quaternion_to_scalar_last(Q: ArrayLike) -> Array:
+    """(..., 4) the quaternion Q = (Q0, Q1, Q2, Q3) written scalar last, (Q1, Q2, Q3, Q0)."""
+    w, x, y, z = components(Q)
+    return vector([x, y, z, w])
 
 
 def rotation_from_quaternion(Q: ArrayLike) -> "scipy.spatial.transform.Rotation":

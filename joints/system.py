@@ -139,6 +139,12 @@ class ArticulatedSystem(Record):
         """Where each body's joint velocities lie in u."""
         return self.layout.u_slices
 
+    @cached_property
+    def angles(self) -> tuple[tuple[int, str], ...]:
+        """Place in q and name of every coordinate that is an angle [rad]."""
+        units = [unit for body in self.bodies for unit in body.joint.facts.coordinate_units]
+        return tuple((i, name) for i, name in enumerate(self.coordinate_names) if units[i] == "rad")
+
     def quaternion_slices(self) -> tuple[slice, ...]:
         """Where the unit quaternions lie in q."""
         return self.layout.quaternion_slices

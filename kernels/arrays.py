@@ -202,6 +202,8 @@ def as_array(x: Any) -> np.ndarray:
         return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
     if isinstance(x, (list, tuple)) and _mentions_symbols(x):
         return _stacked([_entry(v) for v in x])
+    if hasattr(x, "as_quat"):
+        raise TypeError("a SciPy Rotation is no array of numbers: `myoquat.joints.quaternion_from_rotation` takes it")
     try:
         array = np.asarray(x)
     except ValueError as error:

@@ -8,7 +8,8 @@ carries a CRC-32C of its bytes, which resuming and verifying compare. One proces
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,11 @@ def attributes(study: Specification) -> dict[str, Any]:
 def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
-    Stores of format version 1 are read too. Raises FileNotFoundError, or StoreError for anything else.
+    Summaries of one's own that this process does not know are read with a warning. Stores of format version 1 are read
+    too. Raises FileNotFoundError, or StoreError for anything else.
     """
-    _check_results(Path(path))
+    stored = _check_results(Path(path))
+    _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
     try:
         return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
     except (ValueError, KeyError, TypeError) as error:
@@ -87,8 +90,26 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
         for name, array in found.variables.items()
         if array.dtype.kind in "OTU"
     }
-    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *SUMMARIES, "fingerprint")
+    summaries = json.loads(found.attrs["study"]).get("summaries", ())
+    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *_ordered(summaries), "fingerprint")
     return found.assign_coords(labels)[[name for name in known if name in found]]
+
+
+def _ordered(summaries: Iterable[str]) -> list[str]:
+    """Names of summaries: those that this process knows in its order, then the others in theirs."""
+    given = list(summaries)
+    return [name for name in SUMMARIES if name in given] + [name for name in given if name not in SUMMARIES]
+
+
+def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
+    """A UserWarning that names summaries that nobody has registered in this process."""
+    unknown = [name for name in summaries if name not in SUMMARIES]
+    if unknown:
+        warnings.warn(
+            f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "
+            "process knows; the numbers are there, but resuming needs `summaries.register` first",
+            stacklevel=3,
+        )
 
 
 def _check_results(path: Path) -> dict[str, Any]:

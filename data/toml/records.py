@@ -22,7 +22,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["read_fields", "read_record", "write_fields", "write_record"]
+__all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_record"]
 
 Record = TypeVar("Record")
 ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
@@ -68,7 +68,7 @@ def write_record(record: Any, inline: bool = True) -> AbstractTable:
     made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
     root = next((root for root in ROOTS if isinstance(record, root)), None)
     if root is not None and type(record) is not root:
-        made["type"] = _kind(type(record))
+        made["type"] = kind_of(type(record))
     for key, value in write_fields(record).items():
         made[key] = value
     return made
@@ -94,7 +94,8 @@ def _key(cls: type, name: str) -> str:
     return next((key for (c, n), key in NAMES.items() if issubclass(cls, c) and n == name), name)
 
 
-def _kind(cls: type) -> str:
+def kind_of(cls: type) -> str:
+    """The `type` of a class in files: its attribute `kind`, or its name in lower case with underscores."""
     return getattr(cls, "kind", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
@@ -104,7 +105,7 @@ def _kinds(root: type) -> dict[str, type]:
     while below:
         cls = below.pop(0)
         if is_dataclass(cls) and not getattr(cls, "__abstractmethods__", None):
-            found[_kind(cls)] = cls
+            found[kind_of(cls)] = cls
         below += cls.__subclasses__()
     return found
 

@@ -9,7 +9,11 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.kernels.records import Record
 
-__all__ = ["ForceLaw"]
+__all__ = ["ForceLaw", "PushWarning"]
+
+
+class PushWarning(UserWarning):
+    """Muscles pushed along a motion: their law gave forces below zero."""
 
 
 class ForceLaw(Record, ABC):
@@ -32,6 +36,11 @@ class ForceLaw(Record, ABC):
 
         state (..., ns) holds the law's `states`; None for a law without.
         """
+
+    @property
+    def can_push(self) -> bool:
+        """Whether the law gives forces below zero in states that a motion may reach, such as a fast shortening."""
+        return False
 
     def state_rate(self, length: Any, speed: Any, activation: Any, state: Any) -> Any:
         """(..., ns) rates of the states."""

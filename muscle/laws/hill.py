@@ -33,6 +33,9 @@ class HillLaw(ForceLaw):
     l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
     minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that the fiber's speed stays
     finite where it divides by the activation; derivatives by such an activation are zero. maximum_pennation [rad].
+
+    With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
+    (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
     """
 
     max_isometric_force: float
@@ -44,6 +47,7 @@ class HillLaw(ForceLaw):
     tendon_strain: float = 0.049
     minimum_activation: float = 0.01
     maximum_pennation: float = math.acos(0.1)
+    pull_only: bool = False
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
 
@@ -77,6 +81,11 @@ class HillLaw(ForceLaw):
         return self.state_suffixes if self.tendon == "elastic" else ()
 
     @property
+    def can_push(self) -> bool:
+        """True with a rigid tendon, unless pull_only; a tendon that stretches only pulls."""
+        return self.tendon == "rigid" and not self.pull_only
+
+    @property
     def width(self) -> Any:
         """l_M0 sin(alpha_0) [m]."""
         return self.optimal_fiber_length * np.sin(self.pennation)
@@ -99,7 +108,8 @@ class HillLaw(ForceLaw):
             scale = self.max_contraction_velocity * self.optimal_fiber_length
             f = self.fiber_force(fiber / self.optimal_fiber_length, speed * cosine / scale, self._active(activation))
             slack = length - self.tendon_slack_length <= self.shortest_along
-            return np.where(slack, 0.0, self.max_isometric_force * f * cosine)
+            pull = np.maximum(f, 0.0) if self.pull_only else f
+            return np.where(slack, 0.0, self.max_isometric_force * pull * cosine)
         fiber, cosine = self._fiber(state[..., 0])
         return self.max_isometric_force * self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
 

@@ -13,11 +13,18 @@ __all__ = ["LawB"]
 
 @dataclass(frozen=True)
 class LawB(ForceLaw):
-    """F = (exp(-(x - 1)^2 / 0.25) a + (exp(5 (x - 1) / 0.6) - 1) / (exp(5) - 1)) Fmax, x = l / lopt."""
+    """F = (exp(-(x - 1)^2 / 0.25) a + (exp(5 (x - 1) / 0.6) - 1) / (exp(5) - 1)) Fmax, x = l / lopt.
+
+    A path shorter than lopt pushes at low activation, by at most 0.7 % of Fmax: the passive part goes on below zero.
+    """
 
     kind: ClassVar[str] = "B"
     optimal_length: float  # lopt [m]
     max_isometric_force: float | None = None  # Fmax [N]
+
+    @property
+    def can_push(self) -> bool:
+        return True
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         strain = length / self.optimal_length - 1

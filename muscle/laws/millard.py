@@ -152,6 +152,11 @@ class Millard2012(HillLaw):
         return force if self.tendon == "elastic" else np.maximum(force, 0.0)
 
     @property
+    def can_push(self) -> bool:
+        """Never: the curves end at zero, and so does a fiber that its damping would let push."""
+        return False
+
+    @property
     def is_damped(self) -> bool:
         return self.damping > 0
 
