@@ -43,7 +43,7 @@ def states_from_motion(
     """
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
-    system = _in_angles(target, {_bare(str(label)) for label in motion.columns} - {*ignore})
+    system = _in_angles(target, {bare_name(str(label)) for label in motion.columns} - {*ignore})
     known = _known(system)
     columns: dict[tuple[str, int], str] = {}
     for label in map(str, motion.columns):
