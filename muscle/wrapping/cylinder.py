@@ -1,10 +1,11 @@
 """The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.vectors import scaled
@@ -29,7 +30,9 @@ class WrapCylinder(Wrap):
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
 
-    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
+    def contact(
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+    ) -> Contact:
         ahead, to_axis = self._side(line)
         turn = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead)
         run = self.radius * turn.angle
@@ -44,7 +47,7 @@ class WrapCylinder(Wrap):
         jump = np.minimum(np.minimum(turn.jump, to_axis), to_end)
         return Contact(turn.on & ~beyond, P, Q, arc, turn.inside, jump)
 
-    def _side(self, line: tuple[Any, Any] | None) -> tuple[tuple[Any, Any] | None, Any]:
+    def _side(self, line: Line | None) -> tuple[tuple[Array, Array] | None, Array | float]:
         """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
         if self.ahead is not None:
             return (self.ahead[0], self.ahead[1]), np.inf
@@ -58,8 +61,8 @@ class WrapCylinder(Wrap):
         sign = np.where(offset < 0, -1.0, 1.0)
         return (sign * dy, -sign * dx), np.abs(offset)
 
-    def onto(self, x: Any) -> Any:
+    def onto(self, x: Array) -> Array:
         return np.concatenate([self.radius * scaled(x[..., :2]), x[..., 2:]], axis=-1)
 
-    def normal(self, P: Any) -> Any:
+    def normal(self, P: Array) -> Array:
         return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)

@@ -5,11 +5,11 @@ is measured in true lengths, the arc by Gauss quadrature.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.vectors import cross
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.circle import Turn, around
 from myoquat.muscle.wrapping.vectors import dot, scaled
 
@@ -24,12 +24,12 @@ NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere'
 class Section:
     """p, x (..., 3): where the path meets and leaves the unit sphere; arc and length (...) [m] of it all."""
 
-    p: Any
-    x: Any
-    arc: Any
-    length: Any
+    p: Array
+    x: Array
+    arc: Array
+    length: Array
 
-    def or_else(self, other: "Section", condition: Any) -> "Section":
+    def or_else(self, other: "Section", condition: Array) -> "Section":
         """The other one where the condition holds."""
         column = condition[..., None]
         return Section(
@@ -40,7 +40,7 @@ class Section:
         )
 
 
-def shortest_section(a: Any, b: Any, radii: Any, e1: Any, e2: Any, turn: Turn) -> Section:
+def shortest_section(a: Array, b: Array, radii: Array, e1: Array, e2: Array, turn: Turn) -> Section:
     """The shortest of some sections between the scaled points a and b (..., 3).
 
     `turn`: the path in the plane e1, e2 through the centre, which is kept where it goes the long way round, or would
@@ -66,22 +66,22 @@ def shortest_section(a: Any, b: Any, radii: Any, e1: Any, e2: Any, turn: Turn) -
     return best
 
 
-def _measured(a: Any, b: Any, radii: Any, turn: Turn, c: Any, e1: Any, e2: Any) -> Section:
+def _measured(a: Array, b: Array, radii: Array, turn: Turn, c: Array, e1: Array, e2: Array) -> Section:
     """A path in the plane c + e1, e2, given by its turn around the section."""
     p, x = (c + u[..., None] * e1 + v[..., None] * e2 for u, v in (turn.P, turn.Q))
     arc = _arc(p - c, p - a, turn.angle, radii)
     return Section(p, x, arc, _size((p - a) * radii) + arc + _size((b - x) * radii))
 
 
-def _arc(spoke: Any, along: Any, angle: Any, radii: Any) -> Any:
+def _arc(spoke: Array, along: Array, angle: Array, radii: Array) -> Array:
     """The true length of the section's arc from `spoke` (from its centre), setting out `along`, through an angle."""
     side = scaled(along) * _size(spoke)[..., None]
-    total: Any = 0.0
+    total: Array = np.zeros(())
     for node, weight in GAUSS:
         t = 0.5 * (1.0 + node) * angle
         total = total + 0.5 * weight * _size((np.cos(t)[..., None] * side - np.sin(t)[..., None] * spoke) * radii)
     return total * angle
 
 
-def _size(v: Any) -> Any:
+def _size(v: Array) -> Array:
     return np.sqrt(dot(v, v))
