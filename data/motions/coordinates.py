@@ -85,8 +85,8 @@ def motion_from_states(
     names = _names(system)
     columns: dict[str, np.ndarray] = {}
     for kind, array in arrays.items():
-        turning = np.array(_turning(system, kind))
-        values = np.where(turning, array / DEGREE, array) if in_degrees else array
+        angles = np.array(_are_angles(system, kind))
+        values = np.where(angles, array / DEGREE, array) if in_degrees else array
         columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
     if isinstance(model, Model):
         columns |= muscle_columns(model, activation, muscle_states)
@@ -129,7 +129,7 @@ def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
     return known
 
 
-def _turning(system: ArticulatedSystem, kind: str) -> list[bool]:
+def _are_angles(system: ArticulatedSystem, kind: str) -> list[bool]:
     """Which entries of q or u are angles or their rates."""
     units = (
         unit
@@ -148,7 +148,7 @@ def _gather(
     start: np.ndarray | None,
 ) -> np.ndarray:
     """(t, n) the columns of one kind in the system's order."""
-    turning, names = _turning(system, kind), _names(system)[kind]
+    angles, names = _are_angles(system, kind), _names(system)[kind]
     result = np.empty((len(motion), len(names)))
     missing = [name for i, name in enumerate(names) if (kind, i) not in columns]
     if missing and start is None:
@@ -158,5 +158,5 @@ def _gather(
             result[:, i] = start[i]  # type: ignore[index]
             continue
         values = motion[columns[kind, i]].to_numpy(dtype=float)
-        result[:, i] = values * DEGREE if degrees and turning[i] else values
+        result[:, i] = values * DEGREE if degrees and angles[i] else values
     return result

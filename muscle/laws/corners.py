@@ -83,9 +83,9 @@ class Corners:
 
 def _section(start: tuple[Number, Number, Number], end: tuple[Number, Number, Number], c: Number) -> tuple[Number, ...]:
     (x0, y0, slope0), (x1, y1, slope1) = start, end
-    turn = slope0 - slope1
-    parallel = np.abs(turn) <= PARALLEL
-    meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, turn)
+    bend = slope0 - slope1
+    parallel = np.abs(bend) <= PARALLEL
+    meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, bend)
     meet = np.where(parallel, (x0 + x1) / 2, meet)
     height = (meet - x1) * slope1 + y1
     x_steps = (c * (meet - x0), (1 - c) * (x1 - x0), c * (x1 - meet))

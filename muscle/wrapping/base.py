@@ -105,7 +105,7 @@ class Wrap(Record, ABC):
 
         `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
         surfaces act too, so that these do not push the path to and fro. `where` (...): what a solver may leave out is
-        false. backwards: where the path would not touch, P, Q and arc are those of one that turns backwards.
+        false. backwards: where the path would not touch, P, Q and arc are those of one that bends backwards.
         """
 
     @abstractmethod
@@ -143,15 +143,15 @@ class Wrap(Record, ABC):
 
     def seen(self, x: Array) -> Array:
         """(..., 3) a point of the body's frame in the surface's."""
-        return vecmat(x - as_array(self.position), self._turn())
+        return vecmat(x - as_array(self.position), self._rotation())
 
     def in_body(self, x: Array) -> Array:
         """(..., 3) a point of the surface's frame in the body's."""
-        return as_array(self.position) + self.turned(x)
+        return as_array(self.position) + self.direction_in_body(x)
 
-    def turned(self, v: Array) -> Array:
+    def direction_in_body(self, v: Array) -> Array:
         """(..., 3) a direction of the surface's frame in the body's."""
-        return matvec(self._turn(), v)
+        return matvec(self._rotation(), v)
 
-    def _turn(self) -> Array:
+    def _rotation(self) -> Array:
         return rotation_matrix(as_array(self.orientation))

@@ -13,7 +13,7 @@ geodesic variations, Multibody System Dynamics 36, 2016, solve the same problem 
 all tangent points, for given contacts; here each surface keeps its own solution, which leaves one unknown per surface
 but the first, and which surfaces are touched is part of the answer.
 
-Which surfaces are touched: a path over some of them, turning the right way on each, is the shortest one if the others
+Which surfaces are touched: a path over some of them, bending the right way on each, is the shortest one if the others
 were not there. The others can only make it longer, so the longest of these paths is the one that passes them all. Once
 such a path runs into none of the others, paths over more surfaces are not tried.
 
@@ -144,7 +144,7 @@ class _Sweep:
 
 @dataclass(frozen=True)
 class _Chain:
-    """A path that touches every one of the surfaces, turning backwards where it must."""
+    """A path that touches every one of the surfaces, bending backwards where it must."""
 
     wraps: tuple[Wrap, ...]
     start: Site
@@ -168,8 +168,8 @@ class _Chain:
         return joined([self.start.world, self.end.world, *rows])
 
     def solved(self, where: Array) -> _Sweep:
-        """The contacts that agree with each other, for what is not false in `where`; valid where no surface is turned
-        backwards."""
+        """The contacts that agree with each other, for what is not false in `where`; valid where the path bends
+        around no surface backwards."""
         if len(self.wraps) == 1:
             contact, P, Q = self.touched(self.wraps[0], self.start, self.end, where)
             length = distance(self.start, P) + contact.arc + distance(Q, self.end)
@@ -194,7 +194,7 @@ class _Chain:
             contact, P, Q = self.touched(wrap, before, after, where, backwards=True)
             d = P.world - before.world
             length = length + distance(before, P) + contact.arc
-            normal = matvec(self.poses[wrap.body][0], wrap.turned(wrap.normal(contact.P)))
+            normal = matvec(self.poses[wrap.body][0], wrap.direction_in_body(wrap.normal(contact.P)))
             lateral.append(_direction(cross(normal, d)))
             arrivals.append(P.world)
             contacts.append(contact)

@@ -7,18 +7,18 @@ import numpy as np
 
 from myoquat.kernels.typing import Array
 
-__all__ = ["Turn", "around"]
+__all__ = ["Winding", "around"]
 
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
 
 
 @dataclass(frozen=True)
-class Turn:
+class Winding:
     """The string from a over the circle to b; where `on` is false it does not touch and the rest only stays finite.
 
     `behind`: the straight line would pass on the wrong side, the string goes the long way round.
-    before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: turned on the circle.
+    before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: of the arc on the circle.
     """
 
     on: Array
@@ -32,7 +32,7 @@ class Turn:
     behind: Array
 
 
-def around(a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None) -> Turn:
+def around(a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None) -> Winding:
     """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
 
     `ahead` may have any length; with length zero nothing is behind.
@@ -45,18 +45,21 @@ def around(a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = 
     depth = reduce(np.minimum, (np.abs(np.sqrt(_square(p)) - radius) for p in (a, b)))  # of an end, from the circle
     a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
-    turned, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
+    angle_between, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
     jump: Array = np.inf + 0.0 * along
     if ahead is not None:
         behind, jump = _behind(a, b, cross, ahead)
-        turned, sense = np.where(behind, 2 * np.pi - turned, turned), np.where(behind, -sense, sense)
+        angle_between, sense = (
+            np.where(behind, 2 * np.pi - angle_between, angle_between),
+            np.where(behind, -sense, sense),
+        )
     before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
-    angle = turned - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
+    angle = angle_between - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
     on = (angle > 0) & ~inside
     jump = np.where(inside, depth, np.minimum(jump, np.where(on, depth, np.inf)))
-    return Turn(on, before, after, P, Q, angle, inside, jump, behind)
+    return Winding(on, before, after, P, Q, angle, inside, jump, behind)
 
 
 def _square(p: Plane) -> Array:

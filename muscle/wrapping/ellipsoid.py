@@ -25,7 +25,7 @@ from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.extrapolation import extrapolated
 from myoquat.muscle.wrapping.sections import shortest_section
-from myoquat.muscle.wrapping.vectors import dot, plane_of, project, scaled
+from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
 __all__ = ["WrapEllipsoid"]
 
@@ -60,19 +60,19 @@ class WrapEllipsoid(Wrap):
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         e1, e2 = plane_of(a, b)
-        turn = around(project(a, e1, e2), project(b, e1, e2), 1.0)
-        start = shortest_section(a, b, radii, e1, e2, turn)
+        winding = around(project(a, e1, e2), project(b, e1, e2), 1.0)
+        start = shortest_section(a, b, radii, e1, e2, winding)
         center = a / dot(a, a)[..., None]
         f1 = start.p - center
-        f2 = cross(scaled(a), f1)
+        f2 = cross(unit(a), f1)
         arc = start.arc[..., None]
         state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc])
-        on = turn.on & ~inside
+        on = winding.on & ~inside
         given = joined([a, b, center, f1, f2, 1.0 / radii])
         sought = where if backwards else on & where
         solved = iterate(partial(_newton, self.parts), state, given, NEWTON, SETTLED, sought)
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
-        jump = turn.jump * radii.min() if not is_symbolic(radii) else turn.jump
+        jump = winding.jump * radii.min() if not is_symbolic(radii) else winding.jump
         return Contact(
             on,
             P,
@@ -91,7 +91,7 @@ class WrapEllipsoid(Wrap):
         return max(4, ceil(1.5 * (max(self.radii) / min(self.radii)) ** 2))
 
     def onto(self, x: Array) -> Array:
-        result: Array = scaled(x / as_array(self.radii)) * as_array(self.radii)
+        result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)
         return result
 
     def normal(self, P: Array) -> Array:
@@ -118,11 +118,11 @@ def _newton(parts: int, state: Array, given: Array) -> Array:
     det = h1_theta * h2_s - h1_s * h2_theta
     det = np.where(det != 0, det, 1.0)
     size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
-    turn = _within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
+    rotation = _within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
     run = _within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
-    end = x + dx * turn[..., None] + v * run[..., None]
-    moved = np.abs(turn) * size + np.abs(run)
-    return joined([state[..., :1] + turn[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
+    end = x + dx * rotation[..., None] + v * run[..., None]
+    moved = np.abs(rotation) * size + np.abs(run)
+    return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
 
 
 def _within(x: Array, limit: Array | float) -> Array:

@@ -20,7 +20,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.extrapolation import extrapolated
-from myoquat.muscle.wrapping.vectors import dot, scaled
+from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
 
@@ -64,17 +64,17 @@ class WrapTorus(Wrap):
         phi = np.arctan2(crossing[..., 1], crossing[..., 0])
         out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
         ends = [(dot(x, out) - R, x[..., 2]) for x in (A, B)]
-        turn = around(ends[0], ends[1], r, (-1.0, 0.0))  # around the tube, seen as a cylinder there
-        psi = np.arctan2(turn.P[1], turn.P[0])
-        near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * turn.angle], axis=-1)
+        winding = around(ends[0], ends[1], r, (-1.0, 0.0))  # around the tube, seen as a cylinder there
+        psi = np.arctan2(winding.P[1], winding.P[0])
+        near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * winding.angle], axis=-1)
         given = joined([A, B, np.stack(np.broadcast_arrays(R + 0.0 * phi, r + 0.0 * phi), axis=-1)])
         solved = iterate(_newton, near, given, NEWTON, SETTLED, where)
         h, P, Q = _conditions(solved, given)
         miss = np.sqrt(dot(h, h))
         inside = ~((self._depth(A) > 0) & (self._depth(B) > 0))
         on = (solved[..., 2] > 0) & (miss < SOLVED) & ~inside
-        wanted = (turn.angle > 0) & ~inside
-        return Contact(on, P, Q, solved[..., 2], inside, turn.jump, np.where(wanted | on, miss, 0.0))
+        wanted = (winding.angle > 0) & ~inside
+        return Contact(on, P, Q, solved[..., 2], inside, winding.jump, np.where(wanted | on, miss, 0.0))
 
     def _depth(self, x: Array) -> Array:
         """How far outside the tube a point is."""
@@ -83,12 +83,12 @@ class WrapTorus(Wrap):
         return result
 
     def onto(self, x: Array) -> Array:
-        ring = self.ring_radius * scaled(x * np.array([1.0, 1.0, 0.0]))
-        return ring + self.tube_radius * scaled(x - ring)
+        ring = self.ring_radius * unit(x * np.array([1.0, 1.0, 0.0]))
+        return ring + self.tube_radius * unit(x - ring)
 
     def normal(self, P: Array) -> Array:
         flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
-        return P - self.ring_radius * scaled(flat)
+        return P - self.ring_radius * unit(flat)
 
 
 def _frame(phi: Array, psi: Array) -> tuple[Array, Array, Array]:
@@ -106,8 +106,8 @@ def _conditions(unknowns: Array, given: Array) -> tuple[Array, Array, Array]:
     phi, psi, s = (unknowns[..., i] for i in range(3))
     out, along, n = _frame(phi, psi)
     P = R[..., None] * out + r[..., None] * n
-    line = scaled(P - A)
-    v = scaled(line - dot(line, n)[..., None] * n)
+    line = unit(P - A)
+    v = unit(line - dot(line, n)[..., None] * n)
     up = np.stack([0.0 * phi, 0.0 * phi, np.cos(psi)], axis=-1) - np.sin(psi)[..., None] * out  # along growing psi
     c = (R + r * np.cos(psi)) * dot(v, along)
     end = _geodesic(phi, psi, dot(v, up) / r, c, s, R, r)
@@ -116,7 +116,7 @@ def _conditions(unknowns: Array, given: Array) -> tuple[Array, Array, Array]:
     Q = R[..., None] * out + r[..., None] * m
     up = np.stack([0.0 * phi, 0.0 * phi, np.cos(psi)], axis=-1) - np.sin(psi)[..., None] * out
     w = (r * turning)[..., None] * up + (c / (R + r * np.cos(psi)))[..., None] * along
-    away = scaled(B - Q)
+    away = unit(B - Q)
     return np.stack([dot(line, n), dot(away, m), dot(away, cross(m, w))], axis=-1), P, Q
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.joints.vectors import cross, dot
 from myoquat.kernels.typing import Array
 
-__all__ = ["dot", "plane_of", "project", "scaled"]
+__all__ = ["dot", "plane_of", "project", "unit"]
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
@@ -18,7 +18,7 @@ def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
     A = np.where((dot(A, A) > 0)[..., None], A, np.array([1.0, 0.0, 0.0]))
     n = np.where(plane[..., None], n, cross(A, _least_along(A)))
     side = cross(n, A)
-    return scaled(A), scaled(side)
+    return unit(A), unit(side)
 
 
 def _least_along(A: Array) -> Array:
@@ -28,7 +28,7 @@ def _least_along(A: Array) -> Array:
     return np.where((x <= y) & (x <= z), ex, np.where(y <= z, ey, ez))
 
 
-def scaled(v: Array) -> Array:
+def unit(v: Array) -> Array:
     """v as a unit vector."""
     result: Array = v / np.sqrt(np.sum(v * v, axis=-1))[..., None]
     return result
