@@ -142,14 +142,14 @@ def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
     if isinstance(source, CustomJoint):
         ball = _ball_of(source)
-        turns, slides = places(source, ball.angles)
-        Q = joined([q[..., slides], ball.angles.quaternion(q[..., turns])])
+        angles, offsets = places(source, ball.angles)
+        Q = joined([q[..., offsets], ball.angles.quaternion(q[..., angles])])
         return Q if type(target) is type(ball) else _coordinates(ball, target, Q)
     ball = _ball_of(target)
-    turns, slides = places(target, ball.angles)  # type: ignore[arg-type]
+    angles, offsets = places(target, ball.angles)  # type: ignore[arg-type]
     Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
     result = np.empty((*Q.shape[:-1], target.nq))
-    result[..., turns], result[..., slides] = ball.angles.values(Q[..., -4:]), Q[..., : len(slides)]
+    result[..., angles], result[..., offsets] = ball.angles.values(Q[..., -4:]), Q[..., : len(offsets)]
     return result
 
 

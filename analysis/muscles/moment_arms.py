@@ -15,6 +15,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = ["FRAMES", "moment_arms"]
@@ -25,7 +26,7 @@ AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 def moment_arms(
     model: Model,
-    q: Any,
+    q: ArrayLike,
     coordinates: Collection[str] | None = None,
     *,
     frame: str = "child",
@@ -63,7 +64,7 @@ def moment_arms(
     return frame_of_all[list(coordinates)]
 
 
-def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
+def _labelled(model: Model, q: Array, arms: Array, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
     """The columns' names, and the columns of quaternion joints in the wanted frame, or along the angles of a sequence:
     -dl/dphi = -J B(phi), J on the child-frame angular velocity."""
     names: list[str] = []

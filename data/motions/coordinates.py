@@ -181,7 +181,7 @@ def _gather(
     start: np.ndarray | None,
 ) -> np.ndarray:
     """(t, n) the columns of one kind in the system's order."""
-    turning, names = turning_entries(system, kind), coordinate_labels(system)[kind]
+    angles, names = turning_entries(system, kind), coordinate_labels(system)[kind]
     result = np.empty((len(motion), len(names)))
     missing = [name for i, name in enumerate(names) if (kind, i) not in columns]
     if missing and start is None:
@@ -191,5 +191,5 @@ def _gather(
             result[:, i] = start[i]  # type: ignore[index]
             continue
         values = motion[columns[kind, i]].to_numpy(dtype=float)
-        result[:, i] = values * DEGREE if degrees and turning[i] else values
+        result[:, i] = values * DEGREE if degrees and angles[i] else values
     return result

@@ -3,11 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["ForceLaw", "PushWarning"]
 
@@ -31,7 +32,7 @@ class ForceLaw(Record, ABC):
         return ()
 
     @abstractmethod
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """Tension F (...) [N], positive when it pulls, at length [m], speed dl/dt [m/s] and activation in [0, 1].
 
         state (..., ns) holds the law's `states`; None for a law without.
@@ -42,15 +43,15 @@ class ForceLaw(Record, ABC):
         """Whether the law gives forces below zero in states that a motion may reach, such as a fast shortening."""
         return False
 
-    def state_rate(self, length: Any, speed: Any, activation: Any, state: Any) -> Any:
+    def state_rate(self, length: Array, speed: Array, activation: Array, state: Array) -> Array:
         """(..., ns) rates of the states."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 
-    def state_residual(self, length: Any, speed: Any, activation: Any, state: Any, rate: Any) -> Any:
+    def state_residual(self, length: Array, speed: Array, activation: Array, state: Array, rate: Array) -> Array:
         """(..., ns) the equations of the states in implicit form, g(length, speed, activation, state, rate) = 0."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 
-    def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
+    def equilibrium(self, length: ArrayLike, speed: ArrayLike, activation: ArrayLike) -> Array:
         """(..., ns) states from which a motion can start at rest; floats, batched."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 

@@ -30,7 +30,7 @@ def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, activation: Any) -> Array:
+def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Array, activation: Array) -> Array:
     """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one class pull as their tendons, at rest.
 
     numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Every finite path length has an
@@ -62,10 +62,11 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
 def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
     """By how much a fiber of that length, at rest, pulls harder than its tendon, over the greatest isometric force."""
 
-    def formula(rows: Any) -> Any:
+    def formula(rows: Array) -> Array:
         law = _with_numbers(kind, names, [rows[..., 3 + i] for i in range(len(names))])
         state = rows[..., :1]
-        return law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
+        result: Array = law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
+        return result
 
     kernel = kernel_for(
         ("excess", kind if is_foreign(kind) else identity(kind), tuple(names)),

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["LawB"]
@@ -26,7 +27,9 @@ class LawB(ForceLaw):
     def can_push(self) -> bool:
         return True
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        if self.max_isometric_force is None:
+            raise ValueError("law 'B' needs max_isometric_force")
         strain = length / self.optimal_length - 1
         active = np.exp(-(strain**2) / 0.25) * activation
         passive = (np.exp(5 * strain / 0.6) - 1) / (math.exp(5) - 1)

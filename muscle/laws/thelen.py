@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Thelen2003"]
@@ -34,29 +35,31 @@ class Thelen2003(HillLaw):
     eccentric_force: float = 1.8
     straight_from: float = 0.95
 
-    def tendon_force(self, length: Any) -> Any:
+    def tendon_force(self, length: Array) -> Array:
         """f_T: exponential up to the toe strain, then straight; zero when slack (eq. 5)."""
         e0, e3 = self.tendon_strain, math.exp(SHAPE)
         toe = 99 * e0 * e3 / (166 * e3 - 67)
         strain = length - 1
         bent = TOE / (e3 - 1) * (np.exp(SHAPE * np.clip(strain, 0.0, toe) / toe) - 1)
-        return bent + (1 - TOE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
+        result: Array = bent + (1 - TOE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
+        return result
 
-    def passive_force(self, length: Any) -> Any:
+    def passive_force(self, length: Array) -> Array:
         """f_PE = (exp(kPE (l~_M - 1) / e0) - 1) / (exp(kPE) - 1), zero below the optimal length (eq. 3)."""
         k = self.passive_shape
-        return (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
+        result: Array = (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
+        return result
 
-    def active_force(self, length: Any) -> Any:
+    def active_force(self, length: Array) -> Array:
         """f_L = exp(-(l~_M - 1)^2 / gamma) (eq. 4)."""
         return np.exp(-((length - 1) ** 2) / self.active_shape)
 
-    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """a f_L f_V + f_PE, f_V from eqs. 6 and 7 solved for the force."""
         isometric = activation * self.active_force(length)
         return isometric * self._multiplier(speed, activation) + self.passive_force(length)
 
-    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+    def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M of eqs. 6 and 7, straight below zero force and near the greatest eccentric one."""
         isometric = activation * self.active_force(length)
         ratio = (force - self.passive_force(length)) / isometric
@@ -67,7 +70,8 @@ class Thelen2003(HillLaw):
         v = (shortening - 1) / (1 + shortening / self.concentric_shape)
         v = v + (lengthening - 1) / (c * (flen - lengthening))
         below = (1 + 1 / self.concentric_shape) * np.minimum(ratio, 0.0)
-        return k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
+        result: Array = k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
+        return result
 
     def check(self, element: str) -> None:
         super().check(element)
@@ -77,10 +81,10 @@ class Thelen2003(HillLaw):
             )
 
     @property
-    def _eccentric(self) -> Any:
+    def _eccentric(self) -> float:
         return (2 + 2 / self.concentric_shape) / (self.eccentric_force - 1)
 
-    def _multiplier(self, speed: Any, activation: Any) -> Any:
+    def _multiplier(self, speed: Array, activation: Array) -> Array:
         """f_V, the inverse of `fiber_speed`."""
         v = speed / (0.25 + 0.75 * activation)
         c, flen, af = self._eccentric, self.eccentric_force, self.concentric_shape
