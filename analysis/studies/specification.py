@@ -135,12 +135,17 @@ class Specification:
         if self.activation is None:
             return self._own_activations()
         if isinstance(self.activation, (tuple, list)) and len(self.activation) == 2 and _depth(self.activation[1]) == 2:
+            _check_rows("activation", *self.activation)
+            if np.ndim(self.activation[0]) != 1:
+                raise ValueError("activation: a pair (times, values (t, m)) needs times (t,)")
             table = Control("activation", self.activation, model.check_activation).table
             if table is None:
                 raise ValueError("activation: a pair (times, values (t, m)) needs times (t,)")
             return table
         if callable(self.activation):
             raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
+        if isinstance(self.activation, (list, tuple)):
+            _check_rows("activation", self.activation)
         constant: Array = model.check_activation(self.activation)
         return constant
 
@@ -192,6 +197,15 @@ def _numbers(name: str, given: Any) -> list[float]:
         return [float(x) for x in given]
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a list of numbers, not {given!r}") from None
+
+
+def _check_rows(name: str, *given: Any) -> None:
+    """ValueError unless each is an array, or lists in lists of one length, of numbers."""
+    for part in given:
+        try:
+            np.asarray(part, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{name} must be numbers, or rows of numbers of one length") from None
 
 
 def _depth(given: Any) -> int:
