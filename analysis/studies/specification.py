@@ -115,8 +115,9 @@ class Specification:
     @cached_property
     def keep(self) -> Keep:
         """What is kept."""
-        whole = isinstance(self.times, int) and not isinstance(self.times, bool)
-        times = self.times if whole else tuple(_numbers("times", self.times))
+        times = self.times
+        if isinstance(times, bool) or not isinstance(times, int):
+            times = tuple(_numbers("times", times))
         return Keep(self.final, times, tuple(self.summaries), self.summary_step, self.steps, self.step)
 
     @cached_property
