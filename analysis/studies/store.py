@@ -47,6 +47,10 @@ _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
 
+# What Zarr, xarray and NumPy raise over damaged descriptions
+DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError)
+
+
 class StoreError(ValueError):
     """A store that cannot take, or does not hold, the results of a study."""
 
@@ -73,13 +77,19 @@ def open_results(path: str | Path) -> xr.Dataset:
     _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
     try:
         return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
-    except (ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         raise StoreError(f"{path}: the description of an array, or a label, is damaged: {error}") from None
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
     """The study whose results a store holds, as `description` gave it."""
-    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
+    text = _check_results(Path(path))["study"]
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: the description of the study is damaged")
     return found
 
 
@@ -118,11 +128,11 @@ def _check_results(path: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path}: there are no results")
     try:
         found: dict[str, Any] = dict(json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise StoreError(f"{path} exists and is not a store of study results") from None
     if found.get("format") != FORMAT:
         raise StoreError(f"{path} is a Zarr store, but not of study results")
-    if found.get("format_version") not in READABLE:
+    if type(found.get("format_version")) is not int or found["format_version"] not in READABLE:
         raise StoreError(
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
             f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
@@ -362,7 +372,7 @@ def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> d
     try:
         group: Any = zarr.open_group(path, mode="r+", zarr_format=3)
         arrays = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in wanted}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         raise StoreError(f"{path}: an array of the results is missing or its description damaged: {error}") from None
     for v in wanted:
         array = arrays[v.name]

@@ -27,6 +27,7 @@ __all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_recor
 Record = TypeVar("Record")
 ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
+DEEPEST = 16  # tables in one another: a multiplier of a multiplier of a function is three
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
 
 
@@ -34,12 +35,14 @@ def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Re
     """An object of `root` or of a class below it from a table; ModelError with `element` and the key otherwise."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
+    if prefix.count(".") > DEEPEST:
+        raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {DEEPEST} deep", element=element)
     cls: type[Any] = root
     table = dict(table)
     kinds = _kinds(root)
     if "type" in table or root not in kinds.values():
         kind = table.pop("type", None)
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise ModelError(f"{prefix}type {kind!r} is unknown; known: {', '.join(kinds)}", element=element)
         cls = kinds[kind]
     values = read_fields(cls, table, element, prefix)

@@ -141,7 +141,7 @@ def _fixed_step(
             f"constraints that change with time: method {choice.name!r} cannot project onto them; use "
             "stabilization='baumgarte' or an adaptive method (rtol=...)"
         )
-    total = timing.schedule.steps
+    total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
     hidden = (None if states * total >= LONG else True) if progress is None else not progress
     with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:

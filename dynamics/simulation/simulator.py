@@ -93,7 +93,7 @@ class Simulator:
         tick: Tick | None = None,
     ) -> Run:  # fmt: skip
         """What a call does, from the same arguments gathered in records."""
-        schedule, problem = timing.schedule, self.problem
+        schedule, problem = timing.counted, self.problem
         q = check_numbers("q0", self.system.check_q(start[0]))
         u = check_numbers("u0", self.system.check_u(start[1]))
         controls, p = problem.controls(inputs), problem.values(inputs.parameters)

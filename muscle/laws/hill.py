@@ -170,6 +170,8 @@ class HillLaw(ForceLaw):
             raise ModelError(f"tendon is 'elastic' or 'rigid', not {self.tendon!r}", element=element)
         if self.max_isometric_force < 0 or self.max_contraction_velocity <= 0:
             raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
+        if self.tendon_strain <= 0:
+            raise ModelError(f"tendon_strain must be positive, not {self.tendon_strain}", element=element)
         if not 0 < self.maximum_pennation <= math.pi / 2:
             raise ModelError(f"maximum_pennation must lie in (0, pi/2], not {self.maximum_pennation}", element=element)
         if not 0 <= self.pennation < self.maximum_pennation:
