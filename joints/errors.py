@@ -10,7 +10,15 @@ class OffSphereError(ValueError):
 
 
 class ModelError(ValueError):
-    """A model that cannot be: says what is wrong, in which file, element and line where there is one."""
+    """A model that cannot be: says what is wrong, in which file, element and line where there is one.
+
+    >>> import myoquat as mq
+    >>> try:
+    ...     mq.load_model("two_links")
+    ... except mq.ModelError as error:
+    ...     print(type(error).__name__)
+    ModelError
+    """
 
     def __init__(
         self, message: str, *, file: str | Path | None = None, element: str | None = None, line: int | None = None

@@ -66,6 +66,16 @@ def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
     Stores of format version 1 are read too. Raises FileNotFoundError, or StoreError for anything else.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     again = mq.open_results(f"{folder}/masses.zarr")
+    ...     print(dict(again.sizes)["sample"])
+    4
     """
     _check_results(Path(path))
     try:
