@@ -31,6 +31,10 @@ class Body(Record):
     rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint.
     joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as
     names of the joint's coordinates.
+
+    >>> from myoquat.joints import Body, RevoluteJoint
+    >>> Body("fore", "ground", RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(0.02, 0.02, 0.003, 0, 0, 0)).mass
+    1.4
     """
 
     name: str

@@ -121,6 +121,13 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     """(..., target.nq) coordinates of the same pose: q (..., source.nq) of `source` as coordinates of `target`.
 
     Euler angles come in their principal range, quaternions continuous in the angles (Q0 of either sign).
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> euler = model.with_rotations("sequence")
+    >>> mq.joints.convert_coordinates(model.system, euler.system, np.array(model.start_q)).shape
+    (6,)
     """
     q = source.check_q(q)
     parts = [_coordinates(a.joint, b.joint, q[..., iq]) for a, b, iq, _ in _pairs(source, target)]

@@ -27,6 +27,13 @@ class ModelError(ValueError):
     """A model that cannot be: says what is wrong, in which file, element and line where there is one.
 
     Messages and names of elements are shortened to some hundred characters.
+
+    >>> import myoquat as mq
+    >>> try:
+    ...     mq.load_model("two_links")
+    ... except mq.ModelError as error:
+    ...     print(type(error).__name__)
+    ModelError
     """
 
     def __init__(

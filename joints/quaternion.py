@@ -40,6 +40,12 @@ def rotation_matrix(Q: ArrayLike, extension: str = "polynomial") -> Array:
 
     `extension` says how R continues off the unit sphere, on which J_Q depends but no torque does: "polynomial" is
     the one written below, the muscle Jacobian study's, "normalized" is R(Q/|Q|), "homogeneous" is |Q|^2 R(Q/|Q|).
+
+    >>> from myoquat import joints
+    >>> joints.rotation_matrix([0.5, 0.5, 0.5, 0.5])  # x -> y -> z -> x
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
     """
     if extension not in EXTENSIONS:
         raise ValueError(f"unknown extension {extension!r}; known: {', '.join(EXTENSIONS)}")
@@ -60,6 +66,10 @@ def quaternion_from_matrix(R: ArrayLike) -> Array:
 
     4 Q Q^T is linear in R; the row with the largest diagonal entry is the well-conditioned one. Raises ValueError
     for float matrices that are further than 1e-6 from a rotation.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_from_matrix([[1, 0, 0], [0, -1, 0], [0, 0, -1]])
+    array([0., 1., 0., 0.])
     """
     R = as_array(R)
     _check_rotation(R)
@@ -93,7 +103,12 @@ def _check_rotation(R: Array) -> None:
 
 @formula(P=QUATERNION, Q=QUATERNION)
 def quaternion_multiply(P: ArrayLike, Q: ArrayLike) -> Array:
-    """(..., 4) Hamilton product P Q; R(P Q) = R(P) R(Q) for unit P and Q."""
+    """(..., 4) Hamilton product P Q; R(P Q) = R(P) R(Q) for unit P and Q.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_multiply([0, 1.0, 0, 0], [0, 0, 1.0, 0])  # i j = k
+    array([0., 0., 0., 1.])
+    """
     a, b, c, d = components(P)
     w, x, y, z = components(Q)
     return vector(
@@ -108,14 +123,24 @@ def quaternion_multiply(P: ArrayLike, Q: ArrayLike) -> Array:
 
 @formula(Q=QUATERNION)
 def quaternion_conjugate(Q: ArrayLike) -> Array:
-    """(..., 4) conjugate (Q0, -Q1, -Q2, -Q3): the inverse rotation, and Q Q* = |Q|^2."""
+    """(..., 4) conjugate (Q0, -Q1, -Q2, -Q3): the inverse rotation, and Q Q* = |Q|^2.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_conjugate([0.5, 0.5, 0.5, 0.5])
+    array([ 0.5, -0.5, -0.5, -0.5])
+    """
     w, x, y, z = components(Q)
     return vector([w, -x, -y, -z])
 
 
 @formula(Q=QUATERNION)
 def normalize(Q: ArrayLike) -> Array:
-    """(..., 4) Q / |Q|."""
+    """(..., 4) Q / |Q|.
+
+    >>> from myoquat import joints
+    >>> joints.normalize([3.0, 0, 0, 4.0])
+    array([0.6, 0. , 0. , 0.8])
+    """
     Q = prescaled(as_array(Q))
     return Q / _norm(Q)[..., None]
 
@@ -131,6 +156,11 @@ def quaternion_exp(v: ArrayLike) -> Array:
 
     Smooth through v = 0, exact derivatives included: below |v| = 0.1 the series of sin(h)/h stands in, with
     h = |v|/2, to round-off.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> joints.quaternion_exp([np.pi / 2, 0, 0]).round(4)  # a quarter turn about x
+    array([0.7071, 0.7071, 0.    , 0.    ])
     """
     v = as_array(v)
     square = np.sum(v * v, axis=-1) / 4
@@ -150,6 +180,10 @@ def quaternion_log(Q: ArrayLike) -> Array:
 
     Lengths above pi belong to Q0 < 0, where -Q gives the shorter way round. At Q = (-1, 0, 0, 0) every axis serves;
     (2 pi, 0, 0) is returned. Smooth through Q = (1, 0, 0, 0), exact derivatives included.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_log([0, 0, 0, 1.0]).round(4)  # half a turn about z
+    array([0.    , 0.    , 3.1416])
     """
     w, x, y, z = components(prescaled(as_array(Q)))
     square = x * x + y * y + z * z
@@ -163,13 +197,26 @@ def quaternion_log(Q: ArrayLike) -> Array:
 
 
 def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Array:
-    """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape."""
+    """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> Q = joints.random_quaternions(5, np.random.default_rng(0))
+    >>> Q.shape, bool(np.allclose(np.linalg.norm(Q, axis=-1), 1))
+    ((5, 4), True)
+    """
     shape = (n,) if isinstance(n, (int, np.integer)) else tuple(n)
     return normalize(rng.standard_normal((*shape, 4)))
 
 
 def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Array:
-    """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
+    """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`.
+
+    >>> from scipy.spatial.transform import Rotation
+    >>> from myoquat import joints
+    >>> joints.quaternion_from_rotation(Rotation.from_euler("x", 90, degrees=True)).round(4)
+    array([0.7071, 0.7071, 0.    , 0.    ])
+    """
     return np.roll(rotation.as_quat(), 1, axis=-1)
 
 
@@ -188,5 +235,10 @@ def quaternion_to_scalar_last(Q: ArrayLike) -> Array:
 
 
 def rotation_from_quaternion(Q: ArrayLike) -> "scipy.spatial.transform.Rotation":
-    """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes."""
+    """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes.
+
+    >>> from myoquat import joints
+    >>> joints.rotation_from_quaternion([0, 0, 0, 1.0]).as_rotvec(degrees=True)
+    array([  0.,   0., 180.])
+    """
     return scipy.spatial.transform.Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))

@@ -29,6 +29,11 @@ class Muscle(Record):
     the same piece in the order in which the path meets them. `activation` is the one that a simulation takes where none
     is given, None if the model names none. With `activation_dynamics` it follows an excitation and is a state of
     simulations; without, it is given.
+
+    >>> from myoquat.muscle import LawB, Muscle, PathPoint
+    >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
+    >>> Muscle("flexor", path, LawB(optimal_length=0.2, max_isometric_force=100.0)).name
+    'flexor'
     """
 
     name: str

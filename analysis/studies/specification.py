@@ -44,6 +44,12 @@ class Specification:
     summaries           names in `SUMMARIES`, over states every `summary_step` [s].
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
+
+    >>> import myoquat as mq
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> study = mq.Study("two_link", vary, samples=4, duration=0.01, final=True)
+    >>> study.run(progress=False).sizes["sample"]
+    4
     """
 
     model: Any

@@ -72,6 +72,16 @@ def open_results(path: str | Path) -> xr.Dataset:
 
     Summaries of one's own that this process does not know are read with a warning. Stores of format version 1 are read
     too. Raises FileNotFoundError, or StoreError for anything else.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     again = mq.open_results(f"{folder}/masses.zarr")
+    ...     print(dict(again.sizes)["sample"])
+    4
     """
     stored = _check_results(Path(path))
     _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))

@@ -55,6 +55,14 @@ def load_urdf(
     joint_order, velocity_frame and gravity as for `ArticulatedSystem`. Raises ModelError with file, element and line
     for a file that is no URDF or describes no tree of rigid bodies, ValueError for an unknown base, OSError if the
     file cannot be read.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> fore = mq.Body("fore", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(1, 1, 1, 0, 0, 0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mq.data.write_urdf(mq.ArticulatedSystem((fore,)), f"{folder}/arm.urdf")
+    ...     print(mq.load_urdf(f"{folder}/arm.urdf").nq)
+    1
     """
     if base not in BASES:
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")

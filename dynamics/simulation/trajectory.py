@@ -52,6 +52,13 @@ class Trajectory:
     parameter_names, None without.
 
     What is computed on demand is kept; rows of NaN give NaN.
+
+    >>> import myoquat as mq
+    >>> motion = mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-2)
+    >>> motion.time.shape, motion.q.shape, motion.forces.shape
+    ((11,), (11, 8), (11, 6))
+    >>> bool(abs(motion.norm_drift).max() < 1e-12)
+    True
     """
 
     model: SystemLike
