@@ -8,6 +8,7 @@ NAMES = {
     "trees": "benchmarks.own.trees",  # no timing: the theorems of mechanics on 1,000 random trees
     "threads": "benchmarks.own.threads",  # two threads against one
     "cold": "benchmarks.own.cold",  # import, build, compile
+    "first": "benchmarks.opensim.first",  # the wait before the first number of real models, in new processes
     "elementary": "benchmarks.own.elementary",  # sin, exp, ...: errors and nanoseconds
     "simulation": "benchmarks.mujoco.simulation",  # a Runge-Kutta step of a muscle model
     "rigid_bodies": "benchmarks.own.rigid_bodies",  # no timing: errors against exact solutions, methods, formulations

@@ -20,10 +20,12 @@ from myoquat.kernels.outcome import Outcome
 from myoquat.kernels.rows import read_rows, write_rows
 from myoquat.kernels.sampling import read_sample
 from myoquat.kernels.step_plan import HEADER, Places, StepPlan
+from myoquat.kernels.trace import Signature
 
 __all__ = ["PROTOTYPE", "DeferredSteps", "StepRecipe"]
 
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_NOTES = Signature("steps", {}, {}).notes()  # what a loop takes and gives is said by those who call it
 _PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
 
 
@@ -38,7 +40,7 @@ class StepRecipe:
         return self.plan.identity()
 
     def notes(self) -> dict[str, Any]:
-        return {}
+        return _NOTES
 
     def write(self, module: Module) -> Size:
         return _Writer(self.plan, module).write()
@@ -60,7 +62,7 @@ class DeferredSteps:
         return digest("deferred", self.key)
 
     def notes(self) -> dict[str, Any]:
-        return {}
+        return _NOTES
 
     def write(self, module: Module) -> Size:
         return StepRecipe(self.plan).write(module)

@@ -214,3 +214,21 @@ def test_check_says_whether_powers_balance(capsys):
     code, _, err = run(capsys, "check", "two_link", "--poses", "0")
     assert code == 2
     assert "must be positive" in err
+
+
+def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "kernels"))
+    script = (
+        "from myoquat.analysis.command import main; import sys\n"
+        "main(['warm', 'two_link'])\n"
+        "print('casadi' in sys.modules)\n"
+    )
+    found = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    ]
+    assert [words[0] for words in found] == ["two_link:", "two_link:"]
+    assert [words[-1] for words in found] == ["True", "False"]  # nothing is traced the second time
+    monkeypatch.setenv("MYOQUAT_CACHE", "off")
+    code, _, err = run(capsys, "warm", "two_link")
+    assert (code, "the cache of kernels is off" in err) == (2, True)

@@ -1,0 +1,60 @@
+"""`myoquat warm`."""
+
+import time
+import warnings
+
+import click
+import numpy as np
+
+from myoquat import kernels
+from myoquat.data import load_model
+from myoquat.dynamics import simulate
+from myoquat.muscle import Model, check_laws, muscle_torques, path_flags, path_jacobian, path_lengths
+from myoquat.muscle.states import state_names
+
+__all__ = ["command"]
+
+STEP = 1e-4  # [s] short enough for stiff tendons; nothing is computed for its result here
+
+
+@click.command("warm")
+@click.argument("model")
+@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
+def command(model: str, rotations: str) -> None:
+    """Compile what MODEL's lengths, moment arms, torques and simulations need into the cache of kernels.
+
+    Later processes then load their machine code instead of compiling it.
+    """
+    if kernels.info()["cache"] == "off":
+        raise click.UsageError("the cache of kernels is off (MYOQUAT_CACHE); there is nothing to fill")
+    began = time.perf_counter()
+    found = load_model(model, rotations)
+    _paths(found)
+    _motion(found)
+    size = kernels.info()["cache_bytes"] / 2**20
+    click.echo(f"{found.name}: ready in {time.perf_counter() - began:.1f} s; the cache holds {size:.1f} MiB")
+
+
+def _paths(model: Model) -> None:
+    q = model.start
+    if model.muscles:
+        path_lengths(model, q)
+        path_flags(model, q)
+        for kind in ("velocity", "coordinates"):
+            path_jacobian(model, q, kind)
+
+
+def _motion(model: Model) -> None:
+    """A step of one state and one of two side by side, whose loops differ."""
+    m, q = len(model.muscles), model.start
+    try:
+        check_laws(model)
+    except ValueError as error:
+        click.echo(f"no simulation: {error}")
+        return
+    if m and not state_names(model):
+        muscle_torques(model, q, np.zeros(model.system.nu), np.full(m, 0.05))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the motion would tell is for those who ask for it
+        for start in (q, np.stack([q, q])):
+            simulate(model, start, duration=STEP, step=STEP, activation=np.full(m, 0.05) if m else None)
