@@ -118,9 +118,9 @@ class Markers:
         names = tuple(map(str, array["marker"].values))
         return cls(array["time"].values, names, array.values, array.attrs.get("frame", "ground"))
 
-    def save(self, path: str | Path, *, units: str = "m") -> None:
-        """Write a .trc file in `units` ("m", "cm", "mm")."""
-        write_markers(self.to_dataframe(), path, units=units)
+    def save(self, path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
+        """Write a .trc file in `units` ("m", "cm", "mm"). FileExistsError for an existing one unless `overwrite`."""
+        write_markers(self.to_dataframe(), path, units=units, overwrite=overwrite)
 
 
 def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Markers:

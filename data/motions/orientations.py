@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from myoquat.data.files import read_text, write_text
+from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
 from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, indices_of
 from myoquat.data.motions.storage import MAX_BYTES
@@ -116,8 +116,10 @@ class Orientations:
         names = tuple(map(str, array["sensor"].values))
         return cls(array["time"].values, names, array.values, array.attrs.get("frame", "ground"))
 
-    def save(self, path: str | Path) -> None:
-        """Write a .sto file of quaternions, as OpenSim reads them. A gap is written as nan."""
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write a .sto file of quaternions, as OpenSim reads them. A gap is written as nan. FileExistsError for an
+        existing file unless `overwrite`."""
+        path = check_output(path, overwrite)
         rate = (len(self.time) - 1) / (self.time[-1] - self.time[0]) if len(self.time) > 1 else 1.0
         head = [
             f"DataRate={rate:.9g}",
@@ -130,7 +132,7 @@ class Orientations:
             "\t".join([repr(float(t)), *(",".join(repr(float(x)) for x in Q) for Q in row)])
             for t, row in zip(self.time, self.quaternions, strict=True)
         )
-        write_text(Path(path), "\n".join([*head, *rows]) + "\n")
+        write_text(path, "\n".join([*head, *rows]) + "\n")
 
 
 def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, order: str = "wxyz") -> Orientations:

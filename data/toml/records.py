@@ -107,7 +107,8 @@ def _kinds(root: type) -> dict[str, type]:
     below, found = [root], {}
     while below:
         cls = below.pop(0)
-        if is_dataclass(cls) and not getattr(cls, "__abstractmethods__", None):
+        own = "__dataclass_fields__" in vars(cls)  # not a helper derived from a record, which no file can name
+        if own and not getattr(cls, "__abstractmethods__", None):
             found[kind_of(cls)] = cls
         below += cls.__subclasses__()
     return found

@@ -111,7 +111,7 @@ def test_markers_go_round(markers, tmp_path):
         np.testing.assert_array_equal(other.positions, markers.positions)
         np.testing.assert_array_equal(other.time, markers.time)
     for units in ("m", "mm"):
-        markers.save(tmp_path / "x.trc", units=units)
+        markers.save(tmp_path / "x.trc", units=units, overwrite=True)
         np.testing.assert_allclose(load_markers(tmp_path / "x.trc").positions, markers.positions, atol=1e-15)
     assert repr(markers) == "<Markers 3 markers, 4 frames, 0 to 0.3 s, axes of ground>"
 
