@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import casadi
 import numpy as np
 
 from myoquat import kernels
@@ -61,16 +62,18 @@ class MuscleCall(Call):
     def run_muscles(
         self, quantity: str, formula: Callable[..., Any], axes: int, out: np.ndarray | None, backend: str
     ) -> Array:
-        """`run` for a formula that depends on the muscles too. TypeError for symbols and a path that needs a solver."""
-        if any(is_symbolic(x.array) for x in self.inputs.values()) and "q" in self.inputs:
+        """`run` for a formula that depends on the muscles too. TypeError for symbols and a path without expression."""
+        q = self.inputs["q"].array if "q" in self.inputs else None
+        if is_symbolic(q):
+            in_casadi = any(isinstance(x, (casadi.SX, casadi.MX)) for x in np.asarray(q).flat)
             for muscle in self.model.muscles:
-                _check_closed_form(muscle)
+                _check_closed_form(muscle, in_casadi)
         result: Array = self.run(quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend)
         return result
 
 
-def _check_closed_form(muscle: Muscle) -> None:
-    """TypeError where the length of a path has no closed form."""
+def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
+    """TypeError where the length of a path has no closed form, or, for SymPy, one with too many nested cases."""
     for number, _ in enumerate(pairwise(muscle.path), start=1):
         acting = [wrap for wrap in muscle.wraps if wrap.acts(number)]
         solved = next((wrap.kind for wrap in acting if wrap.solved), None)
@@ -79,6 +82,11 @@ def _check_closed_form(muscle: Muscle) -> None:
             raise TypeError(
                 f"muscle {muscle.name!r}: its path around {what} is found by an iterative solver, which takes numbers "
                 "only, not SymPy or CasADi symbols"
+            )
+        if acting and not in_casadi:
+            raise TypeError(
+                f"muscle {muscle.name!r}: whether its path touches a {acting[0].kind} depends on the pose, in cases "
+                "that nest too deep for SymPy; numbers and CasADi symbols are taken"
             )
 
 

@@ -4,7 +4,7 @@ All take (..., n) arrays with leading batch axes that broadcast, check them once
 use; equal models share kernels. `out` takes the result, a C-order float64 array. `backend="numpy"` evaluates the same
 formulas in NumPy (Jacobians by the complex step): slower, and the reference that the kernels are tested against. SymPy
 and CasADi symbols go in and come out; TypeError where a path needs a solver, which has no expression: around an
-ellipsoid, a torus, or several surfaces that act together.
+ellipsoid, a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
 """
 
 from typing import Any

@@ -36,7 +36,8 @@ class RigidTendonMuscle(ForceLaw):
     """F = F0 (a f_L(l~_M) f_V(v~) + f_PE(l~_M)) cos(alpha), as OpenSim's RigidTendonMuscle.
 
     Unlike in `HillLaw` v~ = (dl/dt) / (vmax l_M0) is the speed of the path, not of the fiber along it, f_PE is cut
-    to [0, 10], and a path shorter than its tendon leaves the fiber its width: the tendon is slack and F = 0.
+    to [0, 10], and a path shorter than its tendon leaves the fiber its width: with a pennation F = 0 there; without
+    one F stays what a fiber of length zero pulls, as in OpenSim, although the tendon is slack.
     """
 
     kind: ClassVar[str] = "rigid_tendon_muscle"
@@ -58,9 +59,7 @@ class RigidTendonMuscle(ForceLaw):
         v = speed / (self.optimal_fiber_length * self.max_contraction_velocity)
         passive = np.clip(self.passive_curve.value(x), 0.0, STIFFEST)
         force = activation * self.active_curve.value(x) * self.velocity_curve.value(v) + passive
-        result: Array = (
-            self.max_isometric_force * force * (np.where(along > 0, 1.0, 0.0) if straight else along / fiber)
-        )
+        result: Array = self.max_isometric_force * force * (1.0 if straight else along / fiber)
         return result
 
     def check(self, element: str) -> None:

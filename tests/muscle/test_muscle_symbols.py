@@ -48,7 +48,7 @@ def hinge(*wraps):
     return Model(ArticulatedSystem((ROD,)), muscles, limits=(limit,))
 
 
-HINGE = hinge(SPHERE)
+HINGE = hinge()
 ARGUMENTS = {
     "q": np.array([0.3]),
     "u": np.array([0.7]),
@@ -109,6 +109,17 @@ def test_jacobians_of_every_kind_on_symbols(wrt):
     x = casadi.SX.sym("q", 8)
     traced = casadi.Function("J", [x], [casadi.array.to_casadi(path_jacobian(one, x, wrt).reshape(-1))])
     np.testing.assert_allclose(np.array(traced(row)).reshape(wanted.shape), wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("function", [path_lengths, path_jacobian])
+def test_a_path_around_a_sphere_takes_casadi_symbols_and_refuses_sympys(function):
+    model = hinge(SPHERE)
+    q = casadi.SX.sym("q", 1)
+    traced = casadi.Function("f", [q], [casadi.array.to_casadi(function(model, q).reshape(-1))])
+    for row in ([0.3], [-0.4], [2.0]):
+        np.testing.assert_allclose(np.array(traced(row)).ravel(), function(model, row).ravel(), rtol=1e-12)
+    with pytest.raises(TypeError, match="muscle 'elastic': whether its path touches a sphere depends on the pose"):
+        function(model, sympy.symbols("q:1"))
 
 
 @pytest.mark.parametrize("kind", ["sympy", "casadi"])
