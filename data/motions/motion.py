@@ -90,8 +90,10 @@ class Motion:
         return angle_table(self.system, self.time, self.q, self.u, in_degrees)
 
     def save(self, path: str | Path, *, in_degrees: bool = True, overwrite: bool = False) -> None:
-        """Write the file's own angles (and speeds) as a .mot or .sto file, as OpenSim reads them. FileExistsError for an
-        existing file unless `overwrite`."""
+        """Write the file's own angles (and speeds) as a .mot or .sto file, as OpenSim reads them.
+
+        FileExistsError for an existing file unless `overwrite`.
+        """
         write_motion(self.angles(in_degrees=in_degrees), path, overwrite=overwrite)
 
     # ---- other forms ----------------------------------------------------------------------------------------
