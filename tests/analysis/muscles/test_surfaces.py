@@ -61,7 +61,7 @@ def test_pictures(euler, tmp_path, count):
         figure = plot_surface(moment_arm_surface(euler, over, muscles=["m1", "m2", "m3", "m4"]), variable)
         figure.savefig(tmp_path / f"{variable}.png")
         labels = [axis.get_xlabel() for axis in figure.axes if axis.get_xlabel()]
-        assert labels[0] == f"{euler.system.coordinate_names[0]} [rad or m]"
+        assert labels[0] == f"{euler.system.coordinate_names[0]} [rad]"
 
 
 def test_two_descriptions_of_one_model_have_the_same_lengths(euler):
@@ -110,7 +110,7 @@ def test_info_says_what_a_model_holds(euler, tmp_path, capsys):
         main(["info", str(tmp_path / "m.toml")])
     out = capsys.readouterr().out
     for words in (
-        f"coordinate {names[0]}: from -1 to 2, locked",
+        f"coordinate {names[0]} [rad]: from -1 to 2 rad, locked",
         f"coupler pair: {names[4]} = 2 times Linear of {names[3]}",
         "around sphere head of A on +x",
         "law B",
