@@ -4,7 +4,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import casadi
 import numpy as np
 
 from myoquat import kernels
@@ -13,6 +12,7 @@ from myoquat.joints.compiled import Input, kernel_for
 from myoquat.joints.door import Call
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.libraries import casadi, is_imported
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -65,7 +65,7 @@ class MuscleCall(Call):
         """`run` for a formula that depends on the muscles too. TypeError for symbols and a path without expression."""
         q = self.inputs["q"].array if "q" in self.inputs else None
         if is_symbolic(q):
-            in_casadi = any(isinstance(x, (casadi.SX, casadi.MX)) for x in np.asarray(q).flat)
+            in_casadi = is_imported("casadi") and any(isinstance(x, (casadi.SX, casadi.MX)) for x in np.asarray(q).flat)
             for muscle in self.model.muscles:
                 _check_closed_form(muscle, in_casadi)
         result: Array = self.run(quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend)

@@ -28,8 +28,14 @@ def _table(number: int, constraint: Constraint) -> dict[str, Any]:
 
 
 def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:
-    """The constraints in a text of `constraints_text`; ModelError for a kind that this process does not know."""
-    tables = enumerate(json.loads(text), start=1)
+    """The constraints in a text of `constraints_text`; ModelError for another text or a kind unknown to this process."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"the constraints are not valid JSON: {error}", file=path) from None
+    if not isinstance(found, list):
+        raise ModelError(f"the constraints are a list, not {type(found).__name__}", file=path)
+    tables = enumerate(found, start=1)
     try:
         return tuple(read_record(Constraint, table, f"constraint {n}", "") for n, table in tables)  # type: ignore[type-abstract]
     except ModelError as error:
