@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -48,7 +48,7 @@ class HillLaw(ForceLaw):
     tendon_strain: float = 0.049
     minimum_activation: float = 0.01
     maximum_pennation: float = math.acos(0.1)
-    pull_only: bool = False
+    pull_only: bool = field(default=False, kw_only=True)
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
 
