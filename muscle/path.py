@@ -16,7 +16,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 
-__all__ = ["Contacts", "Muscle", "contacts", "lengths"]
+__all__ = ["Contacts", "Muscle", "contacts", "lengths", "straight_length"]
 
 Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
 
@@ -149,6 +149,11 @@ def _length(points: list[Array], active: list[Array | bool], spans: list[list[_S
             total, last = total + np.where(span.on, span.arc, 0.0), np.where(span.on[..., None], span.Q, last)
         total, last = _advanced(total, last, point, on)
     return total
+
+
+def straight_length(points: list[Array], active: list[Array | bool]) -> Array:
+    """(...) the length of a path without surfaces by its points (..., 3) in the world, those that are `active`."""
+    return _length(points, active, [[] for _ in points[1:]])
 
 
 def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:
