@@ -6,19 +6,24 @@ from myoquat.joints.errors import OffSphereError
 from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["UNIT_TOLERANCE", "check_state", "check_unit"]
+__all__ = ["UNIT_TOLERANCE", "check_array", "check_state", "check_unit"]
 
 UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
+
+
+def check_array(name: str, x: ArrayLike) -> Array:
+    """x as an array of float64 or of symbols; ValueError, with the name and what came, for anything else."""
+    try:
+        return as_array(x)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> Array:
     """x as a finite float64 array (..., size), or ValueError naming the entry. Symbols pass."""
     if isinstance(x, SymbolArray):
         return x
-    try:
-        array = as_array(x)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+    array = check_array(name, x)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
     if not is_symbolic(array) and not np.isfinite(array).all():

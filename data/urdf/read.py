@@ -13,7 +13,7 @@ from typing import Any
 
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
-from myoquat.joints.body import Body, Vector, check_body, check_mount, check_physical
+from myoquat.joints.body import Body, Vector, check_body, check_mount
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import find_cycle
@@ -157,7 +157,6 @@ def _body(link: Any, colors: dict[str, Any], parent: str, joint: Joint, **fields
     element = xml.child(link, "inertial")
     try:
         check_body(body)  # the joint's own numbers have been checked at the joint
-        check_physical(body)
     except ModelError as error:
         xml.complain(link if element is None else element, error.message)
     return body

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["LawA"]
@@ -15,8 +16,8 @@ class LawA(ForceLaw):
     """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0."""
 
     kind: ClassVar[str] = "A"
-    optimal_length: float  # l0 [m]
-    max_isometric_force: float | None = None  # Fmax [N]
+    optimal_length: Positive  # l0 [m]
+    max_isometric_force: NotNegative | None = None  # Fmax [N]
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         x = length / self.optimal_length

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.joints.functions import AxisFunction, SimmSpline
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PASSIVE", "Ligament"]
@@ -25,8 +26,8 @@ class Ligament(ForceLaw):
     """
 
     kind: ClassVar[str] = "ligament"
-    resting_length: float
-    max_force: float
+    resting_length: Positive
+    max_force: NotNegative
     curve: AxisFunction = PASSIVE
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:

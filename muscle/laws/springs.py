@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PathActuator", "PathSpring"]
@@ -18,9 +19,9 @@ class PathSpring(ForceLaw):
     """
 
     kind: ClassVar[str] = "path_spring"
-    stiffness: float
-    resting_length: float
-    dissipation: float = 0.0
+    stiffness: NotNegative
+    resting_length: Positive
+    dissipation: NotNegative = 0.0
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         stretch = np.maximum(length - self.resting_length, 0.0)
@@ -32,7 +33,7 @@ class PathActuator(ForceLaw):
     """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation."""
 
     kind: ClassVar[str] = "path_actuator"
-    max_isometric_force: float
+    max_isometric_force: NotNegative
 
     def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
         return activation * self.max_isometric_force + 0.0 * length
