@@ -34,9 +34,12 @@ def _read_bytes(path: Path, limit: int) -> bytes:
     with os.fdopen(os.open(path, OPENING), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ModelError("this is not a regular file", file=path)
-        content = stream.read(limit + 1)
+        size = os.fstat(stream.fileno()).st_size
+        content = stream.read(min(size, limit) + 1)  # space for more than there is would be taken
+        if len(content) > size:  # it grows, or says no size, as those of /proc
+            content += stream.read(limit + 1 - len(content))
         if len(content) > limit:
-            size = max(len(content), os.fstat(stream.fileno()).st_size)
+            size = max(len(content), size)
             raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)
     return content
 

@@ -11,7 +11,12 @@ __all__ = ["library_models", "load_model", "save_model"]
 
 
 def library_models() -> tuple[str, ...]:
-    """Names of the models that come with the package."""
+    """Names of the models that come with the package.
+
+    >>> import myoquat as mq
+    >>> "two_link" in mq.library_models()
+    True
+    """
     return tuple(sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml")))
 
 
@@ -26,6 +31,13 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
 
     Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
     neither a model of the package nor a file.
+
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> model.muscle_names
+    ('m1', 'm2', 'm3', 'm4', 'm5', 'm6')
+    >>> mq.load_model("two_link", rotations="sequence").system.nq
+    6
     """
     if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:

@@ -13,29 +13,37 @@ from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 
-__all__ = ["composites", "mass"]
+__all__ = ["Inertia", "composites", "mass", "matrix"]
 
-Inertia = tuple[float, Any, Any]  # mass, first moment (..., 3), rotational inertia (..., 6)
+Inertia = tuple[Any, Any, Any]  # mass, a number or (..., 1), first moment (..., 3), rotational inertia (..., 6)
 
 
 def mass(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) M(q), rotor inertias on its diagonal."""
+    motion = kinematics(system.tree, q)
+    own: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in system.tree.links]
+    M: Array = matrix(system, motion, own) + np.diag(rotor_inertia(system))
+    return M
+
+
+def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia]) -> Array:
+    """(..., nu, nu) sum of J_i^T I_i J_i over the links, of inertias I_i about their origins, in their axes."""
     tree = system.tree
-    motion = kinematics(tree, q)
-    inertias = composites(tree, motion)
+    inertias = composites(tree, motion, own)
     blocks: dict[tuple[int, int], Any] = {}
     for i, link in enumerate(tree.links):
         if link.joint.nu:
             _fill(blocks, tree, motion, i, inertias[i])
-    result: Array = _matrix(system, tree, blocks) + np.diag(rotor_inertia(system))
+    result: Array = _matrix(system, tree, blocks)
     return result
 
 
-def composites(tree: Tree, motion: Motion) -> list[Inertia]:
-    """Inertia of every link and all that it carries, as if welded together."""
-    total: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in tree.links]
+def composites(tree: Tree, motion: Motion, own: list[Inertia]) -> list[Inertia]:
+    """Inertia of every link and all that it carries, as if welded together, from the inertias of the links."""
+    total = list(own)
     for i in reversed(range(len(tree.links))):
         parent = tree.links[i].parent
         if parent != WORLD:
@@ -63,7 +71,7 @@ def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int
     m, h, I = inertia
     S_omega, S_v = motion.subspaces[i]
     n = full(I) @ S_omega + row_cross(h, S_v)
-    f = m * S_v - row_cross(h, S_omega)
+    f = as_array(m)[..., None] * S_v - row_cross(h, S_omega)
     j = i
     while True:
         S_omega, S_v = motion.subspaces[j]

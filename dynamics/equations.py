@@ -37,7 +37,15 @@ METHODS = ("aba", "crba")
 
 
 def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
-    """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal."""
+    """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> M = mq.mass_matrix(model, np.array(model.start_q))
+    >>> M.shape, bool(np.allclose(M, M.T))
+    ((6, 6), True)
+    """
     call = Call(model).q(q)
     check_massive(call.system)
     return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
@@ -54,7 +62,15 @@ def inverse_mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = 
 def bias_force(
     model: SystemLike, q: ArrayLike, u: ArrayLike, *, out: Array | None = None, backend: str = "kernel"
 ) -> Array:
-    """(..., nu) b: gravity, Coriolis and centrifugal forces, damping and springs."""
+    """(..., nu) b: gravity, Coriolis and centrifugal forces, damping and springs.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u = np.array(model.start_q), np.zeros(6)
+    >>> np.allclose(mq.dynamics.bias_force(model, q, u), mq.dynamics.gravity_force(model, q))
+    True
+    """
     call = Call(model).q(q).u(u)
     return call.run("bias_force", lambda q, u: inverse.bias(call.system, q, u), 1, out=out, backend=backend)
 
@@ -75,7 +91,16 @@ def inverse_dynamics(
     out: Array | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., nu) tau = M udot + b - J^T f_ext, by the recursive Newton-Euler algorithm."""
+    """(..., nu) tau = M udot + b - J^T f_ext, by the recursive Newton-Euler algorithm.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u = np.array(model.start_q), np.zeros(6)
+    >>> tau = mq.inverse_dynamics(model, q, u, np.zeros(6))
+    >>> np.allclose(tau, mq.dynamics.bias_force(model, q, u))
+    True
+    """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
     check_massive(call.system)
 
@@ -100,6 +125,14 @@ def forward_dynamics(
 
     method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies, or "crba", M and its
     factors M = L^T D L; they agree to round-off. Raises ValueError at the lock of an Euler joint.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u = np.array(model.start_q), np.zeros(6)
+    >>> udot = mq.forward_dynamics(model, q, u, np.zeros(6))
+    >>> np.allclose(mq.inverse_dynamics(model, q, u, udot), 0)
+    True
     """
     if method not in METHODS:
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
@@ -117,7 +150,15 @@ def forward_dynamics(
 def kinetic_energy(
     model: SystemLike, q: ArrayLike, u: ArrayLike, *, out: Array | None = None, backend: str = "kernel"
 ) -> Array:
-    """(...) kinetic energy [J]: the sum over bodies, and rotors; equal to u^T M u / 2."""
+    """(...) kinetic energy [J]: the sum over bodies, and rotors; equal to u^T M u / 2.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u = np.array(model.start_q), np.zeros(6)
+    >>> float(mq.dynamics.kinetic_energy(model, q, u))
+    0.0
+    """
     call = Call(model).q(q).u(u)
     return call.run("kinetic_energy", lambda q, u: energy.kinetic(call.system, q, u), 0, out=out, backend=backend)
 
@@ -186,7 +227,15 @@ def wrench_at(
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Array:  # fmt: skip
     """(..., bodies, 6) f_ext of one force [N] and torque [N m], in world axes, on a point (..., 3) [m] of a body, in
-    the body's axes. Several wrenches add."""
+    the body's axes. Several wrenches add.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> f_ext = mq.dynamics.wrench_at(model, np.array(model.start_q), "B", force=(0, 0, 10.0))
+    >>> f_ext.shape
+    (2, 6)
+    """
     call = Call(model).q(q).vector("force", force).vector("torque", torque).vector("point", point)
     index = call.system.indices.body(body)
     name, count = call.system.body_names[index], len(call.system.bodies)

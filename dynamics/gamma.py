@@ -10,7 +10,6 @@ the corrected q = gamma(gamma^-1(q0)), qdot = G_y ydot. (G_y is his G, not the q
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -46,8 +45,8 @@ class Gamma:
     Both are plain NumPy formulas. `check` tests gamma^-1(gamma(y)) = y and gamma(gamma^-1(q)) = q on the manifold.
     """
 
-    gamma: Callable[[Any, Any], Any]
-    gamma_inverse: Callable[[Any], Any]
+    gamma: Callable[[Array, Array], Array]
+    gamma_inverse: Callable[[Array], Array]
     ny: int
     time_constant: float | None = None
 
@@ -129,7 +128,7 @@ def _velocity_rate(system: ArticulatedSystem, q: Array, qd: Array, qdd: Array) -
     return result
 
 
-def _along(function: Callable[[Any], Any], like: Array) -> Array:
+def _along(function: Callable[[Array], Array], like: Array) -> Array:
     """(..., n) second derivative of a formula of one number s at s = 0."""
 
     def slope(s: Array) -> Array:

@@ -4,13 +4,14 @@ A wrench of a body is a row (force [N], torque [N m]) at its origin in world axe
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from functools import cached_property
 
 import numpy as np
 
 from myoquat.joints.motion import Motion, Pair, world_poses
-from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.tree import WORLD, Tree
+from myoquat.joints.system import ArticulatedSystem, Body
+from myoquat.joints.tree import WORLD, Frame, Link, Tree
+from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, row_cross, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
@@ -67,25 +68,45 @@ def separate_bodies(system: ArticulatedSystem, displacement: Array | None = None
     """A stand-in for the system whose bodies move each on its own, as if there were no joints.
 
     Formulas that ask it for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself; those that
-    ask for poses get them after `displacement` (..., 6 bodies), to first order. Coordinates stay.
+    ask for poses, or for points and frames (`myoquat.joints.point_position`), get them after `displacement` (..., 6
+    bodies), to first order. Coordinates stay.
     """
-    return cast(ArticulatedSystem, _SeparateBodies(system, displacement))
+    return _SeparateBodies(system, displacement)
 
 
-class _SeparateBodies:
-    """What `separate_bodies` returns."""
+class _SeparateBodies(ArticulatedSystem):
+    """What `separate_bodies` returns: a system for the formulas of kinematics, with a tree of its own."""
 
     def __init__(self, system: ArticulatedSystem, displacement: Array | None) -> None:
-        self._system, self._displacement = system, displacement
+        kept = {name: value for name, value in vars(system).items() if name not in ("tree", "unmerged_tree")}
+        vars(self).update(kept)
+        vars(self)["_displacement"] = displacement
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._system, name)
+    @cached_property
+    def tree(self) -> Tree:
+        """Every body on the ground, at the pose that it has now."""
+        links = tuple(self._link(i, body) for i, body in enumerate(self.bodies))
+        frames = {name: Frame(i, np.eye(3), np.zeros(3)) for i, name in enumerate(self.body_names)}
+        return Tree(links, {self.ground: Frame(WORLD, np.eye(3), np.zeros(3)), **frames})
 
-    def poses(self, q: Array) -> dict[str, Pair]:
+    @cached_property
+    def unmerged_tree(self) -> Tree:
+        """The tree, which has a link for every body."""
+        return self.tree
+
+    def _link(self, i: int, body: Body) -> Link:
+        held = _Held(lambda q: self.poses(q)[body.name])
+        still = np.eye(3), np.zeros(3), slice(None), slice(0, 0), 0.0, np.zeros(3), np.zeros(6)
+        link = Link(i, body.name, WORLD, held, *still)
+        link.add(body, np.eye(3), np.zeros(3))
+        return link
+
+    def poses(self, q: Array, motion: Array | None = None) -> dict[str, Pair]:
         """R, p of every body."""
-        poses = dict(self._system.poses(q))
-        if self._displacement is not None:
-            for name, (rotation, step) in self.shifts(q, self._displacement, poses, self._system.ground).items():
+        poses = dict(super().poses(q))
+        displacement = vars(self)["_displacement"] if motion is None else motion
+        if displacement is not None:
+            for name, (rotation, step) in self.shifts(q, displacement, poses, self.ground).items():
                 R, p = poses[name]
                 poses[name] = R + row_cross(rotation, R), p + step
         return poses
@@ -96,5 +117,19 @@ class _SeparateBodies:
 
     def shifts(self, q: Array, motion: Array, poses: dict[str, Pair], base: str) -> dict[str, Pair]:
         """(rotation vector, step of the origin) of every body."""
-        entries = ((name, slice(6 * i, 6 * i + 6)) for i, name in enumerate(self._system.body_names))
+        entries = ((name, slice(6 * i, 6 * i + 6)) for i, name in enumerate(self.body_names))
         return {name: (motion[..., s][..., 3:], motion[..., s][..., :3]) for name, s in entries}
+
+
+class _Held(FixedJoint):
+    """A joint that holds a body at the pose `where` of all coordinates q (..., nq)."""
+
+    def __init__(self, where: Callable[[Array], Pair]) -> None:
+        vars(self)["_where"] = where
+
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> Pair:
+        pose: Pair = vars(self)["_where"](q)
+        return pose
+
+    def transform(self, q: Array) -> Pair:
+        return self.placed(np.eye(3), np.zeros(3), q)

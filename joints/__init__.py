@@ -10,7 +10,7 @@ radians; arrays have leading batch axes, and symbols of SymPy or CasADi serve wh
 
 from myoquat.joints.balls import why_not_ball
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.euler import (
     SEQUENCES,
     condition_euler,
@@ -53,8 +53,10 @@ from myoquat.joints.quaternion import (
     quaternion_exp,
     quaternion_from_matrix,
     quaternion_from_rotation,
+    quaternion_from_scalar_last,
     quaternion_log,
     quaternion_multiply,
+    quaternion_to_scalar_last,
     random_quaternions,
     rotation_from_quaternion,
     rotation_matrix,
@@ -88,6 +90,7 @@ __all__ = [
     "Body",
     "BodyIndex",
     "CoordinateIndex",
+    "CoordinateWarning",
     "CustomJoint",
     "E",
     "E_inverse",
@@ -135,11 +138,13 @@ __all__ = [
     "quaternion_from_euler",
     "quaternion_from_matrix",
     "quaternion_from_rotation",
+    "quaternion_from_scalar_last",
     "quaternion_log",
     "quaternion_multiply",
     "quaternion_radial",
     "quaternion_tangent",
     "quaternion_to_constrained",
+    "quaternion_to_scalar_last",
     "quaternion_to_spatial",
     "quaternion_torque",
     "random_quaternions",

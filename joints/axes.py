@@ -27,7 +27,7 @@ __all__ = ["as_axes", "completed", "with_angles"]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 Vector3 = tuple[float, float, float]
-Axes = tuple[list[Any], list[Any]]  # directions of turns and of slides with their coordinates
+Axes = tuple[list[Any], list[Any]]  # directions of rotations and of translations with their coordinates
 
 
 def with_angles(body: Body) -> Body:
@@ -45,11 +45,11 @@ def with_angles(body: Body) -> Body:
     if isinstance(joint, SphericalJoint) and joint.angles is None:
         return replace(body, joint=EulerJoint("XYZ"), coordinate_names=angles.names, spring_mount=None)
     lines = zip(angles.axes, angles.factors, angles.offsets, strict=True)
-    turns = tuple(Axis(axis, k, Linear(*line)) for k, (axis, *line) in enumerate(lines))
+    rotations = tuple(Axis(axis, k, Linear(*line)) for k, (axis, *line) in enumerate(lines))
     slid = 3 if isinstance(joint, FloatingJoint) else 0
-    slides = tuple(Axis(axis, 3 + k) for k, axis in enumerate((X, Y, Z)))[:slid]
+    translations = tuple(Axis(axis, 3 + k) for k, axis in enumerate((X, Y, Z)))[:slid]
     names = (*angles.names, *body.names_of_coordinates[:slid])
-    custom = CustomJoint(names, turns, slides, ("rad",) * 3 + ("m",) * slid)
+    custom = CustomJoint(names, rotations, translations, ("rad",) * 3 + ("m",) * slid)
     return replace(body, joint=custom, coordinate_names=names, spring_mount=None)
 
 
@@ -65,9 +65,11 @@ def as_axes(body: Body) -> CustomJoint:
         return replace(joint, coordinates=names)
     if type(joint) not in AXES:
         raise ValueError(f"a joint of kind {joint.kind!r} is not made of rotations and translations along axes")
-    turns, slides = AXES[type(joint)](joint)
-    rotations, translations = (tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (turns, slides))
-    sliding = {i for _, i in slides}
+    rotation_axes, translation_axes = AXES[type(joint)](joint)
+    rotations, translations = (
+        tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (rotation_axes, translation_axes)
+    )
+    sliding = {i for _, i in translation_axes}
     return CustomJoint(names, rotations, translations, tuple("m" if i in sliding else "rad" for i in range(joint.nq)))
 
 
@@ -76,8 +78,8 @@ def _euler(joint: EulerJoint) -> Axes:
 
 
 def _planar(joint: PlanarJoint) -> Axes:
-    slides = [(tuple(map(float, e)), k) for k, e in enumerate(perpendiculars(joint.axis))]
-    return [(joint.axis, 2)], slides
+    translations = [(tuple(map(float, e)), k) for k, e in enumerate(perpendiculars(joint.axis))]
+    return [(joint.axis, 2)], translations
 
 
 AXES: dict[type[Joint], Callable[[Any], Axes]] = {

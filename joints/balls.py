@@ -25,9 +25,9 @@ def why_not_ball(body: Body) -> str | None:
         return None
     if not isinstance(joint, CustomJoint):
         return f"a {joint.kind} joint is no ball joint"
-    turning = [axis.coordinate for axis in joint.rotations]
-    if len(turning) != 3 or None in turning or len(set(turning)) != 3:
-        return f"{len({c for c in turning if c is not None})} coordinates rotate it, not three"
+    rotating = [axis.coordinate for axis in joint.rotations]
+    if len(rotating) != 3 or None in rotating or len(set(rotating)) != 3:
+        return f"{len({c for c in rotating if c is not None})} coordinates rotate it, not three"
     if any(_line(axis.function) is None for axis in joint.rotations):
         return "a rotation is not a linear function of its coordinate"
     A = np.array([axis.direction for axis in joint.rotations])
@@ -35,12 +35,12 @@ def why_not_ball(body: Body) -> str | None:
         return "its axes are not orthogonal"
     if body.damping or body.stiffness or body.rotor_inertia:
         return "a damper, a spring or a rotor acts on its own coordinates"
-    return _why_not_translations(joint, set(turning))
+    return _why_not_translations(joint, set(rotating))
 
 
-def _why_not_translations(joint: CustomJoint, turning: set[int | None]) -> str | None:
+def _why_not_translations(joint: CustomJoint, rotating: set[int | None]) -> str | None:
     sliding = [axis.coordinate for axis in joint.translations if _constant(axis.function, axis.coordinate) is None]
-    if set(sliding) & turning:
+    if set(sliding) & rotating:
         return "its centre moves with its rotations"
     if not sliding:
         return None
@@ -67,8 +67,8 @@ def as_ball(body: Body) -> Body:
         _three(offset for _, offset in lines),
     )
     if len(joint.coordinates) == 6:
-        slides = [body.names_of_coordinates[i] for i in places(joint, angles)[1]]
-        names = (*slides, *(f"{body.name}.{suffix}" for suffix in FloatingJoint().facts.coordinates[3:]))
+        translations = [body.names_of_coordinates[i] for i in places(joint, angles)[1]]
+        names = (*translations, *(f"{body.name}.{suffix}" for suffix in FloatingJoint().facts.coordinates[3:]))
         return replace(body, joint=FloatingJoint(angles=angles), coordinate_names=names)
     centre = sum(
         (np.array(a.direction) * (_constant(a.function, a.coordinate) or 0.0) for a in joint.translations),
@@ -80,10 +80,10 @@ def as_ball(body: Body) -> Body:
 
 
 def places(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:
-    """Where the three angles, and the three slides if there are any, lie among the coordinates of a custom joint."""
-    turns = [joint.coordinates.index(name) for name in angles.names]
-    slides = [a.coordinate for a in joint.translations if _constant(a.function, a.coordinate) is None]
-    return turns, [i for i in slides if i is not None]
+    """Where the three angles, and the three translations if any, lie among the coordinates of a custom joint."""
+    angles_at = [joint.coordinates.index(name) for name in angles.names]
+    translations = [a.coordinate for a in joint.translations if _constant(a.function, a.coordinate) is None]
+    return angles_at, [i for i in translations if i is not None]
 
 
 def _line(function: AxisFunction) -> tuple[float, float] | None:

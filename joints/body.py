@@ -33,6 +33,10 @@ class Body(Record):
     joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as
     names of the joint's coordinates. An inertia that no rigid body can have is refused (`check_inertia`) unless
     `lenient_inertia`, which bodies of files have whose own program accepts it, such as OpenSim's.
+
+    >>> from myoquat.joints import Body, RevoluteJoint
+    >>> Body("fore", "ground", RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(0.02, 0.02, 0.003, 0, 0, 0)).mass
+    1.4
     """
 
     name: str

@@ -1,14 +1,37 @@
 """What arrays and numbers are refused at the door of a system."""
 
+import warnings
+from collections.abc import Sequence
+
 import numpy as np
 
-from myoquat.joints.errors import OffSphereError
+from myoquat.joints.errors import CoordinateWarning, OffSphereError
 from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["UNIT_TOLERANCE", "check_array", "check_state", "check_unit"]
+__all__ = ["FEW", "UNIT_TOLERANCE", "check_array", "check_state", "check_unit", "warn_far"]
 
 UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
+FEW = 64  # poses that somebody may have typed, or read from a file, and not those of a computed motion
+FAR = 4 * np.pi  # [rad] no joint of a body gets there, degrees do soon
+
+_told: set[str] = set()
+
+
+def warn_far(q: Array, angles: Sequence[tuple[int, str]]) -> None:
+    """A CoordinateWarning, once for each name, if an angle (place in q, name) of a few poses is beyond two turns."""
+    if is_symbolic(q) or q.size > FEW * q.shape[-1]:
+        return
+    for place, name in angles:
+        most = np.abs(q[..., place]).max(initial=0.0)
+        if most > FAR and name not in _told:
+            _told.add(name)
+            warnings.warn(
+                f"coordinate {name!r} is {most:.4g} rad, {most / (2 * np.pi):.1f} turns: are these degrees? "
+                "np.deg2rad(...) gives radians",
+                CoordinateWarning,
+                stacklevel=2,
+            )
 
 
 def check_array(name: str, x: ArrayLike) -> Array:
@@ -42,5 +65,5 @@ def check_unit(q: Array, s: slice, names: tuple[str, ...]) -> None:
         raise OffSphereError(
             f"q{list(where) if where else ''}: the quaternion ({names[s][0]} ... {names[s][-1]}) has length "
             f"{np.linalg.norm(q[where][s]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
-            "(joints.normalize makes it so)"
+            "(joints.normalize makes it so; scalar first: joints.quaternion_from_scalar_last converts)"
         )

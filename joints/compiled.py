@@ -10,6 +10,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.kernels import formula, is_symbolic
+from myoquat.kernels.content import lasting_content
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["BACKENDS", "Input", "evaluate", "kernel_for"]
@@ -23,17 +24,19 @@ _kernels: OrderedDict[Hashable, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-def kernel_for(key: Hashable, build: Callable[[], Compiled]) -> Compiled:
+def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compiled:
     """The kernel (or step loop) kept under `key`, built at its first use.
 
-    `key` must say everything that the kernel depends on: the content of the model and the name of the quantity.
+    `key` must say everything that the kernel depends on: the content of the model and the name of the quantity. `build`
+    takes it as a text for the cache of machine code, the argument `content` of `myoquat.kernels.compile`; None where it
+    does not outlast this process: it holds functions, or classes whose code is not in this package.
     """
     with _lock:
         if key in _kernels:
             _kernels.move_to_end(key)
             found: Compiled = _kernels[key]
             return found
-    kernel = build()
+    kernel = build(lasting_content(key))
     with _lock:
         kernel = _kernels.setdefault(key, kernel)
         while len(_kernels) > CAPACITY:
@@ -80,7 +83,9 @@ def evaluate(
     if backend == "numpy":
         return _in_numpy(function, inputs, axes, out)
     sizes = {name: x.shape for name, x in inputs.items()}
-    kernel = kernel_for((quantity, content), lambda: kernels.compile(function, sizes, [quantity], name=quantity))
+    kernel = kernel_for(
+        (quantity, content), lambda key: kernels.compile(function, sizes, [quantity], name=quantity, content=key)
+    )
     result: Array = kernel(*(x.array for x in inputs.values()), out=out)
     return result
 

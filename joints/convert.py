@@ -1,5 +1,6 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from myoquat.joints.balls import Ball, as_ball, places, why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
+    SEQUENCES,
     euler_from_quaternion,
     quaternion_from_euler,
 )
@@ -34,6 +36,8 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
     ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor inertia,
     ValueError for an unknown sequence.
     """
+    for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
+        _check_wanted(wanted)
     if not isinstance(rotations, str):
         balls = [body.name for body in system.bodies if why_not_ball(body) is None]
         for name in rotations:
@@ -41,6 +45,17 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
     bodies = [_redescribed(body, _wanted(rotations, body.name)) for body in system.bodies]
     return replace(system, bodies=tuple(bodies))
+
+
+def _check_wanted(wanted: str) -> None:
+    """ValueError, with the nearest name that there is, for a description that does not exist."""
+    known = ("quaternion", "sequence", *SEQUENCES)
+    if wanted not in known:
+        near = difflib.get_close_matches(str(wanted).lower(), [name.lower() for name in known], n=1, cutoff=0.5)
+        meant = next((f"; did you mean {name!r}?" for name in known if [name.lower()] == near), "")
+        raise ValueError(
+            f"rotations is 'quaternion', 'sequence' or an Euler sequence such as 'YZY', not {wanted!r}{meant}"
+        )
 
 
 def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
@@ -106,6 +121,13 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     """(..., target.nq) coordinates of the same pose: q (..., source.nq) of `source` as coordinates of `target`.
 
     Euler angles come in their principal range, quaternions continuous in the angles (Q0 of either sign).
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> euler = model.with_rotations("sequence")
+    >>> mq.joints.convert_coordinates(model.system, euler.system, np.array(model.start_q)).shape
+    (6,)
     """
     q = source.check_q(q)
     parts = [_coordinates(a.joint, b.joint, q[..., iq]) for a, b, iq, _ in _pairs(source, target)]
@@ -127,14 +149,14 @@ def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
     if isinstance(source, CustomJoint):
         ball = _ball_of(source)
-        turns, slides = places(source, ball.angles)
-        Q = joined([q[..., slides], ball.angles.quaternion(q[..., turns])])
+        angles, offsets = places(source, ball.angles)
+        Q = joined([q[..., offsets], ball.angles.quaternion(q[..., angles])])
         return Q if type(target) is type(ball) else _coordinates(ball, target, Q)
     ball = _ball_of(target)
-    turns, slides = places(target, ball.angles)  # type: ignore[arg-type]
+    angles, offsets = places(target, ball.angles)  # type: ignore[arg-type]
     Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
     result = np.empty((*Q.shape[:-1], target.nq))
-    result[..., turns], result[..., slides] = ball.angles.values(Q[..., -4:]), Q[..., : len(slides)]
+    result[..., angles], result[..., offsets] = ball.angles.values(Q[..., -4:]), Q[..., : len(offsets)]
     return result
 
 

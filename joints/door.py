@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from myoquat.joints.checks import check_array, check_state
+from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
@@ -42,7 +42,9 @@ class Call:
 
     def q(self, q: ArrayLike) -> "Call":
         """Coordinates (..., nq), quaternions of unit length."""
-        return self._put("q", q, self.system.check_q(q), (self.system.nq,))
+        checked = self.system.check_q(q)
+        warn_far(checked, self.system.angles)
+        return self._put("q", q, checked, (self.system.nq,))
 
     def u(self, u: ArrayLike) -> "Call":
         """Velocities (..., nu)."""

@@ -2,19 +2,45 @@
 
 from pathlib import Path
 
-__all__ = ["ModelError", "OffSphereError"]
+__all__ = ["CoordinateWarning", "ModelError", "OffSphereError", "shortened"]
+
+LONGEST = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
+
+
+def shortened(text: str, longest: int = LONGEST["message"]) -> str:
+    """The text, its middle left out where it is longer than so many characters."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} ... ({len(text) - 2 * half} characters left out) ... {text[-half:]}"
 
 
 class OffSphereError(ValueError):
     """A pose with a quaternion whose length is not 1, which a division by the length would mend."""
 
 
+class CoordinateWarning(UserWarning):
+    """A coordinate so far from any pose of a body that it may be in degrees."""
+
+
 class ModelError(ValueError):
-    """A model that cannot be: says what is wrong, in which file, element and line where there is one."""
+    """A model that cannot be: says what is wrong, in which file, element and line where there is one.
+
+    Messages and names of elements are shortened to some hundred characters.
+
+    >>> import myoquat as mq
+    >>> try:
+    ...     mq.load_model("two_links")
+    ... except mq.ModelError as error:
+    ...     print(type(error).__name__)
+    ModelError
+    """
 
     def __init__(
         self, message: str, *, file: str | Path | None = None, element: str | None = None, line: int | None = None
     ) -> None:
+        message = shortened(message)
+        element = element and shortened(element, LONGEST["element"])
         self.message, self.file, self.element, self.line = message, file, element, line
         place = f"{file}:{line}" if file and line else str(file) if file else f"line {line}" if line else ""
         super().__init__(": ".join(part for part in (place, element or "", message) if part))

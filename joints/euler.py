@@ -62,7 +62,13 @@ def axis_rotation(angle: Array, axis: int) -> Array:
 
 @formula(phi=VECTOR3)
 def quaternion_from_euler(phi: ArrayLike, sequence: str) -> Array:
-    """(..., 4) unit quaternion of Euler angles phi; Q0 may have either sign (continuous in phi)."""
+    """(..., 4) unit quaternion of Euler angles phi; Q0 may have either sign (continuous in phi).
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> joints.quaternion_from_euler([np.pi / 2, 0, 0], "XYZ").round(4)
+    array([0.7071, 0.7071, 0.    , 0.    ])
+    """
     first, second, third = axes(sequence)
     p1, p2, p3 = components(phi)
     Q = quaternion_multiply(axis_quaternion(p1, first), axis_quaternion(p2, second))
@@ -71,7 +77,15 @@ def quaternion_from_euler(phi: ArrayLike, sequence: str) -> Array:
 
 @formula(phi=VECTOR3)
 def rotation_matrix_from_euler(phi: ArrayLike, sequence: str) -> Array:
-    """(..., 3, 3) R(phi) as the product of three rotations about coordinate axes."""
+    """(..., 3, 3) R(phi) as the product of three rotations about coordinate axes.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> joints.rotation_matrix_from_euler([0, 0, np.pi / 2], "XYZ").round(4)
+    array([[ 0., -1.,  0.],
+           [ 1.,  0.,  0.],
+           [ 0.,  0.,  1.]])
+    """
     first, second, third = axes(sequence)
     p1, p2, p3 = components(phi)
     return axis_rotation(p1, first) @ axis_rotation(p2, second) @ axis_rotation(p3, third)
@@ -85,6 +99,10 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
     With half angles the sum and the difference of p1 and p3 come separately, so R(phi) = R(Q) to round-off also at
     the lock, where only one of the two is determined; the other is taken as zero. Half-angle idea: E. Bernardes,
     S. Viollet, PLoS ONE 17(11), 2022.
+
+    >>> from myoquat import joints
+    >>> joints.euler_from_quaternion([0.8, 0.6, 0, 0], "XYZ").round(4)
+    array([1.287, 0.   , 0.   ])
     """
     first, second, third = axes(sequence)
     Q = as_array(Q)
@@ -115,6 +133,12 @@ def euler_rate_matrix(phi: ArrayLike, sequence: str) -> Array:
     """(..., 3, 3) matrix B(phi): omega = B phidot, omega in child-frame components.
 
     Its columns are the three axes seen from the child: R3^T R2^T e1, R3^T e2, e3. Singular at the lock.
+
+    >>> from myoquat import joints
+    >>> joints.euler_rate_matrix([0.0, 0.0, 0.0], "XYZ")  # omega = phidot at the neutral pose
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
     """
     first, second, third = axes(sequence)
     _, p2, p3 = components(phi)
@@ -130,6 +154,11 @@ def condition_euler(phi: ArrayLike, sequence: str) -> Array:
 
     The first and third axis enclose an angle with cosine c; the singular values of B are sqrt(1 +- |c|) and 1, hence
     |cot(a/2)| with a the angle to the nearer lock, which keeps full accuracy beside it.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> joints.condition_euler([0.0, np.pi / 2, 0.0], "YZY").round(4)  # half way between two locks
+    np.float64(1.0)
     """
     first, _, third = axes(sequence)
     phi = as_array(phi)
@@ -159,6 +188,12 @@ def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
     """(..., 3, 3) inverse of B(phi): phidot = B^-1 omega. Raises ValueError past a condition number of 1e12.
 
     In closed form: the rows are the cross products of the columns of B over its determinant.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> phi = [0.1, 0.2, 0.3]
+    >>> np.allclose(joints.euler_rate_inverse(phi, "XYZ") @ joints.euler_rate_matrix(phi, "XYZ"), np.eye(3))
+    True
     """
     check_lock(phi, sequence, "euler_rate_inverse")
     B = euler_rate_matrix(phi, sequence)

@@ -65,7 +65,7 @@ def _spread(system: ArticulatedSystem, columns: dict[int, Array], batch: tuple[i
 
 
 def jacobian_rate(system: ArticulatedSystem, q: Array, u: Array, frame: str, point: Array) -> Array:
-    """(..., 6, nu) dJ/dt along the motion u: each joint's columns turn with its link, and their arms change."""
+    """(..., 6, nu) dJ/dt along the motion u: each joint's columns rotate with its link, and their arms change."""
     where = system.tree.frames[frame]
     batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], point.shape[:-1])
     if where.link == WORLD:
@@ -78,8 +78,10 @@ def jacobian_rate(system: ArticulatedSystem, q: Array, u: Array, frame: str, poi
     for k, link in enumerate(tree.links):
         rates = link.joint.subspace_rate(q[..., link.q], u[..., link.u])
         p, p_rate = _carried(poses[k], motion.velocities[k], np.zeros(3))
-        turning = _turning_columns(poses[k][0], motion.velocities[k][0], motion.subspaces[k], rates)
-        columns[link.u.start] = _column_rates(turning, poses[k][0] @ motion.subspaces[k][0], x - p, x_rate - p_rate)
+        subspace_rates = _column_rates_in_world(poses[k][0], motion.velocities[k][0], motion.subspaces[k], rates)
+        columns[link.u.start] = _column_rates(
+            subspace_rates, poses[k][0] @ motion.subspaces[k][0], x - p, x_rate - p_rate
+        )
     return _spread(system, columns, batch)
 
 
@@ -89,22 +91,22 @@ def _carried(pose: Pair, velocity: Pair, arm: Array) -> Pair:
     return p + matvec(R, arm), matvec(R, v + cross(omega, arm))
 
 
-def _turning_columns(R: Array, omega: Array, S: Pair, S_rate: Pair) -> Pair:
+def _column_rates_in_world(R: Array, omega: Array, S: Pair, S_rate: Pair) -> Pair:
     """d(R S_omega)/dt and d(R S_v)/dt = R ([omega x] S + Sdot)."""
     return R @ (row_cross(omega, S[0]) + S_rate[0]), R @ (row_cross(omega, S[1]) + S_rate[1])
 
 
-def _column_rates(turning: Pair, angular: Array, arm: Array, arm_rate: Array) -> Array:
+def _column_rates(subspace_rates: Pair, angular: Array, arm: Array, arm_rate: Array) -> Array:
     """(..., 6, n) rate of (R S_v + R S_omega x arm, R S_omega)."""
-    angular_rate, linear_rate = turning
+    angular_rate, linear_rate = subspace_rates
     linear_rate = linear_rate - row_cross(arm, angular_rate) - row_cross(arm_rate, angular)
     return np.concatenate(np.broadcast_arrays(linear_rate, angular_rate, subok=True), axis=-2)
 
 
 def local_rate(R: Array, omega: Array, J: Array, J_rate: Array) -> Array:
-    """(..., 6, n) rate of the components of J in axes R that turn with omega (..., 3), in world components."""
-    turned = [row_cross(omega, J[..., :3, :]), row_cross(omega, J[..., 3:, :])]
-    return local(R, J_rate - np.concatenate(turned, axis=-2))
+    """(..., 6, n) rate of the components of J in axes R that rotate with omega (..., 3), in world components."""
+    rotated = [row_cross(omega, J[..., :3, :]), row_cross(omega, J[..., 3:, :])]
+    return local(R, J_rate - np.concatenate(rotated, axis=-2))
 
 
 def acceleration(system: ArticulatedSystem, q: Array, u: Array, udot: Array, frame: str, point: Array) -> Array:
@@ -123,6 +125,6 @@ def acceleration(system: ArticulatedSystem, q: Array, u: Array, udot: Array, fra
 
 
 def local(R: Array, rows: Array) -> Array:
-    """(..., 6, n) rows (linear, angular) of world components turned into those of axes R (..., 3, 3)."""
+    """(..., 6, n) rows (linear, angular) of world components, expressed in axes R (..., 3, 3)."""
     back = np.swapaxes(R, -1, -2)
     return np.concatenate([back @ rows[..., :3, :], back @ rows[..., 3:, :]], axis=-2)

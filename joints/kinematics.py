@@ -35,7 +35,15 @@ AXES = ("world", "local")
 
 
 def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: str = "kernel") -> tuple[Array, Array]:
-    """(R (..., 3, 3), p (..., 3) [m]): R takes the frame's components to the world's, p is its origin."""
+    """(R (..., 3, 3), p (..., 3) [m]): R takes the frame's components to the world's, p is its origin.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> R, p = mq.joints.frame_pose(model, np.array([1.0, 0, 0, 0] * 2), "B")
+    >>> p + 0.0  # the lower link hangs 1 m below the ground
+    array([ 0.,  0., -1.])
+    """
     call = Call(model).q(q)
     name = call.frame(frame)
 
@@ -57,7 +65,14 @@ def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: st
 def point_position(
     model: SystemLike, q: ArrayLike, frame: str | int, point: ArrayLike = ORIGIN, *, backend: str = "kernel"
 ) -> Array:
-    """(..., 3) where a point of a frame is in the world [m]."""
+    """(..., 3) where a point of a frame is in the world [m].
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> mq.joints.point_position(model, np.array([1.0, 0, 0, 0] * 2), "B", (0, 0, -1.0)) + 0.0
+    array([ 0.,  0., -2.])
+    """
     call = Call(model).q(q).vector("point", point)
     name = call.frame(frame)
     return call.run(

@@ -38,7 +38,12 @@ __all__ = [
 
 @formula(J_Q=(4,), Q=QUATERNION)
 def quaternion_to_spatial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
-    """(..., 3) J = J_Q G^T / 2. The same for every extension of l off the unit sphere, since G Q = 0."""
+    """(..., 3) J = J_Q G^T / 2. The same for every extension of l off the unit sphere, since G Q = 0.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_to_spatial([0, 2.0, 0, 0], [1.0, 0, 0, 0])
+    array([1., 0., 0.])
+    """
     return vecmat(as_array(J_Q), transpose(G(Q))) / 2
 
 
@@ -48,33 +53,57 @@ def spatial_to_quaternion(J: ArrayLike, Q: ArrayLike) -> Array:
 
     The radial part J_Q Q depends on how l is extended off the unit sphere and is not in J; it is zero for the
     normalized extension l(Q/|Q|), whose J_Q is returned exactly.
+
+    >>> from myoquat import joints
+    >>> joints.spatial_to_quaternion([1.0, 0, 0], [1.0, 0, 0, 0])
+    array([0., 2., 0., 0.])
     """
     return 2 * vecmat(as_array(J), G(Q))
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
 def quaternion_tangent(J_Q: ArrayLike, Q: ArrayLike) -> Array:
-    """(..., 4) tangent part J_Q (I4 - Q Q^T) of J_Q: what spatial, constrained and Euler Jacobians determine."""
+    """(..., 4) tangent part J_Q (I4 - Q Q^T) of J_Q: what spatial, constrained and Euler Jacobians determine.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_tangent([5.0, 2.0, 0, 0], [1.0, 0, 0, 0])
+    array([0., 2., 0., 0.])
+    """
     result: Array = as_array(J_Q) - quaternion_radial(J_Q, Q)[..., None] * as_array(Q)
     return result
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
 def quaternion_radial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
-    """(...) radial part J_Q Q of J_Q: lost on the way to J, without effect on any torque."""
+    """(...) radial part J_Q Q of J_Q: lost on the way to J, without effect on any torque.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_radial([5.0, 2.0, 0, 0], [1.0, 0, 0, 0])
+    np.float64(5.0)
+    """
     result: Array = np.sum(as_array(J_Q) * as_array(Q), axis=-1)
     return result
 
 
 @formula(J_star=VECTOR3, Q=QUATERNION)
 def constrained_to_spatial(J_star: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
-    """(..., 3) J = J*_Q E^-1; E^-1 exists everywhere."""
+    """(..., 3) J = J*_Q E^-1; E^-1 exists everywhere.
+
+    >>> from myoquat import joints
+    >>> joints.constrained_to_spatial([2.0, 0, 0], [1.0, 0, 0, 0])
+    array([1., 0., 0.])
+    """
     return vecmat(as_array(J_star), E_inverse(Q, eliminated))
 
 
 @formula(J=VECTOR3, Q=QUATERNION)
 def spatial_to_constrained(J: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
-    """(..., 3) J*_Q = J E. ValueError past a condition number of 1e12 (Qk = 0)."""
+    """(..., 3) J*_Q = J E. ValueError past a condition number of 1e12 (Qk = 0).
+
+    >>> from myoquat import joints
+    >>> joints.spatial_to_constrained([1.0, 0, 0], [1.0, 0, 0, 0])
+    array([2., 0., 0.])
+    """
     return vecmat(as_array(J), E(Q, eliminated))
 
 
@@ -86,19 +115,34 @@ def quaternion_to_constrained(J_Q: ArrayLike, Q: ArrayLike, eliminated: ArrayLik
 
 @formula(J_phi=VECTOR3, phi=VECTOR3)
 def euler_to_spatial(J_phi: ArrayLike, phi: ArrayLike, sequence: str) -> Array:
-    """(..., 3) J = J_phi B^-1. ValueError past a condition number of 1e12 (gimbal lock)."""
+    """(..., 3) J = J_phi B^-1. ValueError past a condition number of 1e12 (gimbal lock).
+
+    >>> from myoquat import joints
+    >>> joints.euler_to_spatial([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], "XYZ")
+    array([1., 2., 3.])
+    """
     return vecmat(as_array(J_phi), euler_rate_inverse(phi, sequence))
 
 
 @formula(J=VECTOR3, phi=VECTOR3)
 def spatial_to_euler(J: ArrayLike, phi: ArrayLike, sequence: str) -> Array:
-    """(..., 3) J_phi = J B; moment arms in the biomechanist's sense are -J_phi."""
+    """(..., 3) J_phi = J B; moment arms in the biomechanist's sense are -J_phi.
+
+    >>> from myoquat import joints
+    >>> joints.spatial_to_euler([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], "XYZ")
+    array([1., 2., 3.])
+    """
     return vecmat(as_array(J), euler_rate_matrix(phi, sequence))
 
 
 @formula(J=VECTOR3, tension=())
 def spatial_torque(J: ArrayLike, tension: ArrayLike) -> Array:
-    """(..., 3) child-frame torque tau_E = -J^T F [N m] of tension F (...) [N]."""
+    """(..., 3) child-frame torque tau_E = -J^T F [N m] of tension F (...) [N].
+
+    >>> from myoquat import joints
+    >>> joints.spatial_torque([0.1, 0.2, 0.3], 20.0)  # -J^T F
+    array([-2., -4., -6.])
+    """
     result: Array = -as_array(J) * as_array(tension)[..., None]
     return result
 

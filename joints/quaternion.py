@@ -1,17 +1,18 @@
 """Quaternions as rotations.
 
-Q = (Q0, Q1, Q2, Q3): scalar first, Hamilton product, an array of shape (..., 4) of floats, SymPy or CasADi symbols.
+Q = (Q0, Q1, Q2, Q3): scalar first (`quaternion_from_scalar_last` converts), Hamilton product, an array of shape
+(..., 4) of floats, SymPy or CasADi symbols.
 R(Q) takes child-frame components to the parent frame. Every function accepts any nonzero Q, since the stages of an
 integrator leave the unit sphere a little; identities that need |Q| = 1 say so. All raise ValueError for a wrong
 shape, a number that is not finite, or a zero quaternion.
 """
 
 import numpy as np
-import scipy  # its parts are imported when they are first used: half a second for those who need none
 
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "quaternion_exp",
     "quaternion_from_matrix",
     "quaternion_from_rotation",
+    "quaternion_from_scalar_last",
     "quaternion_log",
     "quaternion_multiply",
+    "quaternion_to_scalar_last",
     "random_quaternions",
     "rotation_from_quaternion",
     "rotation_matrix",
@@ -37,6 +40,12 @@ def rotation_matrix(Q: ArrayLike, extension: str = "polynomial") -> Array:
 
     `extension` says how R continues off the unit sphere, on which J_Q depends but no torque does: "polynomial" is
     the one written below, the muscle Jacobian study's, "normalized" is R(Q/|Q|), "homogeneous" is |Q|^2 R(Q/|Q|).
+
+    >>> from myoquat import joints
+    >>> joints.rotation_matrix([0.5, 0.5, 0.5, 0.5])  # x -> y -> z -> x
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
     """
     if extension not in EXTENSIONS:
         raise ValueError(f"unknown extension {extension!r}; known: {', '.join(EXTENSIONS)}")
@@ -57,6 +66,10 @@ def quaternion_from_matrix(R: ArrayLike) -> Array:
 
     4 Q Q^T is linear in R; the row with the largest diagonal entry is the well-conditioned one. Raises ValueError
     for float matrices that are further than 1e-6 from a rotation.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_from_matrix([[1, 0, 0], [0, -1, 0], [0, 0, -1]])
+    array([0., 1., 0., 0.])
     """
     R = as_array(R)
     _check_rotation(R)
@@ -90,7 +103,12 @@ def _check_rotation(R: Array) -> None:
 
 @formula(P=QUATERNION, Q=QUATERNION)
 def quaternion_multiply(P: ArrayLike, Q: ArrayLike) -> Array:
-    """(..., 4) Hamilton product P Q; R(P Q) = R(P) R(Q) for unit P and Q."""
+    """(..., 4) Hamilton product P Q; R(P Q) = R(P) R(Q) for unit P and Q.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_multiply([0, 1.0, 0, 0], [0, 0, 1.0, 0])  # i j = k
+    array([0., 0., 0., 1.])
+    """
     a, b, c, d = components(P)
     w, x, y, z = components(Q)
     return vector(
@@ -105,14 +123,24 @@ def quaternion_multiply(P: ArrayLike, Q: ArrayLike) -> Array:
 
 @formula(Q=QUATERNION)
 def quaternion_conjugate(Q: ArrayLike) -> Array:
-    """(..., 4) conjugate (Q0, -Q1, -Q2, -Q3): the inverse rotation, and Q Q* = |Q|^2."""
+    """(..., 4) conjugate (Q0, -Q1, -Q2, -Q3): the inverse rotation, and Q Q* = |Q|^2.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_conjugate([0.5, 0.5, 0.5, 0.5])
+    array([ 0.5, -0.5, -0.5, -0.5])
+    """
     w, x, y, z = components(Q)
     return vector([w, -x, -y, -z])
 
 
 @formula(Q=QUATERNION)
 def normalize(Q: ArrayLike) -> Array:
-    """(..., 4) Q / |Q|."""
+    """(..., 4) Q / |Q|.
+
+    >>> from myoquat import joints
+    >>> joints.normalize([3.0, 0, 0, 4.0])
+    array([0.6, 0. , 0. , 0.8])
+    """
     Q = prescaled(as_array(Q))
     return Q / _norm(Q)[..., None]
 
@@ -128,6 +156,11 @@ def quaternion_exp(v: ArrayLike) -> Array:
 
     Smooth through v = 0, exact derivatives included: below |v| = 0.1 the series of sin(h)/h stands in, with
     h = |v|/2, to round-off.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> joints.quaternion_exp([np.pi / 2, 0, 0]).round(4)  # a quarter turn about x
+    array([0.7071, 0.7071, 0.    , 0.    ])
     """
     v = as_array(v)
     square = np.sum(v * v, axis=-1) / 4
@@ -147,6 +180,10 @@ def quaternion_log(Q: ArrayLike) -> Array:
 
     Lengths above pi belong to Q0 < 0, where -Q gives the shorter way round. At Q = (-1, 0, 0, 0) every axis serves;
     (2 pi, 0, 0) is returned. Smooth through Q = (1, 0, 0, 0), exact derivatives included.
+
+    >>> from myoquat import joints
+    >>> joints.quaternion_log([0, 0, 0, 1.0]).round(4)  # half a turn about z
+    array([0.    , 0.    , 3.1416])
     """
     w, x, y, z = components(prescaled(as_array(Q)))
     square = x * x + y * y + z * z
@@ -160,16 +197,48 @@ def quaternion_log(Q: ArrayLike) -> Array:
 
 
 def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Array:
-    """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape."""
+    """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> Q = joints.random_quaternions(5, np.random.default_rng(0))
+    >>> Q.shape, bool(np.allclose(np.linalg.norm(Q, axis=-1), 1))
+    ((5, 4), True)
+    """
     shape = (n,) if isinstance(n, (int, np.integer)) else tuple(n)
     return normalize(rng.standard_normal((*shape, 4)))
 
 
 def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Array:
-    """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`."""
+    """(..., 4) scalar-first unit quaternion of a `scipy.spatial.transform.Rotation`.
+
+    >>> from scipy.spatial.transform import Rotation
+    >>> from myoquat import joints
+    >>> joints.quaternion_from_rotation(Rotation.from_euler("x", 90, degrees=True)).round(4)
+    array([0.7071, 0.7071, 0.    , 0.    ])
+    """
     return np.roll(rotation.as_quat(), 1, axis=-1)
 
 
+@formula(Q=QUATERNION)
+def quaternion_from_scalar_last(Q: ArrayLike) -> Array:
+    """(..., 4) quaternion (Q0, Q1, Q2, Q3) of one written scalar last, (x, y, z, w), as SciPy, ROS and C3D have it."""
+    x, y, z, w = components(Q)
+    return vector([w, x, y, z])
+
+
+@formula(Q=QUATERNION)
+def quaternion_to_scalar_last(Q: ArrayLike) -> Array:
+    """(..., 4) the quaternion Q = (Q0, Q1, Q2, Q3) written scalar last, (Q1, Q2, Q3, Q0)."""
+    w, x, y, z = components(Q)
+    return vector([x, y, z, w])
+
+
 def rotation_from_quaternion(Q: ArrayLike) -> "scipy.spatial.transform.Rotation":
-    """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes."""
+    """`scipy.spatial.transform.Rotation` of Q (..., 4), which SciPy normalizes.
+
+    >>> from myoquat import joints
+    >>> joints.rotation_from_quaternion([0, 0, 0, 1.0]).as_rotvec(degrees=True)
+    array([  0.,   0., 180.])
+    """
     return scipy.spatial.transform.Rotation.from_quat(np.roll(normalize(Q), -1, axis=-1))

@@ -33,6 +33,12 @@ def G(Q: ArrayLike) -> Array:
     """(..., 3, 4) map: omega = 2 G Qdot and, for |Q| = 1, Qdot = G^T omega / 2 [Graf].
 
     G Q = 0 always; for |Q| = 1: G G^T = I3, G^T G = I4 - Q Q^T, G_parent G^T = R.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> Q = np.array([0.5, 0.5, 0.5, 0.5])
+    >>> joints.G(Q) @ Q  # G Q = 0
+    array([0., 0., 0.])
     """
     Q0, Q1, Q2, Q3 = components(Q)
     return matrix([[-Q1, Q0, Q3, -Q2], [-Q2, -Q3, Q0, Q1], [-Q3, Q2, -Q1, Q0]])
@@ -40,7 +46,14 @@ def G(Q: ArrayLike) -> Array:
 
 @formula(Q=QUATERNION)
 def G_parent(Q: ArrayLike) -> Array:
-    """(..., 3, 4) twin of G in parent-frame components: R omega = 2 G_parent Qdot for |Q| = 1 (Graf's E)."""
+    """(..., 3, 4) twin of G in parent-frame components: R omega = 2 G_parent Qdot for |Q| = 1 (Graf's E).
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> Q = np.array([0.8, 0.6, 0, 0])
+    >>> np.allclose(joints.G_parent(Q) @ joints.G(Q).T, joints.rotation_matrix(Q))
+    True
+    """
     Q0, Q1, Q2, Q3 = components(Q)
     return matrix([[-Q1, Q0, -Q3, Q2], [-Q2, Q3, Q0, -Q1], [-Q3, -Q2, Q1, Q0]])
 
@@ -50,6 +63,13 @@ def T(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 4, 3) tangent map of the chart: Qdot = T Qdot* keeps |Q|^2 constant, Q^T T = 0.
 
     Identity on the kept rows, -Qi/Qk in row k and the column of i. Raises ValueError past a condition number of 1e12.
+
+    >>> from myoquat import joints
+    >>> joints.T([0.8, 0.6, 0, 0])
+    array([[-0.75,  0.  ,  0.  ],
+           [ 1.  ,  0.  ,  0.  ],
+           [ 0.  ,  1.  ,  0.  ],
+           [ 0.  ,  0.  ,  1.  ]])
     """
     Q = as_array(Q)
     k = _index(Q, eliminated)
@@ -63,6 +83,15 @@ def E(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3, 3) map omega = E Qdot*, E = 2 G T; det E = +-8/Qk for |Q| = 1.
 
     Raises ValueError past a condition number of 1e12.
+
+    >>> import sympy
+    >>> from myoquat import joints
+    >>> joints.E(sympy.symbols("Q0:4")).shape
+    (3, 3)
+    >>> joints.E([1.0, 0, 0, 0])
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]])
     """
     Q = as_array(Q)
     k = _index(Q, eliminated)
@@ -74,7 +103,14 @@ def E(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
 @formula(Q=QUATERNION)
 def E_inverse(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     """(..., 3, 3) map Qdot* = E^-1 omega for |Q| = 1: the kept rows of G^T / 2. It divides by nothing and exists
-    everywhere, also at Qk = 0 where E does not."""
+    everywhere, also at Qk = 0 where E does not.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> Q = [0.8, 0.6, 0, 0]
+    >>> np.allclose(joints.E_inverse(Q) @ joints.E(Q), np.eye(3))
+    True
+    """
     Q = as_array(Q)
     k = _index(Q, eliminated)
     return transpose(G(Q) @ _select(k)) / 2
@@ -82,7 +118,12 @@ def E_inverse(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
 
 @formula(Q=QUATERNION)
 def condition_constrained(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
-    """(...) condition number |Q| / |Qk| of E: 1 at Qk = +-1, infinite where the chart breaks (Qk = 0)."""
+    """(...) condition number |Q| / |Qk| of E: 1 at Qk = +-1, infinite where the chart breaks (Qk = 0).
+
+    >>> from myoquat import joints
+    >>> joints.condition_constrained([0.8, 0.6, 0, 0], 1).round(4)
+    np.float64(1.6667)
+    """
     Q = prescaled(as_array(Q))
     k = _index(Q, eliminated)
     component = np.abs(_component(Q, k))

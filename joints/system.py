@@ -38,6 +38,15 @@ class ArticulatedSystem(Record):
     or joints. velocity_frame: the frame, "child" or "parent", of the angular (and a floating joint's linear) velocity
     of spherical and floating joints. Immutable: `dataclasses.replace` and `with_body` make a changed one. Raises
     ModelError for a tree that cannot be.
+
+    >>> from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
+    >>> upper = Body("upper", "ground", SphericalJoint(), mass=2.0, inertia=(0.02, 0.02, 0.003, 0, 0, 0))
+    >>> fore = Body("fore", "upper", RevoluteJoint((0, 1, 0)), (0, 0, -0.3), mass=1.4)
+    >>> arm = ArticulatedSystem((upper, fore))
+    >>> arm.nq, arm.nu
+    (5, 4)
+    >>> arm.coordinate_names
+    ('upper.Q0', 'upper.Q1', 'upper.Q2', 'upper.Q3', 'fore.angle')
     """
 
     bodies: tuple[Body, ...]
@@ -138,6 +147,12 @@ class ArticulatedSystem(Record):
     def u_slices(self) -> tuple[slice, ...]:
         """Where each body's joint velocities lie in u."""
         return self.layout.u_slices
+
+    @cached_property
+    def angles(self) -> tuple[tuple[int, str], ...]:
+        """Place in q and name of every coordinate that is an angle [rad]."""
+        units = [unit for body in self.bodies for unit in body.joint.facts.coordinate_units]
+        return tuple((i, name) for i, name in enumerate(self.coordinate_names) if units[i] == "rad")
 
     def quaternion_slices(self) -> tuple[slice, ...]:
         """Where the unit quaternions lie in q."""

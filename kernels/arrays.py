@@ -205,6 +205,8 @@ def as_array(x: Any) -> np.ndarray:
         return (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).view(SymbolArray)
     if isinstance(x, (list, tuple)) and _mentions_symbols(x):
         return _stacked([_entry(v) for v in x])
+    if hasattr(x, "as_quat"):
+        raise TypeError("a SciPy Rotation is no array of numbers: `myoquat.joints.quaternion_from_rotation` takes it")
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -222,7 +224,7 @@ def _mentions_symbols(x: Any) -> bool:
     """True for a SymbolArray or a CasADi value, and for lists that hold one: NumPy cannot take these apart."""
     if isinstance(x, (list, tuple)):
         return any(map(_mentions_symbols, x))
-    return isinstance(x, (casadi.array, SymbolArray)) or is_casadi(x)
+    return isinstance(x, SymbolArray) or is_casadi_array(x) or is_casadi(x)
 
 
 def _entry(x: Any) -> np.ndarray:
@@ -384,7 +386,7 @@ def _way_back(given: Any, array: np.ndarray) -> Callable[[Any], Any] | None:
     """How a result returns to the caller's kind; None where it already is of that kind."""
     if isinstance(given, SymbolArray):
         return None
-    if isinstance(given, casadi.array) or is_casadi(given):
+    if is_casadi_array(given) or is_casadi(given):
         return _to_casadi_array
     if not is_symbolic(array):
         return None

@@ -15,7 +15,7 @@ from myoquat.kernels.ir import Module
 from myoquat.kernels.machine import Loaded, compile_object, versions
 from myoquat.kernels.settings import Target
 
-__all__ = ["Code", "Recipe", "Size", "assembly", "build"]
+__all__ = ["Code", "Recipe", "Size", "assembly", "build", "stored_code"]
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,50 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
     start = time.perf_counter()
     cache = Cache(folder)
     key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
-    entry = cache.load(key)
-    if entry is None:
+    stored = stored_code(cache, key)
+    if stored is None:
         module = Module(lanes, target.fma, target.lanes)
         size = recipe.write(module)
         code, notes = compile_object(module.text(), target), recipe.notes()
         cache.store(key, {"size": asdict(size), "notes": notes}, code)
         source = "compiled"
     else:
-        header, code = entry
-        size, notes, source = Size(**header["size"]), header["notes"], "cache"
+        size, notes, code = stored
+        source = "cache"
     function = Loaded(code, target, ENTRY).function(prototype)
     return Code(function, size, notes, source, time.perf_counter() - start, key)
+
+
+def stored_code(cache: Cache, key: str) -> tuple[Size, dict[str, Any], bytes] | None:
+    """Size, notes and code of a kernel in the cache; None if there is none, or its header is not what `build` wrote."""
+    entry = cache.load(key)
+    if entry is None:
+        return None
+    header, code = entry
+    size, notes = header.get("size"), header.get("notes")
+    if not isinstance(size, dict) or set(size) != {"slots", "operations", "price"} or not isinstance(notes, dict):
+        return None
+    whole = all(type(size[name]) is int and size[name] >= 0 for name in ("slots", "operations"))
+    if not whole or not isinstance(size["price"], (int, float)) or not _is_signature(notes):
+        return None
+    return Size(**size), notes, code
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [None]
+
+
+def _is_signature(notes: dict[str, Any]) -> bool:
+    """Whether notes have the form of a signature: a name, inputs and outputs, each with its shape."""
+    ports = [port for key in ("inputs", "outputs") for port in _listed(notes.get(key))]
+    return isinstance(notes.get("name"), str) and all(
+        isinstance(port, list)
+        and len(port) == 2
+        and isinstance(port[0], str)
+        and isinstance(port[1], list)
+        and all(type(n) is int and n >= 0 for n in port[1])
+        for port in ports
+    )
 
 
 def assembly(recipe: Recipe, target: Target, lanes: int) -> str:

@@ -2,7 +2,8 @@
 
 One file per kernel: a magic line, the SHA-256 of the rest, the key (so that a renamed file is recognized as foreign),
 a JSON header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the
-kernel is then compiled again. Machine code is executed as it is read, so only this user may write into the folder.
+kernel is then compiled again. Machine code is executed as it is read, so only this user may write into the folder, and
+every file in it must be this user's and writable by nobody else.
 """
 
 import contextlib
@@ -46,8 +47,8 @@ class Cache:
             return None
         path = self._path(key)
         try:
-            entry = _unpack(path.read_bytes(), key)
-        except OSError:
+            entry = _unpack(_read_private(path), key)
+        except (OSError, ValueError, RecursionError, struct.error):
             return None
         if entry is not None:
             with contextlib.suppress(OSError):
@@ -104,11 +105,27 @@ def _is_private(folder: Path) -> bool:
         status = folder.stat()
     except OSError:
         return False
-    if not stat.S_ISDIR(status.st_mode):
-        return False
+    return stat.S_ISDIR(status.st_mode) and _is_own(status)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether what has this status belongs to this user, and nobody else may write it."""
     if not hasattr(os, "getuid"):
         return True  # Windows: the user's local folder is private by its access list
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _read_private(path: Path) -> bytes:
+    """The content of a regular file, not of a link, that is this user's alone; OSError for another one.
+
+    What was opened is asked, not the path: that may lead elsewhere a moment later.
+    """
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or not _is_own(status):
+            raise PermissionError(f"{path} is not a file of this user alone")
+        return file.read()
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -140,4 +157,5 @@ def _unpack(data: bytes, key: str) -> tuple[dict[str, Any], bytes] | None:
         return None
     offset = len(prefix) + _HEADER.size
     (length,) = _HEADER.unpack(body[len(prefix) : offset])
-    return json.loads(body[offset : offset + length]), body[offset + length :]
+    header, code = json.loads(body[offset : offset + length]), body[offset + length :]
+    return (header, code) if isinstance(header, dict) and code else None

@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-__all__ = ["identity"]
+__all__ = ["identity", "is_foreign"]
 
 OWN = "myoquat"
 PLAIN = (str, bytes, int, float, bool, type(None))
@@ -33,6 +33,11 @@ def identity(kind: type) -> str:
     if found is None:
         found = _known[kind] = ":".join([f"{kind.__module__}.{kind.__qualname__}", *map(_methods, _strangers(kind))])
     return found
+
+
+def is_foreign(kind: type) -> bool:
+    """Whether methods of a class, or of its bases, are neither of this package nor Python's."""
+    return next(_strangers(kind), None) is not None
 
 
 def _strangers(kind: type) -> Iterator[type]:

@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from myoquat.kernels.driver import PROTOTYPE
 from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.settings import Target, cache_folder, lane_count, target, thread_count
 from myoquat.kernels.trace import Shape, Signature
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Compiled", "calls", "count_call"]
 
@@ -69,11 +71,11 @@ class Compiled:
 
     def __call__(
         self,
-        *arrays: Any,
-        out: Any = None,
+        *arrays: ArrayLike,
+        out: Array | Sequence[Array] | None = None,
         threads: int | None = None,
         check: bool = False,
-        **named: Any,
+        **named: ArrayLike,
     ) -> Any:
         """The output (..., *shape), or a tuple of outputs, for every state of the batch.
 

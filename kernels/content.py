@@ -9,6 +9,7 @@ import hashlib
 import math
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -17,19 +18,40 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.classes import identity
+from myoquat.kernels.classes import identity, is_foreign
 
-__all__ = ["content_digest", "content_key"]
+__all__ = ["FOREIGN", "content_digest", "content_key", "lasting_content"]
+
+FOREIGN = "~"
+_MARKED = len(FOREIGN) + 64
+
+_met: ContextVar[bool] = ContextVar("met", default=False)  # a foreign class in what is being encoded
 
 
 def content_digest(*values: object) -> str:
     """SHA-256 (hexadecimal) of the values, the same in every process.
 
     NumPy's numbers count as Python's, arrays as tuples, lists as tuples. Fields of dataclasses that do not take part in
-    comparisons are left out. Raises TypeError, naming the class, for what is not a record (functions, symbols), and
-    ValueError for NaN, which equals nothing.
+    comparisons are left out. Where classes of other packages are among the values, whose code may change without a
+    trace in their content, the digest begins with FOREIGN, also through digests of digests. Raises TypeError, naming
+    the class, for what is not a record (functions, symbols), and ValueError for NaN, which equals nothing.
     """
-    return hashlib.sha256(_encoded(values)).hexdigest()
+    outer = _met.get()
+    token = _met.set(False)
+    try:
+        digest = hashlib.sha256(_encoded(values)).hexdigest()
+        foreign = _met.get()
+    finally:
+        _met.reset(token)
+    _met.set(outer or foreign)
+    return FOREIGN + digest if foreign else digest
+
+
+def lasting_content(key: object) -> str | None:
+    """What a key says, as a text that is the same in every process and speaks of formulas of this package alone; None
+    where it holds functions or other objects of this process, or classes of other packages."""
+    content = content_key(key)
+    return content if isinstance(content, str) and not content.startswith(FOREIGN) else None
 
 
 def content_key(value: object) -> Hashable:
@@ -62,6 +84,8 @@ def _encoded_float(value: float) -> bytes:
 
 
 def _encoded_text(value: str) -> bytes:
+    if len(value) == _MARKED and value.startswith(FOREIGN):
+        _met.set(True)
     return _sized(b"s", value.encode("utf-8", "surrogatepass"))
 
 
@@ -89,7 +113,7 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 def _encoded_other(value: object) -> bytes:
     """Enumeration members, mappings, arrays and NumPy's numbers, subclasses of plain types, and records."""
     if isinstance(value, Enum):
-        return b"e" + _encoded_text(identity(type(value))) + _encoded_text(value.name)
+        return b"e" + _encoded_class(type(value)) + _encoded_text(value.name)
     if isinstance(value, Mapping):
         items = sorted((_encoded(key), _encoded(inner)) for key, inner in value.items())
         return b"{%d:%s" % (len(items), b"".join(key + inner for key, inner in items))
@@ -97,16 +121,22 @@ def _encoded_other(value: object) -> bytes:
         return _encoded_array(value)
     if _is_record(value):
         body = _encoded_items(_fields(value), b"d")
-        return _encoded_text(identity(type(value))) + body
+        return _encoded_class(type(value)) + body
     for kind in (str, int, float):
         if isinstance(value, kind):
             return _ENCODERS[kind](value)
     if isinstance(value, tuple):
-        return _encoded_text(identity(type(value))) + _encoded_items(value)
+        return _encoded_class(type(value)) + _encoded_items(value)
     raise TypeError(
         f"{type(value).__module__}.{type(value).__qualname__} has no content that could be compared: numbers, texts, "
         "and frozen dataclasses of these have one"
     )
+
+
+def _encoded_class(kind: type) -> bytes:
+    if is_foreign(kind):
+        _met.set(True)
+    return _encoded_text(identity(kind))
 
 
 def _encoded_array(value: np.ndarray | np.generic) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.libraries import casadi
+from myoquat.kernels.libraries import casadi, is_imported
 
 __all__ = [
     "SCALAR_OPERATIONS",
@@ -28,11 +28,11 @@ __all__ = [
 
 
 def is_casadi(x: Any) -> bool:
-    return casadi.imported and isinstance(x, (casadi.SX, casadi.MX, casadi.DM))
+    return is_imported("casadi") and isinstance(x, (casadi.SX, casadi.MX, casadi.DM))
 
 
 def is_casadi_array(x: Any) -> bool:
-    return casadi.imported and isinstance(x, casadi.array)
+    return is_imported("casadi") and isinstance(x, casadi.array)
 
 
 def sympy_module() -> Any:

@@ -16,6 +16,7 @@ from myoquat.kernels.differentiation import Names, Pattern
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.sources import sources_digest
 from myoquat.kernels.trace import Formula, Signature, as_list, name_of, trace
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Kernel", "compile"]
 
@@ -160,7 +161,7 @@ class Kernel(Compiled):
     def _function(self) -> Any:
         return self.casadi_function
 
-    def numpy(self, *arrays: Any, **named: Any) -> Any:
+    def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:
         """The formula itself in NumPy, state after state: slow, the reference for the compiled one.
 
         Raises RuntimeError if there is no formula: a derivative, or a kernel that came through pickle.

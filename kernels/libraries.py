@@ -2,9 +2,9 @@
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Library", "casadi"]
+__all__ = ["Library", "casadi", "is_imported", "pandas", "scipy"]
 
 
 class Library:
@@ -12,11 +12,6 @@ class Library:
 
     def __init__(self, name: str) -> None:
         self._name = name
-
-    @property
-    def imported(self) -> bool:
-        """Whether anybody has imported it; what it defines cannot be met before."""
-        return self._name in sys.modules
 
     def __getattr__(self, attribute: str) -> Any:
         found = getattr(importlib.import_module(self._name), attribute)
@@ -27,4 +22,16 @@ class Library:
         return f"<library {self._name!r}>"
 
 
-casadi = Library("casadi")
+def is_imported(name: str) -> bool:
+    """Whether anybody has imported a library; what it defines cannot be met before."""
+    return name in sys.modules
+
+
+if TYPE_CHECKING:
+    import casadi
+    import pandas
+    import scipy
+else:
+    casadi = Library("casadi")
+    pandas = Library("pandas")
+    scipy = Library("scipy")  # it imports its parts when they are first used

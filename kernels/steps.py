@@ -33,6 +33,7 @@ from myoquat.kernels.step_plan import StepPlan, nodes_of
 from myoquat.kernels.stepping import PROTOTYPE, DeferredSteps, StepRecipe
 from myoquat.kernels.tableaus import METHODS, Stages, Tableau
 from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
+from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["StepLoop", "Steps", "step_loop"]
 
@@ -222,7 +223,7 @@ class StepLoop:
 
     def __call__(
         self,
-        x0: Any,
+        x0: ArrayLike,
         *,
         h: float,
         steps: int,

@@ -1,13 +1,14 @@
 """Activation dynamics: how the activation of a muscle follows its excitation."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range, check_ranges
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["ActivationDynamics"]
 
@@ -35,16 +36,19 @@ class ActivationDynamics(Record):
     smoothing: Positive = 0.1
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
 
-    def rate(self, excitation: Any, activation: Any) -> Any:
+    def rate(self, excitation: Array, activation: Array) -> Array:
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
         e = np.maximum(excitation, self.minimum_activation)
         a = np.maximum(activation, self.minimum_activation)
         z = 0.5 + 1.5 * a
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
+        rate: Array
         if self.form == "piecewise":
-            return np.where(e > a, rising, falling) * (e - a)
-        f = 0.5 * np.tanh(self.smoothing * (e - a))
-        return ((f + 0.5) * rising + (0.5 - f) * falling) * (e - a)
+            rate = np.where(e > a, rising, falling) * (e - a)
+        else:
+            f = 0.5 * np.tanh(self.smoothing * (e - a))
+            rate = ((f + 0.5) * rising + (0.5 - f) * falling) * (e - a)
+        return rate
 
     def check(self, element: str) -> None:
         """ModelError for an unknown form or numbers that cannot be."""

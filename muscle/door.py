@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.joints.checks import UNIT_TOLERANCE, check_array, check_state
+from myoquat.joints.checks import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, kernel_for
 from myoquat.joints.door import Call
 from myoquat.joints.system import ArticulatedSystem
@@ -31,7 +31,9 @@ class MuscleCall(Call):
 
     def q(self, q: ArrayLike) -> "MuscleCall":
         """Coordinates (..., nq), quaternions of unit length."""
-        return self.put("q", q, _checked_q(self.system, q), self.system.nq)
+        checked = _checked_q(self.system, q)
+        warn_far(checked, self.system.angles)
+        return self.put("q", q, checked, self.system.nq)
 
     def u(self, u: ArrayLike) -> "MuscleCall":
         """Velocities (..., nu)."""
@@ -87,7 +89,8 @@ def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
         return system.check_q(q)
     rows = np.ascontiguousarray(array).reshape(-1, system.nq)
     kernel = kernel_for(
-        ("probe", system.content_key), lambda: kernels.compile(lambda q: _probe(system, q), {"q": system.nq})
+        ("probe", system.content_key),
+        lambda content: kernels.compile(lambda q: _probe(system, q), {"q": system.nq}, name="probe", content=content),
     )
     probe = np.empty((CHUNK, len(system.quaternion_slices()) + 1))
     for start in range(0, len(rows), CHUNK):

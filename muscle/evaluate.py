@@ -45,6 +45,13 @@ def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, b
 
     Raises ValueError for a wrong shape, numbers that are not finite or a quaternion off the unit sphere by more than
     1e-6.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q = np.array(model.start_q)
+    >>> mq.path_lengths(model, q).round(3)
+    array([1.757, 2.227, 0.711, 1.851, 1.557, 1.718])
     """
     call = MuscleCall(model).q(q)
     return call.run_muscles("lengths", lambda q: lengths(model.system, model.muscles, q), 1, out, backend)
@@ -69,6 +76,15 @@ def path_jacobian(
                        is 0, 1, 2, 3, "largest" (of each pose and joint), or an array (..., balls) of indices.
     Moment arms in the biomechanist's sense are -J_phi. Raises ValueError as `path_lengths` does, for an unknown
     kind, and where an eliminated component is zero.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q = np.array(model.start_q)
+    >>> mq.path_jacobian(model, q).shape, mq.path_jacobian(model, q, "quaternion").shape
+    ((6, 6), (6, 8))
+    >>> mq.path_jacobian(model, q)[0].round(3)
+    array([-0.722, -0.509, -0.087,  0.   ,  0.   ,  0.   ])
     """
     if wrt not in KINDS:
         raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
@@ -115,6 +131,13 @@ def muscle_forces(
     state (..., ns) holds the muscles' own states, such as the fiber lengths [m] of elastic tendons (`state_names`,
     `equilibrium_states`); a model whose laws have none takes none. Raises ModelError for muscles whose law or strength
     the model leaves open, ValueError as `path_lengths` does and for a state that is missing.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u = np.array(model.start_q), np.zeros(6)
+    >>> mq.muscle_forces(model, q, u, np.full(6, 0.5)).round(3)
+    array([ 5.604, 14.892,  3.612,  4.248,  2.323,  2.596])
     """
     call = _state_call(model, q, u, activation).states("state", state)
 
@@ -135,7 +158,17 @@ def muscle_torques(
     backend: str = "kernel",
 ) -> Array:
     """(..., nu) generalized forces -J^T F of all muscles on the velocities u: for a ball joint the torque [N m] in
-    child-frame components. Arguments and errors as for `muscle_forces`."""
+    child-frame components. Arguments and errors as for `muscle_forces`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u = np.array(model.start_q), np.zeros(6)
+    >>> a = np.full(6, 0.5)
+    >>> J, F = mq.path_jacobian(model, q), mq.muscle_forces(model, q, u, a)
+    >>> np.allclose(mq.muscle_torques(model, q, u, a), -J.T @ F)
+    True
+    """
     call = _state_call(model, q, u, activation).states("state", state)
 
     def torques(q: Array, u: Array, activation: Array, state: Array | None = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.points import EDGE, ConditionalPoint
@@ -38,7 +39,7 @@ class PathFlag(IntFlag):
 APART = 1e-12  # [m] below which points count as in one place
 
 
-def flags(model: Model, q: Any, near: float) -> Any:
+def flags(model: Model, q: Array, near: float) -> Array:
     """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
     touching = contacts(model.system, model.muscles, q)
     poses = model.system.poses(q)
@@ -49,20 +50,22 @@ def flags(model: Model, q: Any, near: float) -> Any:
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
 
-def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Any, near: float) -> Any:
+def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near: float) -> Array:
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
     edges = [_at_edge(model, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
-    bits = {
+    bits: dict[PathFlag, list[Any]] = {
         PathFlag.WRAPPED: [c.on for c in all_contacts],
         PathFlag.INSIDE: [c.inside for c in all_contacts],
         PathFlag.JUMP: [c.jump < near for c in all_contacts] + edges,
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
     }
-    return sum(np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items())
+    columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
+    total: Array = sum(columns[1:], start=columns[0])
+    return total
 
 
-def _coincident(model: Model, muscle: Muscle, q: Any, poses: Poses) -> Any:
+def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
     """The bit of a path of which two consecutive points that are on it are in one place."""
     last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(model.system, q))
     found = np.zeros(q.shape[:-1]) > 0
@@ -75,7 +78,7 @@ def _coincident(model: Model, muscle: Muscle, q: Any, poses: Poses) -> Any:
     return np.where(found, float(PathFlag.COINCIDENT), 0.0)
 
 
-def _at_edge(model: Model, point: ConditionalPoint, q: Any, near: float) -> Any:
+def _at_edge(model: Model, point: ConditionalPoint, q: Array, near: float) -> Array:
     """Whether the coordinate of a conditional point is near an end of its range."""
     x = model.system.coordinate(point.coordinate, q)
     low, high = point.range[0] - EDGE, point.range[1] + EDGE

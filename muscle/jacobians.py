@@ -4,30 +4,35 @@ None is computed from another, so comparing them tests the maps between them. Al
 coordinates q (..., nq), floats or symbols, and give (..., m, n).
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from myoquat.joints.types import SphericalJoint
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import contacts, lengths
 
 __all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
 
 
-def velocity(model: Model, q: Any) -> Any:
+def velocity(model: Model, q: Array) -> Array:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose."""
     system, muscles = model.system, model.muscles
     touching = contacts(system, muscles, q)
-    return jacobian_at(lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q)
+    result: Array = jacobian_at(
+        lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q
+    )
+    return result
 
 
-def coordinates(model: Model, q: Any) -> Any:
+def coordinates(model: Model, q: Array) -> Array:
     """(..., m, nq) dl/dq for the model's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
     touching = contacts(model.system, model.muscles, q)
-    return jacobian_at(lambda x: lengths(model.system, model.muscles, x, touching=touching), q)
+    result: Array = jacobian_at(lambda x: lengths(model.system, model.muscles, x, touching=touching), q)
+    return result
 
 
 def constrained_size(model: Model) -> int:
@@ -35,14 +40,15 @@ def constrained_size(model: Model) -> int:
     return model.system.nq - len(model.system.quaternion_slices())
 
 
-def constrained(model: Model, q: Any, eliminated: Any) -> Any:
+def constrained(model: Model, q: Array, eliminated: Array) -> Array:
     """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each."""
     kept, rebuild = _charts(model, q, eliminated)
     touching = contacts(model.system, model.muscles, q)
-    return jacobian_at(lambda x: lengths(model.system, model.muscles, rebuild(x), touching=touching), kept)
+    result: Array = jacobian_at(lambda x: lengths(model.system, model.muscles, rebuild(x), touching=touching), kept)
+    return result
 
 
-def _charts(model: Model, q: Any, eliminated: Any) -> Any:
+def _charts(model: Model, q: Array, eliminated: Array) -> tuple[Array, Callable[[Array], Array]]:
     """The kept coordinates at q, and the function that completes them to coordinates near q."""
     joints = [body.joint for body in model.system.bodies]
     pieces = [q[..., s] for s in model.system.q_slices]
@@ -51,7 +57,7 @@ def _charts(model: Model, q: Any, eliminated: Any) -> Any:
     kept = [x if k is None else _kept(x, k) for x, k in zip(pieces, index, strict=True)]
     edges = np.cumsum([x.shape[-1] for x in kept])[:-1]
 
-    def rebuild(x: Any) -> Any:
+    def rebuild(x: Array) -> Array:
         parts = np.split(x, edges, axis=-1)
         full = [p if k is None else _completed(p, Q, k) for p, Q, k in zip(parts, pieces, index, strict=True)]
         return np.concatenate(full, axis=-1)
@@ -59,12 +65,12 @@ def _charts(model: Model, q: Any, eliminated: Any) -> Any:
     return np.concatenate(kept, axis=-1), rebuild
 
 
-def _kept(Q: Any, k: Any) -> Any:
+def _kept(Q: Array, k: Array) -> Array:
     """Q* (..., 3): the components of Q (..., 4) other than k, in order."""
     return np.stack([np.where(k > i, Q[..., i], Q[..., i + 1]) for i in range(3)], axis=-1)
 
 
-def _completed(Q_star: Any, Q: Any, k: Any) -> Any:
+def _completed(Q_star: Array, Q: Array, k: Array) -> Array:
     """Q (..., 4) from Q* (..., 3) on the sphere through the given Q: Qk = Qk0 sqrt(1 + (|Q*0|^2 - |Q*|^2) / Qk0^2).
 
     Measured from the given Q the root keeps its sign, and its digits where Qk is small; 1 - |Q*|^2 would not.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["CoordinateLimit", "torques"]
 
@@ -37,14 +38,14 @@ class CoordinateLimit(Record):
     transition: Positive
     damping: NotNegative = 0.0
 
-    def force(self, x: Any, speed: Any) -> Any:
+    def force(self, x: Array, speed: Array) -> Array:
         """(...) f [N m or N] at x (...) and dx/dt (...): the formula, on floats and symbols."""
         above, below = x - self.upper, self.lower - x
         s_above, s_below = self._engaged(above), self._engaged(below)
         spring = self.lower_stiffness * s_below * below - self.upper_stiffness * s_above * above
         return spring - self.damping * (s_above + s_below) * speed
 
-    def _engaged(self, depth: Any) -> Any:
+    def _engaged(self, depth: Array) -> Array:
         z = np.clip(depth / self.transition, 0.0, 1.0)
         return z * z * z * (10 - z * (15 - 6 * z))
 
@@ -68,7 +69,7 @@ class HasLimits(Protocol):
     def limits(self) -> Sequence[CoordinateLimit]: ...
 
 
-def torques(model: HasLimits, q: Any, u: Any) -> Any:
+def torques(model: HasLimits, q: Array, u: Array) -> Array:
     """(..., nu) generalized forces of a model's limits on the velocities u: the formula, on floats and symbols.
 
     f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.
@@ -77,7 +78,7 @@ def torques(model: HasLimits, q: Any, u: Any) -> Any:
     if not limits:
         return np.zeros(system.nu)
 
-    def values(motion: Any) -> Any:
+    def values(motion: Array) -> Array:
         moved = system.displaced(q, motion)
         return vector([system.coordinate(limit.coordinate, moved) for limit in limits])
 

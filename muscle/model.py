@@ -31,6 +31,16 @@ class Model(Record):
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
     limits act where coordinates leave their ranges. coordinates, couplers and markers are what a file says beyond the
     mechanics, by the names of its coordinates.
+
+    >>> import myoquat as mq
+    >>> from myoquat.joints import SphericalJoint
+    >>> from myoquat.muscle import PathPoint
+    >>> upper = mq.Body("upper", "ground", SphericalJoint(), mass=2.0, inertia=(1, 1, 1, 0, 0, 0))
+    >>> arm = mq.ArticulatedSystem((upper,))
+    >>> path = (PathPoint("ground", (-3.0, 0, 0)), PathPoint("upper", (0, 0, -4.0)))
+    >>> model = mq.Model(arm, (mq.Muscle("flexor", path),))
+    >>> mq.path_lengths(model, [1.0, 0, 0, 0])
+    array([5.])
     """
 
     system: ArticulatedSystem

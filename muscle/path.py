@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
@@ -29,6 +29,11 @@ class Muscle(Record):
     the same piece in the order in which the path meets them. `activation` is the one that a simulation takes where none
     is given, None if the model names none. With `activation_dynamics` it follows an excitation and is a state of
     simulations; without, it is given.
+
+    >>> from myoquat.muscle import LawB, Muscle, PathPoint
+    >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
+    >>> Muscle("flexor", path, LawB(optimal_length=0.2, max_isometric_force=100.0)).name
+    'flexor'
     """
 
     name: str
@@ -62,7 +67,7 @@ class Muscle(Record):
             self.activation_dynamics.check(element)
 
 
-def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any) -> Contacts:
+def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
     """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
     if not any(muscle.wraps for muscle in muscles):
         return tuple(path_contacts(system, muscle.path, (), q, {}) for muscle in muscles)
@@ -71,8 +76,12 @@ def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any) -> 
 
 
 def lengths(
-    system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Any, motion: Any = None, touching: Contacts | None = None
-) -> Any:
+    system: ArticulatedSystem,
+    muscles: tuple[Muscle, ...],
+    q: Array,
+    motion: Array | None = None,
+    touching: Contacts | None = None,
+) -> Array:
     """(..., m) path lengths [m] at coordinates q (..., nq); the formula, on floats and symbols.
 
     With `motion` (..., nu), the lengths after the small motion u dt, exact to first order where |Q| = 1. `touching` are
@@ -85,15 +94,15 @@ def lengths(
     touching = contacts(system, muscles, q) if touching is None else touching
 
     @cache
-    def shifts(base: str) -> dict[str, tuple[Any, Any]]:
-        return system.shifts(q, motion, poses, base)
+    def shifts(base: str) -> Poses:
+        return {} if motion is None else system.shifts(q, motion, poses, base)
 
     columns = []
     for muscle, pieces in zip(muscles, touching, strict=True):
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
         names = [*(point.body for point in muscle.path), *(wrap.body for wrap in muscle.wraps)]
         base = system.lowest_common_ancestor(names)
-        moved = {} if motion is None else shifts(base)
+        moved = shifts(base)
         points = [_world(poses, moved, point.body, point.local(system, after)) for point in muscle.path]
         spans = [_spans(poses, moved, piece) for piece in pieces]
         columns.append(_length(points, [point.active(system, q) for point in muscle.path], spans))
@@ -104,13 +113,13 @@ def lengths(
 class _Span:
     """A stretch of a path on a surface: from P to Q (..., 3) in the world, where `on`."""
 
-    on: Any
-    P: Any
-    Q: Any
-    arc: Any
+    on: Array
+    P: Array
+    Q: Array
+    arc: Array
 
 
-def _spans(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], piece: Piece) -> list[_Span]:
+def _spans(poses: Poses, moved: Poses, piece: Piece) -> list[_Span]:
     spans = []
     for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
         P, Q = (_world(poses, moved, wrap.body, x) for x in (c.P, c.Q))
@@ -118,19 +127,21 @@ def _spans(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]],
     return spans
 
 
-def _world(poses: dict[str, tuple[Any, Any]], moved: dict[str, tuple[Any, Any]], body: str, local: Any) -> Any:
+def _world(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
     """A point of a body in the world, after the shift of the body if there is one."""
     R, p = poses[body]
     arm = matvec(R, local)
+    position: Array = p + arm
     if body not in moved:
-        return p + arm
-    turned, stepped = moved[body]
-    return p + arm + (stepped + cross(turned, arm))
+        return position
+    rotation, translation = moved[body]
+    result: Array = position + (translation + cross(rotation, arm))
+    return result
 
 
-def _length(points: list[Any], active: list[Any], spans: list[list[_Span]]) -> Any:
+def _length(points: list[Array], active: list[Array | bool], spans: list[list[_Span]]) -> Array:
     """The sum of the pieces between the points that are active, straight but for their spans on surfaces."""
-    total: Any = 0.0
+    total: Array = np.zeros(())
     last = points[0]
     for point, on, touched in zip(points[1:], active[1:], spans, strict=True):
         for span in touched:
@@ -140,10 +151,10 @@ def _length(points: list[Any], active: list[Any], spans: list[list[_Span]]) -> A
     return total
 
 
-def _advanced(total: Any, last: Any, point: Any, on: Any) -> tuple[Any, Any]:
+def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:
     """Length and end of the path after a straight line to a point, where `on`."""
     d = point - last
-    if on is True:
+    if isinstance(on, bool):
         return total + np.sqrt(np.sum(d * d, axis=-1)), point
     d = np.where(on[..., None], d, 1.0)  # a root of zero would spoil the derivative where the point is off
     return total + np.where(on, np.sqrt(np.sum(d * d, axis=-1)), 0.0), np.where(on[..., None], point, last)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from myoquat.joints.functions import AxisFunction
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["EDGE", "ConditionalPoint", "MovingPoint", "PathPoint"]
 
@@ -32,11 +32,11 @@ class PathPoint(Record):
         if len(self.position) != 3 or not all(math.isfinite(x) for x in self.position):
             raise ModelError(f"a point must be three finite numbers, not {self.position}", element=element)
 
-    def local(self, system: ArticulatedSystem, q: Any) -> Any:
+    def local(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 3) [m] where the point is in its body's frame."""
         return as_array(self.position)
 
-    def active(self, system: ArticulatedSystem, q: Any) -> Any:
+    def active(self, system: ArticulatedSystem, q: Array) -> Array | bool:
         """(...) whether the point is on the path; True for one that always is."""
         return True
 
@@ -56,7 +56,7 @@ class ConditionalPoint(PathPoint):
         if not low <= high:
             raise ModelError(f"the range {self.range} of a conditional point is empty", element=element)
 
-    def active(self, system: ArticulatedSystem, q: Any) -> Any:
+    def active(self, system: ArticulatedSystem, q: Array) -> Array:
         x = system.coordinate(self.coordinate, q)
         return (x >= self.range[0] - EDGE) & (x <= self.range[1] + EDGE)
 
@@ -83,11 +83,12 @@ class MovingPoint(PathPoint):
                 f"the ranges {self.ranges} of a moving point must be three of (low, high)", element=element
             )
 
-    def local(self, system: ArticulatedSystem, q: Any) -> Any:
+    def local(self, system: ArticulatedSystem, q: Array) -> Array:
         offsets = [function.value(self._seen(system, q, i)) for i, function in enumerate(self.functions)]
-        return as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
+        result: Array = as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
+        return result
 
-    def _seen(self, system: ArticulatedSystem, q: Any, i: int) -> Any:
+    def _seen(self, system: ArticulatedSystem, q: Array, i: int) -> Array:
         """(...) what function i sees of its coordinate."""
         if not self.coordinates[i]:
             return np.zeros(q.shape[:-1])

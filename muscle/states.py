@@ -3,8 +3,8 @@
 state (..., ns) holds the states of all muscles, muscle by muscle in the model's order.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import jacobians
-from myoquat.muscle.laws import HillLaw
+from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths
 
@@ -29,6 +29,8 @@ __all__ = [
     "state_slices",
     "torques",
 ]
+
+OfLaw = Callable[..., Array]  # of a law, the slice of its states, and length, speed and activation of its muscle
 
 
 def state_names(model: Model) -> tuple[str, ...]:
@@ -63,48 +65,50 @@ def check_start(model: Model, name: str, values: ArrayLike) -> Array:
     return checked
 
 
-def elastic(model: Model) -> dict[type, list[Any]]:
+def elastic(model: Model) -> dict[type, list[HillLaw]]:
     """The Hill-type laws with elastic tendons, by their class, in the model's order."""
-    found: dict[type, list[Any]] = {}
+    found: dict[type, list[HillLaw]] = {}
     for muscle in model.muscles:
         if isinstance(muscle.law, HillLaw) and muscle.law.states:
             found.setdefault(type(muscle.law), []).append(muscle.law)
     return found
 
 
-def forces(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:
+def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N]: the formula, on floats and symbols."""
     l = lengths(model.system, model.muscles, q)
     speed = matvec(jacobians.velocity(model, q), u)
     columns = [
-        muscle.law.force(l[..., i], speed[..., i], activation[..., i], None if s.start == s.stop else state[..., s])
+        muscle.law.force(
+            l[..., i], speed[..., i], activation[..., i], None if state is None or s.start == s.stop else state[..., s]
+        )
         for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
         if muscle.law is not None
     ]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
 
 
-def torques(model: Model, q: Any, u: Any, activation: Any, state: Any = None) -> Any:
+def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
     F = forces(model, q, u, activation, state)
     return -vecmat(F, jacobians.velocity(model, q))
 
 
-def rates(model: Model, q: Any, u: Any, activation: Any, state: Any) -> Any:
+def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
     """(..., ns) rates of the states: the formula, on floats and symbols."""
     return _of_states(model, q, u, activation, lambda law, s, *given: law.state_rate(*given, state[..., s]), state)
 
 
-def residuals(model: Model, q: Any, u: Any, activation: Any, state: Any, rate: Any) -> Any:
+def residuals(model: Model, q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Array:
     """(..., ns) the equations of the states in implicit form: the formula, on floats and symbols."""
 
-    def residual(law: Any, s: slice, *given: Any) -> Any:
-        return law.state_residual(*given, state[..., s], rate[..., s])
+    def residual(law: ForceLaw, s: slice, l: Array, speed: Array, activation: Array) -> Array:
+        return law.state_residual(l, speed, activation, state[..., s], rate[..., s])
 
     return _of_states(model, q, u, activation, residual, state)
 
 
-def activation_rates(model: Model, excitation: Any, activation: Any) -> Any:
+def activation_rates(model: Model, excitation: Array, activation: Array) -> Array:
     """(..., m) da/dt, zero for muscles without activation dynamics: the formula, on floats and symbols."""
     columns = [
         0.0 * activation[..., i]
@@ -115,7 +119,7 @@ def activation_rates(model: Model, excitation: Any, activation: Any) -> Any:
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else activation
 
 
-def _of_states(model: Model, q: Any, u: Any, activation: Any, of_law: Any, state: Any) -> Any:
+def _of_states(model: Model, q: Array, u: Array, activation: Array, of_law: OfLaw, state: Array) -> Array:
     """(..., ns) what `of_law` gives for every law with states."""
     l = lengths(model.system, model.muscles, q)
     speed = matvec(jacobians.velocity(model, q), u)

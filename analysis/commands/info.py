@@ -81,6 +81,8 @@ def _muscle(muscle: Muscle) -> str:
     parts = [" - ".join(point.body for point in muscle.path), law]
     if strength is not None:
         parts.append(f"F0 = {strength:g} N")
+    if muscle.law is not None and muscle.law.can_push:
+        parts.append("may push" + (" (pull_only = true holds it at zero)" if hasattr(muscle.law, "pull_only") else ""))
     if muscle.activation_dynamics is not None:
         parts.append("activation dynamics")
     for wrap in muscle.wraps:

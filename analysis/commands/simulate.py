@@ -1,22 +1,22 @@
 """`myoquat simulate`."""
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from myoquat.data import load_model
-from myoquat.data.files import check_output, write_text
-from myoquat.data.motions import motion_from_states, write_motion
+from myoquat.data.files import check_output
 from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import ADAPTIVE
+from myoquat.dynamics.simulation.trajectory_files import SUFFIXES
 from myoquat.joints.labels import printable
 
 __all__ = ["command"]
 
-OUTPUTS = (".npz", ".csv", ".sto")
 METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 
 
@@ -37,7 +37,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 @click.option("--activation", type=float, help="One activation for all muscles; the model's own if nothing is said.")
 @click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")
 @click.option("--output-step", type=float, help="Seconds between rows.")
-@click.option("--output", type=click.Path(path_type=Path), help="Store the motion: .npz (whole), .csv or .sto.")
+@click.option("--output", type=click.Path(path_type=Path), help="Store the motion: .npz (whole), .mot, .sto or .csv.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw it over time: .png, .pdf, .svg.")
 @click.option(
     "--mapping",
@@ -59,8 +59,10 @@ def command(
     for path in (output, picture, jacobians, film):
         if path is not None:
             check_output(path, force)
-    if output is not None and output.suffix not in OUTPUTS:
-        raise click.BadParameter(f"--output ends in {', '.join(OUTPUTS)}, not {output.suffix!r}")
+    if film is not None:
+        importlib.import_module("myoquat.dynamics.simulation.figures").check_film(film)
+    if output is not None and output.suffix.lower() not in SUFFIXES:
+        raise click.BadParameter(f"--output ends in {', '.join(SUFFIXES)}, not {output.suffix!r}")
     loaded = load_model(model, rotations)
     if muscle is not None and muscle not in loaded.muscle_names:
         raise click.BadParameter(f"--muscle is one of {', '.join(loaded.muscle_names)}, not {muscle!r}")
@@ -69,18 +71,21 @@ def command(
         options[name] = None if value is None else [value] * len(loaded.muscles)
     trajectory = simulate(loaded, **options)
     click.echo(_summary(trajectory))
-    if output is not None:
-        _store(trajectory, output)
-    if picture is not None:
-        trajectory.plot().savefig(picture, dpi=150)
-    if jacobians is not None:
+
+    def draw_jacobians(path: Path) -> None:
         figures = importlib.import_module("myoquat.analysis.mapping.figures")  # matplotlib, for those who want figures
-        figures.along(loaded, trajectory.time, trajectory.q, chosen).savefig(jacobians, dpi=150)
-    if film is not None:
-        trajectory.animate(film)
-    for path in (output, picture, jacobians, film):
+        figures.along(loaded, trajectory.time, trajectory.q, chosen).savefig(path, dpi=150)
+
+    wanted: tuple[tuple[Path | None, Callable[[Path], Any]], ...] = (
+        (output, lambda path: trajectory.save(path, overwrite=force)),
+        (picture, lambda path: trajectory.plot().savefig(path, dpi=150)),
+        (jacobians, draw_jacobians),
+        (film, trajectory.animate),
+    )
+    for path, write in wanted:
         if path is not None:
-            click.echo(f"wrote {path}")
+            write(path)
+            click.echo(f"wrote {path}")  # each at once: a failure later does not leave this unsaid
     if not trajectory.complete:
         raise click.exceptions.Exit(1)
 
@@ -92,15 +97,3 @@ def _summary(trajectory: Any) -> str:
         f"{name}: {trajectory.method}, {trajectory.steps} steps to t = {trajectory.time[-1]:g} s, "
         f"{len(trajectory.time)} rows; {trajectory.reason}; largest ||Q| - 1| = {drift:.1e}"
     )
-
-
-def _store(trajectory: Any, path: Path) -> None:
-    if path.suffix == ".npz":
-        trajectory.save(path)
-    elif path.suffix == ".csv":
-        write_text(path, trajectory.to_dataframe().to_csv(index=False))
-    else:
-        activation = None if trajectory.excitation is None else trajectory.activation
-        own = {"activation": activation, "muscle_states": trajectory.muscle_states}
-        way = motion_from_states(trajectory.model, trajectory.time, trajectory.q, trajectory.u, **own)
-        write_motion(way, path, overwrite=True)  # `check_output` has asked

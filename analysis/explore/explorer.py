@@ -11,7 +11,9 @@ from myoquat.analysis.explore.view import View
 from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints import euler_from_quaternion, spatial_to_euler
+from myoquat.joints.body import Body
 from myoquat.joints.labels import markup, unique, widget_label
+from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
 
 __all__ = ["Explorer", "explore"]
@@ -19,7 +21,7 @@ __all__ = ["Explorer", "explore"]
 POSES = 60  # random ones, for the room that the figure needs
 
 
-def explore(model: Model | str, q: Any = None) -> widgets.VBox:
+def explore(model: Model | str, q: ArrayLike | None = None) -> widgets.VBox:
     """An interactive view of a model, as a notebook shows it: sliders for the joints, as rotations about an axis or as
     Euler angles, and for the activations; the stick figure, its muscles coloured by tension; the moment arms.
 
@@ -32,7 +34,7 @@ def explore(model: Model | str, q: Any = None) -> widgets.VBox:
 class Explorer:
     """The view and its parts: `q` (nq,) as the sliders set it, `forces` (m,), `moment_arms` (m, n), `widget`."""
 
-    def __init__(self, model: Model | str, q: Any = None) -> None:
+    def __init__(self, model: Model | str, q: ArrayLike | None = None) -> None:
         self.model = load_model(model) if not isinstance(model, Model) else model
         system = self.model.system
         start = system.neutral() if self.model.start_q is None else self.model.start_q
@@ -49,7 +51,7 @@ class Explorer:
         self.update()
 
     @property
-    def _joints(self) -> list[tuple[Any, slice]]:
+    def _joints(self) -> list[tuple[Body, slice]]:
         system = self.model.system
         return [(b, s) for b, s in zip(system.bodies, system.q_slices, strict=True) if b.joint.nq]
 
@@ -64,7 +66,7 @@ class Explorer:
         self.view.show(self.q, self.forces)
         self._show_arms()
 
-    def set_q(self, q: Any) -> None:
+    def set_q(self, q: ArrayLike) -> None:
         """Move the sliders, and the view, to coordinates q (nq,)."""
         q = self.model.system.check_q(q)
         for controls, (_, s) in zip(self.controls, self._joints, strict=True):

@@ -7,7 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from myoquat.analysis.explore.view import View
+from myoquat.dynamics import Trajectory
 from myoquat.joints.labels import markup
+from myoquat.muscle import Model
 
 __all__ = ["Player", "play"]
 
@@ -15,7 +17,7 @@ RATE = 20  # frames per second of wall time
 CURVES = 400  # points of each curve
 
 
-def play(trajectory: Any, run: int | tuple[int, ...] = (), speed: float = 1.0) -> widgets.VBox:
+def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float = 1.0) -> widgets.VBox:
     """A trajectory as a film that a notebook shows: the stick figure, muscles coloured by tension, the velocities.
 
     run: which of a batch. speed: seconds of motion per second of watching. Raises ValueError for a run that is not
@@ -27,7 +29,7 @@ def play(trajectory: Any, run: int | tuple[int, ...] = (), speed: float = 1.0) -
 class Player:
     """The film and its parts: `frames` (n,) rows of the trajectory, `slider`, `view`, `widget`."""
 
-    def __init__(self, trajectory: Any, run: int | tuple[int, ...] = (), speed: float = 1.0) -> None:
+    def __init__(self, trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float = 1.0) -> None:
         run = (run,) if isinstance(run, int) else tuple(run)
         if len(run) != len(trajectory.batch) or any(
             not 0 <= i < n for i, n in zip(run, trajectory.batch, strict=False)
@@ -35,6 +37,9 @@ class Player:
             raise ValueError(f"run {run} does not name one of a batch {trajectory.batch}")
         if not speed > 0:
             raise ValueError(f"speed must be positive, not {speed}")
+        model = trajectory.model
+        if not isinstance(model, Model):
+            raise TypeError(f"the trajectory of a Model is wanted, not of {type(model).__name__}")
         self.time, self.q, self.u = trajectory.time, trajectory.q[run], trajectory.u[run]
         good = int(np.isfinite(self.q).all(axis=1).sum())  # rows after a stop are NaN
         self.frames = self._chosen(good, speed)
@@ -42,7 +47,7 @@ class Player:
         self.forces = trajectory.forces[run] if has_forces else np.zeros((len(self.time), 0))
         few = self.q[self.frames[:: max(1, len(self.frames) // 60)]]
         greatest = float(np.nanmax(self.forces[self.frames])) if has_forces else 1.0
-        self.view = View(trajectory.model, few, greatest, "tension [N]")
+        self.view = View(model, few, greatest, "tension [N]")
         self.curves = self._curves(trajectory.system.velocity_names, good)
         self.slider = widgets.IntSlider(0, 0, len(self.frames) - 1, description="frame", readout=False)
         self.clock = widgets.Label()

@@ -102,6 +102,11 @@ def mapping_analysis(
     give equal reports. `progress` shows a bar
     on standard error: True, False, or None for only on a terminal. Raises ValueError for
     n < 1, ModelError for a model without ball joints or muscles.
+
+    >>> import myoquat as mq
+    >>> report = mq.mapping_analysis("two_link", n=100)
+    >>> type(report).__name__
+    'MappingReport'
     """
     model = load_model(model) if not isinstance(model, Model) else model
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
@@ -209,5 +214,6 @@ def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, n
     def traced(*symbols: Array) -> Any:
         return formula(pair, dict(zip(arrays, symbols, strict=True)))
 
-    kernel = kernel_for(key, lambda: kernels.compile(traced, shapes, name=f"mapping_{formula.__name__}"))
+    name = f"mapping_{formula.__name__}"
+    kernel = kernel_for(key, lambda content: kernels.compile(traced, shapes, name=name, content=content))
     return kernel(*arrays.values())

@@ -20,7 +20,7 @@ POINTS = 401
 LEVELS = (0.0, 0.5, 1.0)  # activations
 
 
-def plot_curves(muscle: Any) -> Figure:
+def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
     """A matplotlib Figure of the curves of a force law, or of a Muscle with its activation dynamics.
 
     Of a Hill-type law: the fiber's force over its length and its speed and the tendon's over its length, normalized,

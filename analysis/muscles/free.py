@@ -1,15 +1,14 @@
 """The velocities that a model with locked and coupled coordinates is free to choose."""
 
-from typing import Any
-
 import numpy as np
 
+from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
 __all__ = ["free_velocities"]
 
 
-def free_velocities(model: Model, q: Any) -> tuple[tuple[str, ...], np.ndarray]:
+def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray]:
     """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed.
 
     Raises ValueError for couplers that go in a circle, or a coupled coordinate that has no velocity of its own.

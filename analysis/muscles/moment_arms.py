@@ -9,12 +9,13 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = ["FRAMES", "moment_arms"]
@@ -25,12 +26,12 @@ AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 def moment_arms(
     model: Model,
-    q: Any,
+    q: ArrayLike,
     coordinates: Collection[str] | None = None,
     *,
     frame: str = "child",
     sequence: str | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Rows: (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,); columns by name, [m] for turns and
     [1] for slides.
 
@@ -63,7 +64,7 @@ def moment_arms(
     return frame_of_all[list(coordinates)]
 
 
-def _labelled(model: Model, q: Any, arms: Any, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
+def _labelled(model: Model, q: Array, arms: Array, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
     """The columns' names, and the columns of quaternion joints in the wanted frame, or along the angles of a sequence:
     -dl/dphi = -J B(phi), J on the child-frame angular velocity."""
     names: list[str] = []

@@ -8,9 +8,9 @@ and function-based paths fail.
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from myoquat.joints.labels import printable
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
 __all__ = ["PowerCheck", "power_check"]
@@ -24,7 +24,7 @@ class PowerCheck:
     """The worst muscle and pose, and a table by muscle: error and greatest power of a unit tension [m/s], and how many
     poses were left out because a conditional point came or went nearby."""
 
-    table: pd.DataFrame
+    table: "pd.DataFrame"
 
     @property
     def holds(self) -> bool:

@@ -12,16 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import casadi
 import numpy as np
-import pandas as pd
-from scipy.interpolate import make_interp_spline
-from scipy.signal import butter, sosfiltfilt
 
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.libraries import casadi, scipy
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -50,7 +49,7 @@ class StaticOptimization:
     effort: np.ndarray
     settled: np.ndarray
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
         parts = (
             (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
@@ -63,9 +62,9 @@ class StaticOptimization:
 
 def static_optimization(
     model: Model,
-    q: Any,
-    u: Any,
-    torque: Any,
+    q: ArrayLike,
+    u: ArrayLike,
+    torque: ArrayLike,
     *,
     power: float = 2.0,
     reserves: float | Mapping[str, float] = 1.0,
@@ -108,8 +107,8 @@ def static_optimization(
 
 
 def torques_of_motion(
-    model: Model, time: Any, q: Any, cutoff: float | None = 6.0, f_ext: Any = None
-) -> tuple[Any, ...]:
+    model: Model, time: ArrayLike, q: ArrayLike, cutoff: float | None = 6.0, f_ext: ArrayLike | None = None
+) -> tuple[Array, Array, Array]:
     """(q, u, torque) of a recorded motion q (t, nq) at evenly spaced times (t,): what its joints have to give.
 
     cutoff: [Hz] of a zero-lag Butterworth filter of order 4 (two passes of order 2), None for none. Velocities and
@@ -117,28 +116,28 @@ def torques_of_motion(
     components on the side where neighbours are near, and divided by their length. f_ext (t, bodies, 6) as for
     `inverse_dynamics`. Raises ValueError for times that are not even, or too few, and a cutoff that they cannot carry.
     """
-    time, q = np.asarray(time, dtype=float), np.array(model.system.check_q(q))
-    steps = np.diff(time)
-    if q.shape[:-1] != time.shape or len(time) < 16:
-        raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {time.shape} and {q.shape}")
+    t, rows = np.asarray(time, dtype=float), np.array(model.system.check_q(q))
+    steps = np.diff(t)
+    if rows.shape[:-1] != t.shape or len(t) < 16:
+        raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {t.shape} and {rows.shape}")
     if not (steps > 0).all() or np.ptp(steps) > 1e-6 * steps.mean():
         raise ValueError("the times must increase evenly; resample the motion first")
     slices = model.system.quaternion_slices()
-    for s in slices:  # Q and -Q are one turn: the nearer to the row before
-        flips = np.cumprod(np.where(np.sum(q[1:, s] * q[:-1, s], axis=-1) < 0, -1.0, 1.0))
-        q[1:, s] *= flips[:, None]
+    for s in slices:  # Q and -Q are one rotation: the nearer to the row before
+        flips = np.cumprod(np.where(np.sum(rows[1:, s] * rows[:-1, s], axis=-1) < 0, -1.0, 1.0))
+        rows[1:, s] *= flips[:, None]
     if cutoff is not None:
         rate = 1 / steps.mean()
         if not 0 < cutoff < rate / 2:
             raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
-        q = sosfiltfilt(butter(2, cutoff, fs=rate, output="sos"), q, axis=0)
+        rows = scipy.signal.sosfiltfilt(scipy.signal.butter(2, cutoff, fs=rate, output="sos"), rows, axis=0)
     for s in slices:
-        q[:, s] = normalize(q[:, s])
-    rates = make_interp_spline(time, q, k=5).derivative()(time)
-    N = np.broadcast_to(model.system.rate_matrix(q), (len(time), model.system.nq, model.system.nu))
+        rows[:, s] = normalize(rows[:, s])
+    rates = scipy.interpolate.make_interp_spline(t, rows, k=5).derivative()(t)
+    N = np.broadcast_to(model.system.rate_matrix(rows), (len(t), model.system.nq, model.system.nu))
     u = matvec(np.linalg.pinv(N), rates)  # qdot = N u
-    udot = make_interp_spline(time, u, k=5).derivative()(time)
-    return q, u, inverse_dynamics(model, q, u, udot, f_ext)
+    udot = scipy.interpolate.make_interp_spline(t, u, k=5).derivative()(t)
+    return rows, u, inverse_dynamics(model, rows, u, udot, f_ext)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------

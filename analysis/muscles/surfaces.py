@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.units import coordinate_units
 from myoquat.joints import convert_coordinates
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.coordinates import follow
 
@@ -20,7 +21,7 @@ def moment_arm_surface(
     model: Model,
     over: Mapping[str, Any],
     arm: str | None = None,
-    q: Any = None,
+    q: ArrayLike | None = None,
     muscles: Sequence[str] | None = None,
     **options: Any,
 ) -> xr.Dataset:
@@ -70,7 +71,9 @@ def moment_arm_surface(
     return found.sel(muscle=chosen).transpose("muscle", ...)
 
 
-def compare_models(first: Model, second: Model, q: Any, coordinates: Sequence[str] | None = None) -> pd.DataFrame:
+def compare_models(
+    first: Model, second: Model, q: ArrayLike, coordinates: Sequence[str] | None = None
+) -> "pd.DataFrame":
     """Greatest differences of two models or two descriptions of one: a row per muscle that both have.
 
     q (..., nq) are coordinates of the first; where the second describes its joints otherwise they are converted.

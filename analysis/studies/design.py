@@ -22,6 +22,7 @@ from myoquat.kernels.typing import Array
 __all__ = ["DESIGNS", "Design"]
 
 DESIGNS = ("grid", "table", "random", "latin_hypercube", "sobol", "saltelli")
+MOST_SAMPLES = 10**9
 _LISTED = ("grid", "table")
 
 
@@ -43,6 +44,8 @@ class Design:
         for axis in self.axes:
             self._check_axis(axis)
         self._check_base()
+        if self.count > MOST_SAMPLES:
+            raise ValueError(f"samples: the design has {self.count}; at most {MOST_SAMPLES:,} are computed")
 
     def _check_axis(self, axis: Axis) -> None:
         if self.kind in _LISTED and axis.values is None:
@@ -59,6 +62,8 @@ class Design:
                 raise ValueError(f"the {self.kind} has {self.count} samples, not {self.base}; leave the number out")
         elif isinstance(self.base, bool) or not isinstance(self.base, int) or self.base < 1:
             raise ValueError(f"the number of samples must be a positive whole number, not {self.base!r}")
+        elif self.base > MOST_SAMPLES:
+            raise ValueError(f"the number of samples must be at most {MOST_SAMPLES:,}, not {self.base}")
         elif self.kind in ("sobol", "saltelli") and self.base & (self.base - 1):
             raise ValueError(
                 f"a {self.kind} design needs a power of 2, such as {2 ** round(math.log2(self.base))}, not {self.base}"

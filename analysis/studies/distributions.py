@@ -57,7 +57,10 @@ def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[Array], Array
     if kind not in DISTRIBUTIONS:
         raise ValueError(f"{name}: distribution {kind!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
     names, ascending, positive, make = DISTRIBUTIONS[kind]
-    values = np.atleast_1d(np.asarray(numbers, dtype=float))
+    try:
+        values = np.atleast_1d(np.asarray(numbers, dtype=float))
+    except (TypeError, ValueError, OverflowError):
+        values = np.array([])
     if values.shape != (len(names),) or not np.isfinite(values).all():
         raise ValueError(f"{name}: {kind} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}")
     given = dict(zip(names, values.tolist(), strict=True))

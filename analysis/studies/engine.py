@@ -7,7 +7,7 @@ know nothing of each other, so a block gives the same bits whatever else is in i
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +22,8 @@ from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.kernels.classes import is_foreign
+from myoquat.kernels.content import lasting_content
 from myoquat.kernels.typing import Array
 from myoquat.muscle.checks import check_laws
 
@@ -55,7 +57,9 @@ class Engine:
         self.keep = study.keep
         self.method = FIXED_STEP[study.method]
         self.equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
-        self.loop = self.method.loop(self.equations, "projection", None)
+        self.loop = self.method.loop(
+            self.equations, "projection", None, self._content(study.method, parts=[self.method])
+        )
         self.observer = self._observer() if study.keep.summaries else None
         self.starts = MuscleStarts(self.equations) if self.equations.own else None
 
@@ -80,7 +84,15 @@ class Engine:
 
         nq, nu = model.system.nq, model.system.nu
         shapes = {"start": (nq,), "q": (nq,), "u": (nu,), **extra}
-        return kernels.compile(observe, shapes, ["observed"], name="summaries", threads=1)
+        names = self.keep.summaries
+        content = self._content("summaries", *names, parts=[SUMMARIES[name] for name in names])
+        return kernels.compile(observe, shapes, ["observed"], name="summaries", content=content, threads=1)
+
+    def _content(self, *what: str, parts: Sequence[object]) -> str | None:
+        """What tells a formula of this study from others, where all its parts are of this package."""
+        if any(is_foreign(type(part)) for part in parts):
+            return None
+        return lasting_content(("study", *what, self.equations.key))
 
     # ---- a block ---------------------------------------------------------------------------------------------
 

@@ -30,14 +30,16 @@ summaries = ["peak_force", "range_of_motion"]
 summary_step = 0.01                 # optional
 """
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from myoquat.data import library_models
+from myoquat.data.files import read_text
+from myoquat.data.toml.document import line_of, parse_toml, words
+from myoquat.joints.errors import ModelError
 
-__all__ = ["FORMAT", "VERSION", "read_study"]
+__all__ = ["FORMAT", "MAX_BYTES", "VERSION", "located", "read_study"]
 
 FORMAT, VERSION = "myoquat-study", 1
 MAX_BYTES = 64 * 2**20
@@ -50,24 +52,21 @@ _SECTIONS = {
 
 
 def read_study(path: str | Path) -> dict[str, Any]:
-    """The arguments of the `Study` in a file. Raises ValueError naming the file and what is wrong, or OSError."""
+    """The arguments of the `Study` in a file. Raises ModelError with the file and the line of what is wrong, or
+    OSError."""
     path = Path(path)
+    text = read_text(path, MAX_BYTES)
     try:
-        return _arguments(_parsed(path), path.parent)
+        return _arguments(parse_toml(text), path.parent)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise located(error, path, text) from None
 
 
-def _parsed(path: Path) -> dict[str, Any]:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise ValueError(f"the file holds {size / 2**20:.0f} MiB; a study file has at most {MAX_BYTES // 2**20}")
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"this is not a text file: {error.reason} at byte {error.start}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"this is not valid TOML: {error}") from None
+def located(error: ValueError, path: Path, text: str) -> ModelError:
+    """An error of a study, with its file and the line of what it names."""
+    line = getattr(error, "line", None) if getattr(error, "file", None) is None else None
+    message = error.message if isinstance(error, ModelError) and error.file is None else str(error)
+    return ModelError(message, file=path, line=line or line_of(text, words(message)) or 1)
 
 
 def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -30,7 +30,10 @@ class Keep:
     def __post_init__(self) -> None:
         unknown = [name for name in self.summaries if name not in SUMMARIES]
         if unknown:
-            raise ValueError(f"the summary {unknown[0]!r} is unknown; there are: {', '.join(SUMMARIES)}")
+            raise ValueError(
+                f"the summary {unknown[0]!r} is unknown; there are: {', '.join(SUMMARIES)}; "
+                "`myoquat.analysis.studies.summaries.register` adds one"
+            )
         if len(set(self.summaries)) < len(self.summaries):
             raise ValueError(f"a summary is named twice: {', '.join(self.summaries)}")
         if not (self.final or self.summaries or len(self.time_steps)):

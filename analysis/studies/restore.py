@@ -13,8 +13,15 @@ __all__ = ["arguments_of"]
 def arguments_of(found: Mapping[str, Any], model: Model | None = None) -> dict[str, Any]:
     """The arguments of the `Specification` that `description` described; `model` where it could not hold its own.
 
-    Raises ValueError if the model is missing or is another one.
+    Raises ValueError if the model is missing or is another one, or the description is damaged.
     """
+    try:
+        return _arguments(found, model)
+    except (LookupError, TypeError, AttributeError):
+        raise ValueError("the description of the study in the results is damaged") from None
+
+
+def _arguments(found: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
     model = _model_of(found["model"]) if model is None else model
     if model.content_key != found["model"]["content"]:
         raise ValueError(

@@ -5,6 +5,7 @@ The record at the ground of this package: what computes, stores, describes and r
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,10 +18,13 @@ from myoquat.analysis.studies.keep import Keep
 from myoquat.analysis.studies.vary import axes_of, parameters_of
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.simulation.controls import Control
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters
 
 __all__ = ["Specification"]
+
+MOST_STEPS = 10**9  # of a run
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,12 @@ class Specification:
     summaries           names in `SUMMARIES`, over states every `summary_step` [s].
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
+
+    >>> import myoquat as mq
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> study = mq.Study("two_link", vary, samples=4, duration=0.01, final=True)
+    >>> study.run(progress=False).sizes["sample"]
+    4
     """
 
     model: Any
@@ -66,12 +76,19 @@ class Specification:
         for name in ("start_q", "start_u"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, tuple(_numbers(name, getattr(self, name))))
-        if isinstance(self.summaries, str) or not all(isinstance(name, str) for name in self.summaries):
+        named = isinstance(self.summaries, Sequence) and not isinstance(self.summaries, str)
+        if not named or not all(isinstance(name, str) for name in self.summaries):
             raise ValueError(f"summaries must be a list of names, not {self.summaries!r}")
+        if not isinstance(self.final, bool):
+            raise ValueError(f"final must be true or false, not {self.final!r}")
         _check_positive("duration", self.duration)
         _check_positive("step", self.step)
-        if self.method not in FIXED_STEP:
+        if self.summary_step is not None:
+            _check_positive("summary_step", self.summary_step)
+        if not isinstance(self.method, str) or self.method not in FIXED_STEP:
             raise ValueError(f"the method {self.method!r} is unknown; there are: {', '.join(FIXED_STEP)}")
+        if self.duration / MOST_STEPS > self.step:
+            raise ValueError(f"the duration {self.duration} s is more than {MOST_STEPS:,} steps of {self.step} s")
         if abs(self.steps * self.step - self.duration) > 1e-9 * self.duration or not self.steps:
             raise ValueError(f"the duration {self.duration} s is not a whole number of steps of {self.step} s")
         self._check_limits()
@@ -104,7 +121,9 @@ class Specification:
     @cached_property
     def keep(self) -> Keep:
         """What is kept."""
-        times = self.times if isinstance(self.times, int) else tuple(_numbers("times", self.times))
+        times = self.times
+        if isinstance(times, bool) or not isinstance(times, int):
+            times = tuple(_numbers("times", times))
         return Keep(self.final, times, tuple(self.summaries), self.summary_step, self.steps, self.step)
 
     @cached_property
@@ -122,15 +141,18 @@ class Specification:
         model = self.model
         if self.activation is None:
             return self._own_activations()
-        if (
-            isinstance(self.activation, (tuple, list))
-            and len(self.activation) == 2
-            and np.ndim(self.activation[1]) == 2
-        ):
-            times = np.asarray(self.activation[0], dtype=float)
-            return times, model.check_activation(self.activation[1])
+        if isinstance(self.activation, (tuple, list)) and len(self.activation) == 2 and _depth(self.activation[1]) == 2:
+            _check_rows("activation", *self.activation)
+            if np.ndim(self.activation[0]) != 1:
+                raise ValueError("activation: a pair (times, values (t, m)) needs times (t,)")
+            table = Control("activation", self.activation, model.check_activation).table
+            if table is None:
+                raise ValueError("activation: a pair (times, values (t, m)) needs times (t,)")
+            return table
         if callable(self.activation):
             raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
+        if isinstance(self.activation, (list, tuple)):
+            _check_rows("activation", self.activation)
         constant: Array = model.check_activation(self.activation)
         return constant
 
@@ -161,6 +183,8 @@ class Specification:
                 raise ValueError(f"{place}{error}") from error
 
     def _check_limits(self) -> None:
+        if not isinstance(self.limits, Mapping):
+            raise ValueError(f"limits must be a table of (low, high) by name, not {self.limits!r}")
         known = (*self.model.system.coordinate_names, *self.model.system.velocity_names)
         for name, ends in self.limits.items():
             if name not in known:
@@ -175,11 +199,30 @@ def _numbers(name: str, given: Any) -> list[float]:
     try:
         if isinstance(given, str):
             raise TypeError("text")
+        if isinstance(given, bool) or any(isinstance(x, (bool, str)) for x in given):
+            raise TypeError("no number")
         return [float(x) for x in given]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a list of numbers, not {given!r}") from None
 
 
+def _check_rows(name: str, *given: Any) -> None:
+    """ValueError unless each is an array, or lists in lists of one length, of numbers."""
+    for part in given:
+        try:
+            np.asarray(part, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{name} must be numbers, or rows of numbers of one length") from None
+
+
+def _depth(given: Any) -> int:
+    """How deep the first entries of lists in lists lie; the number of axes of an array."""
+    if isinstance(given, (list, tuple)):
+        return 1 + (_depth(given[0]) if given else 0)
+    return int(np.ndim(given))
+
+
 def _check_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+    number = not isinstance(value, bool) and isinstance(value, (int, float))
+    if not number or not 0 < value < math.inf or value > sys.float_info.max:
         raise ValueError(f"{name} must be a positive number [s], not {value!r}")

@@ -8,7 +8,8 @@ carries a CRC-32C of its bytes, which resuming and verifying compare. One proces
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,10 @@ _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
 
+# What Zarr, xarray and NumPy raise over damaged descriptions
+DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError)
+
+
 class StoreError(ValueError):
     """A store that cannot take, or does not hold, the results of a study."""
 
@@ -65,18 +70,36 @@ def attributes(study: Specification) -> dict[str, Any]:
 def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
-    Stores of format version 1 are read too. Raises FileNotFoundError, or StoreError for anything else.
+    Summaries of one's own that this process does not know are read with a warning. Stores of format version 1 are read
+    too. Raises FileNotFoundError, or StoreError for anything else.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     again = mq.open_results(f"{folder}/masses.zarr")
+    ...     print(dict(again.sizes)["sample"])
+    4
     """
-    _check_results(Path(path))
+    stored = _check_results(Path(path))
+    _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
     try:
         return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
-    except (ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         raise StoreError(f"{path}: the description of an array, or a label, is damaged: {error}") from None
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
     """The study whose results a store holds, as `description` gave it."""
-    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
+    text = _check_results(Path(path))["study"]
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: the description of the study is damaged")
     return found
 
 
@@ -87,8 +110,26 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
         for name, array in found.variables.items()
         if array.dtype.kind in "OTU"
     }
-    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *SUMMARIES, "fingerprint")
+    summaries = json.loads(found.attrs["study"]).get("summaries", ())
+    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *_ordered(summaries), "fingerprint")
     return found.assign_coords(labels)[[name for name in known if name in found]]
+
+
+def _ordered(summaries: Iterable[str]) -> list[str]:
+    """Names of summaries: those that this process knows in its order, then the others in theirs."""
+    given = list(summaries)
+    return [name for name in SUMMARIES if name in given] + [name for name in given if name not in SUMMARIES]
+
+
+def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
+    """A UserWarning that names summaries that nobody has registered in this process."""
+    unknown = [name for name in summaries if name not in SUMMARIES]
+    if unknown:
+        warnings.warn(
+            f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "
+            "process knows; the numbers are there, but resuming needs `summaries.register` first",
+            stacklevel=3,
+        )
 
 
 def _check_results(path: Path) -> dict[str, Any]:
@@ -97,11 +138,11 @@ def _check_results(path: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path}: there are no results")
     try:
         found: dict[str, Any] = dict(json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise StoreError(f"{path} exists and is not a store of study results") from None
     if found.get("format") != FORMAT:
         raise StoreError(f"{path} is a Zarr store, but not of study results")
-    if found.get("format_version") not in READABLE:
+    if type(found.get("format_version")) is not int or found["format_version"] not in READABLE:
         raise StoreError(
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
             f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
@@ -341,7 +382,7 @@ def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> d
     try:
         group: Any = zarr.open_group(path, mode="r+", zarr_format=3)
         arrays = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in wanted}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         raise StoreError(f"{path}: an array of the results is missing or its description damaged: {error}") from None
     for v in wanted:
         array = arrays[v.name]

@@ -7,9 +7,10 @@ from typing import Any
 
 import xarray as xr
 
-from myoquat.analysis.studies.files import read_study
+from myoquat.analysis.studies.files import MAX_BYTES, located, read_study
 from myoquat.analysis.studies.run import WAIT, RunOptions, compute
 from myoquat.analysis.studies.specification import Specification
+from myoquat.data.files import read_text
 
 __all__ = ["Study"]
 
@@ -25,7 +26,7 @@ class Study(Specification):
         try:
             return cls(**arguments)
         except ValueError as error:
-            raise type(error)(f"{path}: {error}") from None
+            raise located(error, Path(path), read_text(Path(path), MAX_BYTES)) from None
 
     def run(
         self,

@@ -18,6 +18,7 @@ from myoquat.muscle import Parameters
 
 __all__ = ["Axis", "axes_of", "parameters_of"]
 
+MOST_VALUES = 10**7
 _OPTIONS = {"relative", "together"}
 
 
@@ -92,7 +93,7 @@ def _values(name: str, given: Any) -> Array:
     """(n,) different finite numbers; ValueError otherwise."""
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
         raise ValueError(f"{name}: a list of values or a table such as {{uniform = [a, b]}} is wanted, not {given!r}")
-    values = np.asarray(given, dtype=float)
+    values = _floats(given)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise ValueError(f"{name}: a list of finite numbers is wanted, at least one, not {given!r}")
     unique, counts = np.unique(values, return_counts=True)
@@ -101,10 +102,18 @@ def _values(name: str, given: Any) -> Array:
     return values
 
 
+def _floats(given: Any) -> Array:
+    """The numbers of a list; NaN where it does not hold numbers alone."""
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([np.nan])
+
+
 def _range(name: str, given: Any, count: Any) -> Array:
     low, high = quantile_range(name, given)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 2:
-        raise ValueError(f"{name}: a range needs a count of at least 2, not {count!r}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST_VALUES:
+        raise ValueError(f"{name}: a range needs a count of 2 to {MOST_VALUES:,}, not {count!r}")
     return np.linspace(low, high, count)
 
 

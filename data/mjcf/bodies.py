@@ -9,6 +9,7 @@ from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.joints import Joints
 from myoquat.data.mjcf.shapes import HALVED, file_sizes
 from myoquat.data.mjcf.sites import Sites
+from myoquat.data.xml import Element
 from myoquat.joints.body import Body, check_inertia, principal_moments
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_from_matrix
@@ -37,12 +38,12 @@ class Bodies:
         self._sites.add(world, self._system.ground)
         self._add_children(world, self._system.ground)
 
-    def _add_children(self, parent: Any, name: str) -> None:
+    def _add_children(self, parent: Element, name: str) -> None:
         for body in self._system.bodies:
             if body.parent == name:
                 self._add(parent, body)
 
-    def _add(self, parent: Any, body: Body) -> None:
+    def _add(self, parent: Element, body: Body) -> None:
         place = np.array(body.position) + self._joints.offset(body)
         element = add(parent, "body", name=body.name, pos=tuple(place), quat=body.orientation)
         i = self._places[body.name]
@@ -64,7 +65,7 @@ class Bodies:
         if not any(other.mass > LEAST and principal_moments(other.inertia)[0] > LEAST for other in link):
             raise ModelError("MuJoCo moves no body without mass and inertia", element=f"body {body.name!r}")
 
-    def _add_shape(self, parent: Any, body: str, shape: Shape) -> None:
+    def _add_shape(self, parent: Element, body: str, shape: Shape) -> None:
         if shape.kind not in HALVED:
             self._left.count("meshes", f"{body}: {shape.file}")
             return
@@ -74,7 +75,7 @@ class Bodies:
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
 
 
-def _add_inertial(parent: Any, body: Body) -> None:
+def _add_inertial(parent: Element, body: Body) -> None:
     """Mass and inertia; ModelError for one that no rigid body has. MuJoCo takes a vanishing moment only on axes."""
     check_inertia(body)
     given: dict[str, Any] = {"fullinertia": body.inertia}

@@ -9,6 +9,7 @@ from numpy.polynomial import Polynomial
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.joints import Joints
+from myoquat.data.xml import Element
 from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.muscle.coordinates import Coordinate
 
@@ -20,7 +21,7 @@ POINTS = 401
 ROUND_OFF = 1e-13
 
 
-def add_equalities(root: Any, joints: Joints, coordinates: dict[str, Coordinate], left: Leftovers) -> None:
+def add_equalities(root: Element, joints: Joints, coordinates: dict[str, Coordinate], left: Leftovers) -> None:
     """An <equality> for every axis that a coordinate moves by a function, and for every coupler.
 
     y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.

@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
+from myoquat.data.xml import Element
 from myoquat.joints.axes import as_axes
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
@@ -54,7 +55,7 @@ class Joints:
         step = sum((np.array(a.direction) * a.function.value(np.zeros(())) for a in still), start=np.zeros(3))
         return np.asarray(rotation_matrix(np.array(body.orientation)) @ step)
 
-    def add(self, parent: Any, body: Body, q: np.ndarray, u: np.ndarray) -> None:
+    def add(self, parent: Element, body: Body, q: np.ndarray, u: np.ndarray) -> None:
         """The joints of a body, with what acts in them; q, u of the body at the start, u in the child's frame.
 
         ModelError for a motion that MuJoCo's joints do not have.
@@ -69,14 +70,14 @@ class Joints:
         else:
             self._add_row(parent, body, _axes(body), q, u)
 
-    def _add(self, parent: Any, kind: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
+    def _add(self, parent: Element, kind: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
         add(parent, "joint", name=name, type=kind, **attributes)
         self.qpos += [float(x) for x in np.ravel(q)]
         self.qvel += [float(x) for x in np.ravel(u)]
 
     # ---- six ways to move ------------------------------------------------------------------------------------
 
-    def _add_floating(self, parent: Any, body: Body, q: np.ndarray, u: np.ndarray) -> None:
+    def _add_floating(self, parent: Element, body: Body, q: np.ndarray, u: np.ndarray) -> None:
         """A free joint on the ground itself, else three slides and a ball: MuJoCo's free joints leave the world."""
         name, passive = body.joint_name or body.name, self._passive(body)
         speed = rotation_matrix(q[3:]) @ u[:3]
@@ -92,7 +93,7 @@ class Joints:
 
     # ---- along axes ------------------------------------------------------------------------------------------
 
-    def _add_row(self, parent: Any, body: Body, joint: CustomJoint, q: np.ndarray, u: np.ndarray) -> None:
+    def _add_row(self, parent: Element, body: Body, joint: CustomJoint, q: np.ndarray, u: np.ndarray) -> None:
         """Slides first, as they run along axes of the joint's frame, then hinges, each after the turns before it."""
         led: set[int] = set()
         if isinstance(body.joint, EulerJoint) and (body.damping or body.stiffness):

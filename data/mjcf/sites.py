@@ -7,19 +7,20 @@ import numpy as np
 
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
+from myoquat.data.xml import Element
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapSphere
 
-__all__ = ["Sites", "obstacle_of"]
+__all__ = ["Sites", "why_no_tendon"]
 
 SITE = 0.005  # [m] radius in pictures
 ENDLESS = 1.0  # [m] half the length in pictures of a cylinder without ends
 ASIDE = 3.0  # radii from the axis at which the site lies that tells a tendon its side
 
 
-def obstacle_of(muscle: Muscle) -> str | None:
+def why_no_tendon(muscle: Muscle) -> str | None:
     """Why MuJoCo has no tendon along this path; None if it has."""
     if any(type(point) is not PathPoint for point in muscle.path):
         return "on moving or conditional points"
@@ -54,7 +55,7 @@ class Sites:
         """The geom of a surface, and the site that tells the side."""
         return self._surfaces[wrap.surface], self._sides.get(wrap.surface)
 
-    def add(self, parent: Any, body: str) -> None:
+    def add(self, parent: Element, body: str) -> None:
         """What a body has."""
         for tag, attributes in self._bodies.get(body, ()):
             add(parent, tag, **attributes)

@@ -6,13 +6,14 @@ from typing import Any
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.sites import Sites
+from myoquat.data.xml import Element
 from myoquat.muscle.laws import PathActuator, PathSpring
 from myoquat.muscle.path import Muscle
 
 __all__ = ["add_tendons"]
 
 
-def add_tendons(root: Any, muscles: Sequence[Muscle], sites: Sites, left: Leftovers) -> list[float]:
+def add_tendons(root: Element, muscles: Sequence[Muscle], sites: Sites, left: Leftovers) -> list[float]:
     """A <spatial> tendon for every muscle; an actuator for a force of the activation alone, a spring for one without
     damping. Other laws are noted: their tendons pull nothing. The actuators' controls at the start."""
     controls: list[float] = []

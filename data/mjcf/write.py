@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from lxml import etree
@@ -13,10 +12,12 @@ from myoquat.data.mjcf.bodies import Bodies
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.equalities import add_equalities
 from myoquat.data.mjcf.joints import Joints
-from myoquat.data.mjcf.sites import Sites, obstacle_of
+from myoquat.data.mjcf.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.tendons import add_tendons
+from myoquat.data.xml import Element
 from myoquat.joints.convert import convert_velocities
 from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
 
 __all__ = ["write_model"]
 
@@ -47,7 +48,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
 
 
-def _add_model(root: Any, model: Model, left: Leftovers) -> None:
+def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     system, coordinates = model.system, {c.name: c for c in model.coordinates}
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add(root, "option", gravity=system.gravity)
@@ -66,8 +67,8 @@ def _add_model(root: Any, model: Model, left: Leftovers) -> None:
         add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl)
 
 
-def _has_tendon(muscle: Any, left: Leftovers) -> bool:
-    reason = obstacle_of(muscle)
+def _has_tendon(muscle: Muscle, left: Leftovers) -> bool:
+    reason = why_no_tendon(muscle)
     if reason is not None:
         left.count(f"muscles {reason}, left out", muscle.name)
     return reason is None

@@ -2,17 +2,20 @@
 
 import difflib
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from myoquat.data.motions.muscles import muscle_columns
+from myoquat.joints.axes import with_angles
+from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
-__all__ = ["motion_from_states", "states_from_motion"]
+__all__ = ["bare_name", "coordinate_labels", "motion_from_states", "states_from_motion", "turning_entries"]
 
 DEGREE = np.pi / 180
 
@@ -30,35 +33,39 @@ def states_from_motion(
     A column belongs to a coordinate by its bare name or as OpenSim's states are called,
     '/jointset/<joint>/<coordinate>/value' (or '<joint>/<coordinate>/value', '<coordinate>'), and to a speed by
     '.../speed', '<coordinate>_u' or the model's own name of the velocity. Angles are converted where the motion is in
-    degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths and quaternions never are.
-    Columns of muscles ('/forceset/...') and those in `ignore` are passed over. Coordinates that the motion lacks are
-    taken from `start` (nq,), if it is given, and speeds are then zero.
+    degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths and quaternions never are. A
+    quaternion that has replaced the angles of a model file is read from those angles, if the motion has them. Columns
+    of muscles ('/forceset/...') and those in `ignore` are passed over. Coordinates that the motion lacks are taken from
+    `start` (nq,), if it is given, and speeds are then zero.
 
     Raises ValueError for a column that the model does not know, a coordinate that is given twice or missing, and where
     nobody, or not everybody, says whether angles are in degrees.
     """
-    system = system_of(model)
+    target = system_of(model)
     degrees = _degrees(motion, in_degrees)
+    system = _in_angles(target, {bare_name(str(label)) for label in motion.columns} - {*ignore})
     known = _known(system)
     columns: dict[tuple[str, int], str] = {}
     for label in map(str, motion.columns):
         if label in ignore or label.startswith("/forceset/"):
             continue
-        key = known.get(_bare(label))
+        key = known.get(bare_name(label))
         if key is None:
-            near = difflib.get_close_matches(_bare(label), known, n=3)
+            near = difflib.get_close_matches(bare_name(label), known, n=3)
             raise ValueError(
                 f"the motion's column {label!r} is no coordinate of the model; nearest: {', '.join(near) or 'none'}; "
                 "ignore=(...) passes over columns"
             )
         if key in columns:
-            raise ValueError(f"the motion holds {_bare(label)!r} twice: {columns[key]!r} and {label!r}")
+            raise ValueError(f"the motion holds {bare_name(label)!r} twice: {columns[key]!r} and {label!r}")
         columns[key] = label
-    q = _gather(system, motion, columns, "q", degrees, None if start is None else system.check_q(start))
+    start = None if start is None else convert_coordinates(target, system, start)
+    q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
+    there = convert_coordinates(system, target, q)
     if not any(kind == "u" for kind, _ in columns):
-        return system.check_q(q), None
+        return there, None
     u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
-    return system.check_q(q), u
+    return there, convert_velocities(system, target, q, u)
 
 
 def motion_from_states(
@@ -70,22 +77,29 @@ def motion_from_states(
     in_degrees: bool = False,
     activation: ArrayLike | None = None,
     muscle_states: ArrayLike | None = None,
+    angles: bool = True,
 ) -> pd.DataFrame:
     """A motion table of q (t, nq), and speeds u (t, nu) if given, over `time` (t,) [s], labelled by coordinate.
+
+    A quaternion that has replaced the angles of a model file is written in those angles, continuous in time, and its
+    velocity in their rates, which ValueError refuses in gimbal lock; angles=False writes quaternions as they are.
 
     Speeds are labelled '<coordinate>_u' where u is the coordinate's rate, else by the velocity's own name; activation
     (t, m) and muscle_states (t, ns), if given, as '/forceset/<muscle>/...', which `muscle_states_from_motion` reads.
     """
-    system = system_of(model)
-    arrays = {"q": system.check_q(q)} | ({} if u is None else {"u": system.check_u(u)})
+    given = system_of(model)
+    system = _in_angles(given, {*given.angle_names}) if angles else given
+    arrays = {"q": convert_coordinates(given, system, q)}
+    arrays |= {} if u is None else {"u": convert_velocities(given, system, q, u)}
     time = np.asarray(time, dtype=float)
     for kind, array in arrays.items():
         if time.ndim != 1 or array.shape[:-1] != time.shape:
             raise ValueError(f"time has shape {time.shape} and {kind} {array.shape}; (t,) and (t, n) are needed")
-    names = _names(system)
+    arrays["q"] = _continuous(given, system, arrays["q"])
+    names = coordinate_labels(system)
     columns: dict[str, np.ndarray] = {}
     for kind, array in arrays.items():
-        turning = np.array(_turning(system, kind))
+        turning = np.array(turning_entries(system, kind))
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
         columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
     if isinstance(model, Model):
@@ -93,6 +107,25 @@ def motion_from_states(
     frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))
     frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
     return frame
+
+
+def _in_angles(system: ArticulatedSystem, names: Collection[str]) -> ArticulatedSystem:
+    """The system with a model file's angles in place of each quaternion that has one, or the speed of one, in names."""
+    named = {system.bodies[i].name for name, (i, _) in system.angle_names.items() if {name, f"{name}_u"} & {*names}}
+    if not named:
+        return system
+    return replace(system, bodies=tuple(with_angles(b) if b.name in named else b for b in system.bodies))
+
+
+def _continuous(given: ArticulatedSystem, system: ArticulatedSystem, q: Array) -> Array:
+    """q (t, nq) without the jumps of whole turns in angles that `given` holds as quaternions."""
+    result = q.copy()
+    for name, (i, k) in given.angle_names.items():
+        if name in system.coordinate_names:
+            column, joint = system.coordinate_names.index(name), given.bodies[i].joint
+            period = 2 * np.pi / abs(joint.angles.factors[k])  # type: ignore[attr-defined]
+            result[:, column] = np.unwrap(q[:, column], period=period)
+    return result
 
 
 def _degrees(motion: pd.DataFrame, given: bool | None) -> bool:
@@ -104,7 +137,7 @@ def _degrees(motion: pd.DataFrame, given: bool | None) -> bool:
     return bool(own if given is None else given)
 
 
-def _bare(label: str) -> str:
+def bare_name(label: str) -> str:
     """'/jointset/hip/flexion/value' -> 'flexion', '.../speed' -> 'flexion_u'."""
     parts = label.strip("/").split("/")
     if len(parts) > 1 and parts[-1] in ("value", "speed"):
@@ -112,7 +145,7 @@ def _bare(label: str) -> str:
     return parts[-1]
 
 
-def _names(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
+def coordinate_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
     """Labels under which q and u are written."""
     speeds: list[str] = []
     for body in system.bodies:
@@ -124,12 +157,12 @@ def _names(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
 def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
     """Every label that is understood: the kind of number and its index."""
     known = {name: ("u", i) for i, name in enumerate(system.velocity_names)}
-    for kind, names in _names(system).items():
+    for kind, names in coordinate_labels(system).items():
         known |= {name: (kind, i) for i, name in enumerate(names)}
     return known
 
 
-def _turning(system: ArticulatedSystem, kind: str) -> list[bool]:
+def turning_entries(system: ArticulatedSystem, kind: str) -> list[bool]:
     """Which entries of q or u are angles or their rates."""
     units = (
         unit
@@ -148,7 +181,7 @@ def _gather(
     start: np.ndarray | None,
 ) -> np.ndarray:
     """(t, n) the columns of one kind in the system's order."""
-    turning, names = _turning(system, kind), _names(system)[kind]
+    angles, names = turning_entries(system, kind), coordinate_labels(system)[kind]
     result = np.empty((len(motion), len(names)))
     missing = [name for i, name in enumerate(names) if (kind, i) not in columns]
     if missing and start is None:
@@ -158,5 +191,5 @@ def _gather(
             result[:, i] = start[i]  # type: ignore[index]
             continue
         values = motion[columns[kind, i]].to_numpy(dtype=float)
-        result[:, i] = values * DEGREE if degrees and turning[i] else values
+        result[:, i] = values * DEGREE if degrees and angles[i] else values
     return result

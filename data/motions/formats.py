@@ -39,6 +39,7 @@ STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.motions.storage", "read
 MOTION_FORMATS = {
     ".mot": STORAGE,
     ".sto": STORAGE,
+    ".csv": MotionFormat("columns of numbers", "myoquat.data.motions.columns", "read_columns", "write_columns"),
     ".trc": MotionFormat("markers", "myoquat.data.motions.trc", "read_markers", "write_markers"),
 }
 

@@ -47,11 +47,13 @@ def _number(path: Path, line: int, label: str, cell: str, gaps: bool) -> float:
 
 def check_labels(path: Path, line: int, labels: Sequence[str]) -> None:
     """ModelError for an empty label or one that comes twice."""
+    known: set[str] = set()
     for i, label in enumerate(labels):
         if not label:
             raise ModelError(f"column {i + 1} has no label", file=path, line=line)
-        if label in labels[:i]:
+        if label in known:
             raise ModelError(f"the label {label!r} comes twice", file=path, line=line)
+        known.add(label)
 
 
 def check_times(path: Path, lines: Sequence[Line], times: np.ndarray) -> None:

@@ -44,7 +44,7 @@ def read_markers(path: str | Path) -> pd.DataFrame:
     header = _header(path, lines[1][1], lines[2][1])
     if header["Units"] not in METRES:
         raise ModelError(f"Units is one of {', '.join(METRES)}, not {header['Units']!r}", file=path, line=3)
-    names = _names(path, lines[3][1])
+    names = _names(path, lines[3][1], header["NumMarkers"])
     labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
     table = parse_rows(path, lines[5:], labels, gaps=True)
     check_times(path, lines[5:], table[:, 1])
@@ -91,11 +91,15 @@ def _header(path: Path, keys: str, values: str) -> dict[str, str]:
     return header
 
 
-def _names(path: Path, text: str) -> list[str]:
+def _names(path: Path, text: str, count: str) -> list[str]:
+    """The markers' names. Each stands over the first of its three columns; in files where they are spaced otherwise, as
+    many names as the header announces are taken in their order, as OpenSim does."""
     cells = [cell.strip() for cell in text.rstrip().split("\t")]
     if cells[:2] != ["Frame#", "Time"]:
         raise ModelError(f"the columns must begin with 'Frame#' and 'Time', not {cells[:2]}", file=path, line=4)
-    names = cells[2::3]
+    names, found = cells[2::3], [cell for cell in cells[2:] if cell]
+    if names != found and str(len(found)) == count:
+        names, cells = found, []
     check_labels(path, 4, names)
     stray = [cell for i, cell in enumerate(cells[2:]) if i % 3 and cell]
     if stray:

@@ -13,6 +13,7 @@ from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 __all__ = ["Frame", "Frames"]
 
 GROUND = "ground"
+DEEPEST = 64  # frames on frames; more are a circle, or a mistake
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Frames:
 
     def _found(self, path: str, owner: str, depth: int) -> Frame | None:
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-        if not parts or depth > len(self._offsets):
+        if not parts or depth > DEEPEST:
             return None
         name = parts[-1]
         local = f"{parts[-2] if len(parts) > 1 else owner}/{name}"

@@ -60,7 +60,9 @@ UNDAMPED = 0.001  # a damping below it is none
 def read_millard(element: Any, common: Mapping[str, tuple[str, float | None]]) -> Millard2012:
     """The law of a <Millard2012EquilibriumMuscle>; `common`: the numbers that all muscles have. ModelError with its
     line where a curve is given in part."""
-    values = {ours: number(element, theirs, default) for ours, (theirs, default) in (dict(common) | MILLARD).items()}
+    values: dict[str, Any] = {
+        ours: number(element, theirs, default) for ours, (theirs, default) in (dict(common) | MILLARD).items()
+    }
     for tag, own in CURVES.items():
         values |= {ours: number(_curve(element, tag), theirs, default) for ours, (theirs, default) in own.items()}
     for tag in FITTED:

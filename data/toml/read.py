@@ -53,12 +53,12 @@ The keys of joints, laws, functions, shapes, points and muscles are the fields o
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import read_text
+from myoquat.data.toml.document import line_of, parse_toml, words
 from myoquat.data.toml.records import read_fields, read_record
 from myoquat.data.toml.values import check_keys, numbers, string
 from myoquat.data.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
@@ -73,6 +73,7 @@ __all__ = ["parse_model", "read_model"]
 _TOP = {"format", "version", "name", "description", "ground", "gravity", "velocity_frame", "start", "bodies", "muscles"}
 _TOP |= set(EXTRAS)
 _START = {"q", "u"}
+TABLES = {"body": "bodies", "muscle": "muscles"} | {key[:-1]: key for key in EXTRAS}  # an element -> its tables
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
@@ -84,38 +85,31 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
 def parse_model(text: str, path: Path) -> Model:
     """The model in the text of a model file that came from `path`."""
     try:
-        return _model(_parsed(text), path)
+        return _model(parse_toml(text), path)
     except ModelError as error:
-        raise error.located(path, error.line or _line(text, error.element)) from None
+        raise error.located(path, error.line or _line(text, error)) from None
     except ValueError as error:
         raise ModelError(str(error), file=path) from None
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line (\d+)", str(error))
-        raise ModelError(f"this is not valid TOML: {error}", line=int(found[1]) if found else None) from None
     except RecursionError:
-        raise ModelError("this is not valid TOML: nested too deeply") from None
+        raise ModelError("tables are nested too deeply", file=path) from None
 
 
-def _line(text: str, element: str | None) -> int | None:
-    """The line of the text where an element such as "body 'A'" or "muscle number 3" begins."""
-    found = re.fullmatch(r"(body|muscle) (?:number (\d+)|'(.*)')", element or "")
+def _line(text: str, error: ModelError) -> int | None:
+    """The line of the text where the element of an error begins; of a key that it names, where there is no element."""
+    found = re.fullmatch(r"(\w+) (?:number (\d+)|'(.*)')", error.element or "")
     if not found:
-        return None
-    table = {"body": "bodies", "muscle": "muscles"}[found[1]]
+        return line_of(text, [*words(error.message), error.element or ""]) or 1
+    table = TABLES.get(found[1], "")
     lines = text.splitlines()
-    heads = [i for i, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{table}\s*\]\]", line)]
+    heads = [i for i, line in enumerate(lines) if re.match(rf"""\s*\[\[\s*["']?{table}["']?\s*\]\]""", line)]
+    if not heads:
+        return line_of(text, [table])
     if found[2]:
-        number = int(found[2]) - 1
-        return heads[number] + 1 if number < len(heads) else None
-    named = re.compile(rf"""\s*name\s*=\s*["']{re.escape(found[3])}["']""")
+        return heads[min(int(found[2]), len(heads)) - 1] + 1
+    named = re.compile(rf"""\s*["']?name["']?\s*=\s*["']{re.escape(found[3])}["']""")
     spans = zip(heads, [*heads[1:], len(lines)], strict=True)
     matches = [i + 1 for head, end in spans for i in range(head, end) if named.match(lines[i])]
-    return matches[-1] if matches else None  # of two elements with one name, the second is the mistake
+    return matches[-1] if matches else heads[0] + 1  # of two elements with one name, the second is the mistake
 
 
 # ---- from tables to objects --------------------------------------------------------------------------------

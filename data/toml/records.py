@@ -22,11 +22,12 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["read_fields", "read_record", "write_fields", "write_record"]
+__all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_record"]
 
 Record = TypeVar("Record")
 ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
+DEEPEST = 16  # tables in one another: a multiplier of a multiplier of a function is three
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
 
 
@@ -34,12 +35,14 @@ def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Re
     """An object of `root` or of a class below it from a table; ModelError with `element` and the key otherwise."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
+    if prefix.count(".") > DEEPEST:
+        raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {DEEPEST} deep", element=element)
     cls: type[Any] = root
     table = dict(table)
     kinds = _kinds(root)
     if "type" in table or root not in kinds.values():
         kind = table.pop("type", None)
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise ModelError(f"{prefix}type {kind!r} is unknown; known: {', '.join(kinds)}", element=element)
         cls = kinds[kind]
     values = read_fields(cls, table, element, prefix)
@@ -68,7 +71,7 @@ def write_record(record: Any, inline: bool = True) -> AbstractTable:
     made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
     root = next((root for root in ROOTS if isinstance(record, root)), None)
     if root is not None and type(record) is not root:
-        made["type"] = _kind(type(record))
+        made["type"] = kind_of(type(record))
     for key, value in write_fields(record).items():
         made[key] = value
     return made
@@ -94,7 +97,8 @@ def _key(cls: type, name: str) -> str:
     return next((key for (c, n), key in NAMES.items() if issubclass(cls, c) and n == name), name)
 
 
-def _kind(cls: type) -> str:
+def kind_of(cls: type) -> str:
+    """The `type` of a class in files: its attribute `kind`, or its name in lower case with underscores."""
     return getattr(cls, "kind", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
@@ -104,7 +108,7 @@ def _kinds(root: type) -> dict[str, type]:
     while below:
         cls = below.pop(0)
         if is_dataclass(cls) and not getattr(cls, "__abstractmethods__", None):
-            found[_kind(cls)] = cls
+            found[kind_of(cls)] = cls
         below += cls.__subclasses__()
     return found
 

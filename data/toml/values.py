@@ -47,9 +47,13 @@ def integer(value: Any, element: str, key: str) -> int:
 
 def number(value: Any, element: str, key: str) -> float:
     """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    try:
+        found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+    except OverflowError:  # an integer beyond all floats
+        found = math.inf
+    if not math.isfinite(found):
         raise ModelError(f"{key} must be a finite number, not {value!r}", element=element)
-    return float(value)
+    return found
 
 
 def numbers(value: Any, sizes: Iterable[int], element: str, key: str) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.data.urdf import xml
+from myoquat.data.xml import Element
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.shapes import Shape
@@ -26,7 +27,7 @@ class Inertial(NamedTuple):
     inertia: tuple[float, ...]
 
 
-def pose(element: Any) -> Pose:
+def pose(element: Element) -> Pose:
     """(position, unit quaternion) of the <origin> in an element; rpy turns about the fixed axes x, y, z in turn."""
     origin = xml.child(element, "origin")
     roll, pitch, yaw = xml.numbers(origin, "rpy", 3, ZERO)
@@ -34,7 +35,7 @@ def pose(element: Any) -> Pose:
     return xml.numbers(origin, "xyz", 3, ZERO), tuple(map(float, Q))
 
 
-def read_inertial(link: Any) -> Inertial:
+def read_inertial(link: Element) -> Inertial:
     """The <inertial> of a link; without one, a body without mass."""
     element = xml.child(link, "inertial")
     if element is None:
@@ -51,22 +52,22 @@ def read_inertial(link: Any) -> Inertial:
     return Inertial(value, center, tuple(map(float, turned)))
 
 
-def materials(robot: Any) -> dict[str, Any]:
+def materials(robot: Element) -> dict[str, Any]:
     """Colours (or None) of the materials declared at the top."""
     return {xml.name_of(element): _color(element) for element in xml.children(robot, "material")}
 
 
-def _color(material: Any) -> Any:
+def _color(material: Element) -> Any:
     color = xml.child(material, "color")
     return None if color is None else xml.numbers(color, "rgba", 4)
 
 
-def read_shapes(link: Any, known: dict[str, Any]) -> tuple[Shape, ...]:
+def read_shapes(link: Element, known: dict[str, Any]) -> tuple[Shape, ...]:
     """Visual and collision shapes of a link, in the file's order."""
     return tuple(_shape(element, known) for element in link.iterchildren("visual", "collision"))
 
 
-def _shape(element: Any, known: dict[str, Any]) -> Shape:
+def _shape(element: Element, known: dict[str, Any]) -> Shape:
     geometry = xml.child(element, "geometry")
     if geometry is None:
         xml.complain(element, f"<{element.tag}> needs <geometry>")
@@ -91,7 +92,7 @@ def _shape(element: Any, known: dict[str, Any]) -> Shape:
     )
 
 
-def _geometry(element: Any) -> tuple[str, tuple[float, ...], str]:
+def _geometry(element: Element) -> tuple[str, tuple[float, ...], str]:
     """Kind, sizes and file of a shape."""
     if element.tag == "box":
         return "box", _positive(element, xml.numbers(element, "size", 3)), ""
@@ -103,7 +104,7 @@ def _geometry(element: Any) -> tuple[str, tuple[float, ...], str]:
     return element.tag, _positive(element, sizes), ""
 
 
-def _positive(element: Any, sizes: tuple[float, ...]) -> tuple[float, ...]:
+def _positive(element: Element, sizes: tuple[float, ...]) -> tuple[float, ...]:
     if min(sizes) < 0:
         xml.complain(element, f"the sizes of a <{element.tag}> must not be negative, not {sizes}")
     return sizes

@@ -13,6 +13,7 @@ from typing import Any
 
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
+from myoquat.data.xml import Element
 from myoquat.joints.body import Body, Vector, check_body, check_mount
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
@@ -54,6 +55,14 @@ def load_urdf(
     joint_order, velocity_frame and gravity as for `ArticulatedSystem`. Raises ModelError with file, element and line
     for a file that is no URDF or describes no tree of rigid bodies, ValueError for an unknown base, OSError if the
     file cannot be read.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> fore = mq.Body("fore", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(1, 1, 1, 0, 0, 0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mq.data.write_urdf(mq.ArticulatedSystem((fore,)), f"{folder}/arm.urdf")
+    ...     print(mq.load_urdf(f"{folder}/arm.urdf").nq)
+    1
     """
     if base not in BASES:
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
@@ -75,7 +84,7 @@ def load_urdf(
         raise error.located(path, error.line) from None
 
 
-def _bodies(robot: Any, base: str) -> tuple[list[Body], str]:
+def _bodies(robot: Element, base: str) -> tuple[list[Body], str]:
     """Bodies of all links, and the name of the ground."""
     links = _by_name(xml.children(robot, "link"), "link")
     joints = _by_name(xml.children(robot, "joint"), "joint")
@@ -95,8 +104,8 @@ def _bodies(robot: Any, base: str) -> tuple[list[Body], str]:
     return bodies, ground
 
 
-def _by_name(elements: list[Any], tag: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _by_name(elements: list[Element], tag: str) -> dict[str, Element]:
+    found: dict[str, Element] = {}
     for element in elements:
         name = xml.name_of(element)
         if name in found:
@@ -105,7 +114,7 @@ def _by_name(elements: list[Any], tag: str) -> dict[str, Any]:
     return found
 
 
-def _ends(joint: Any) -> tuple[str, str]:
+def _ends(joint: Element) -> tuple[str, str]:
     """Names of the links that a joint joins: parent and child."""
     names = []
     for tag in ("parent", "child"):
@@ -116,9 +125,9 @@ def _ends(joint: Any) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _carrying(joints: dict[str, Any], links: dict[str, Any]) -> dict[str, Any]:
+def _carrying(joints: dict[str, Element], links: dict[str, Element]) -> dict[str, Element]:
     """The joint that carries each link that is a child."""
-    found: dict[str, Any] = {}
+    found: dict[str, Element] = {}
     for joint in joints.values():
         for link in _ends(joint):
             if link not in links:
@@ -131,7 +140,7 @@ def _carrying(joints: dict[str, Any], links: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _root(links: dict[str, Any], joints: dict[str, Any], carrying: dict[str, Any]) -> str:
+def _root(links: dict[str, Element], joints: dict[str, Element], carrying: dict[str, Element]) -> str:
     """The one link that no joint carries and from which all others are reached."""
     roots = [name for name in links if name not in carrying]
     if len(roots) > 1:
@@ -142,7 +151,7 @@ def _root(links: dict[str, Any], joints: dict[str, Any], carrying: dict[str, Any
     return roots[0]
 
 
-def _body(link: Any, colors: dict[str, Any], parent: str, joint: Joint, **fields: Any) -> Body:
+def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, **fields: Any) -> Body:
     inertial = read_inertial(link)
     body = Body(
         xml.name_of(link),
@@ -162,7 +171,7 @@ def _body(link: Any, colors: dict[str, Any], parent: str, joint: Joint, **fields
     return body
 
 
-def _carried(link: Any, colors: dict[str, Any], parent: str, joint: Any) -> Body:
+def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Element) -> Body:
     position, orientation = pose(joint)
     kind = _joint(joint)
     dynamics = xml.child(joint, "dynamics")
@@ -181,7 +190,7 @@ def _carried(link: Any, colors: dict[str, Any], parent: str, joint: Any) -> Body
     return _body(link, colors, parent, kind, **facts)
 
 
-def _joint(element: Any) -> Joint:
+def _joint(element: Element) -> Joint:
     kind = xml.text_of(element, "type")
     if kind in _PLAIN:
         return _PLAIN[kind]()
@@ -197,19 +206,19 @@ def _joint(element: Any) -> Joint:
     return joint
 
 
-def _not_negative(dynamics: Any, key: str) -> float:
+def _not_negative(dynamics: Element | None, key: str) -> float:
     value = 0.0 if dynamics is None else xml.number(dynamics, key, 0.0)
     if value < 0:
         xml.complain(dynamics, f"{key} must not be negative, not {value:g}")
     return value
 
 
-def _rotor(joint: Any, dynamics: Any) -> float:
+def _rotor(joint: Element, dynamics: Element | None) -> float:
     element = xml.child(joint, "rotor")
     return _not_negative(dynamics, "rotor_inertia") if element is None else _not_negative(element, "inertia")
 
 
-def _mount(dynamics: Any, joint: Joint) -> tuple[float, ...] | None:
+def _mount(dynamics: Element | None, joint: Joint) -> tuple[float, ...] | None:
     if dynamics is None or dynamics.get("spring_mount") is None:
         return None
     mount = xml.numbers(dynamics, "spring_mount", joint.nq)

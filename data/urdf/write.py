@@ -1,12 +1,12 @@
 """Writing URDF, with the extensions that `load_urdf` reads."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from lxml import etree
 
 from myoquat.data.files import check_output, write_text
+from myoquat.data.xml import Element
 from myoquat.joints.body import Body, Vector
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion
@@ -55,7 +55,7 @@ def _base(system: ArticulatedSystem) -> Body | None:
     return body if (body.position, body.orientation) == _PLACED and not passive else None
 
 
-def _add_link(robot: Any, body: Body) -> None:
+def _add_link(robot: Element, body: Body) -> None:
     link = etree.SubElement(robot, "link", name=body.name)
     if body.mass or any(body.inertia):
         inertial = etree.SubElement(link, "inertial")
@@ -68,7 +68,7 @@ def _add_link(robot: Any, body: Body) -> None:
         _add_shape(link, shape)
 
 
-def _add_shape(link: Any, shape: Shape) -> None:
+def _add_shape(link: Element, shape: Shape) -> None:
     element = etree.SubElement(link, shape.purpose, **({"name": shape.name} if shape.name else {}))
     _add_origin(element, shape.position, shape.orientation)
     geometry = etree.SubElement(element, "geometry")
@@ -86,7 +86,7 @@ def _add_shape(link: Any, shape: Shape) -> None:
             etree.SubElement(material, "color", rgba=_text(shape.color))
 
 
-def _add_joint(robot: Any, body: Body) -> None:
+def _add_joint(robot: Element, body: Body) -> None:
     if body.joint.kind not in KINDS:
         raise ModelError(
             f"URDF knows no {body.joint.kind} joint; it knows {', '.join(sorted(KINDS))}", element=f"body {body.name!r}"
@@ -111,7 +111,7 @@ def _type(body: Body) -> str:
     return "continuous" if body.joint.kind == "revolute" else body.joint.kind
 
 
-def _add_origin(element: Any, position: Vector, orientation: Vector = _PLACED[1]) -> None:
+def _add_origin(element: Element, position: Vector, orientation: Vector = _PLACED[1]) -> None:
     yaw, pitch, roll = euler_from_quaternion(np.array(orientation), "ZYX")
     etree.SubElement(element, "origin", xyz=_text(position), rpy=_text((roll, pitch, yaw)))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from myoquat.dynamics.constraints.base import Holonomic, check_coordinates
 from myoquat.joints.functions import AxisFunction, Linear
@@ -34,7 +33,7 @@ class Prescribed(Holonomic):
     """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable."""
 
     coordinate: str
-    motion: Callable[[Any], Any]
+    motion: Callable[[Array], Array]
 
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.coordinate)

@@ -91,14 +91,14 @@ class Constraints:
         batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
         return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)
 
-    def _corrector(self, q: Array, A: Array) -> Callable[[Any, Any], tuple[Array, Array]]:
+    def _corrector(self, q: Array, A: Array) -> Callable[[Array, Array | None], tuple[Array, Array]]:
         """(wanted (..., k), free) -> (free + M^-1 A^T lambda, lambda) with A (...) = wanted."""
         order = factor.ancestors(self.system)
         F = factor.factor(order, composite.mass(self.system, q))
         W = factor.solve(order, F, np.swapaxes(A, -1, -2))  # M^-1 A^T
         S = A @ W
 
-        def correct(wanted: Array, free: Array) -> tuple[Array, Array]:
+        def correct(wanted: Array, free: Array | None) -> tuple[Array, Array]:
             lack = wanted if free is None else wanted - matvec(A, free)
             multipliers = solve_small(S, lack[..., None])[..., 0]
             step = matvec(W, multipliers)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import casadi
 import numpy as np
 
 from myoquat import kernels
@@ -15,6 +14,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel
 from myoquat.kernels.arrays import as_casadi_vector, symbols_casadi
+from myoquat.kernels.libraries import casadi
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["ConstraintArrays"]
@@ -137,4 +137,6 @@ class ConstraintArrays:
 
     def _kernel(self, name: str, formula: Any, sizes: dict[str, Any]) -> Kernel:
         key = ("constraints", name, self.constraints.key)
-        return kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"constraints_{name}"))
+        return kernel_for(
+            key, lambda content: kernels.compile(formula, sizes, [name], name=f"constraints_{name}", content=content)
+        )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from myoquat.dynamics.constraints.base import Holonomic, NonHolonomic
 from myoquat.joints.system import ArticulatedSystem
@@ -15,7 +14,7 @@ __all__ = ["PositionFormula", "VelocityFormula"]
 class PositionFormula(Holonomic):
     """phi(system, q, t) -> (..., k), twice differentiable; its derivatives are taken exactly."""
 
-    formula: Callable[[ArticulatedSystem, Any, Any], Any]
+    formula: Callable[[ArticulatedSystem, Array, Array], Array]
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         result: Array = self.formula(system, q, t)
@@ -26,7 +25,7 @@ class PositionFormula(Holonomic):
 class VelocityFormula(NonHolonomic):
     """psi(system, q, u, t) -> (..., k), differentiable, linear in u."""
 
-    formula: Callable[[ArticulatedSystem, Any, Any, Any], Any]
+    formula: Callable[[ArticulatedSystem, Array, Array, Array], Array]
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         result: Array = self.formula(system, q, u, t)

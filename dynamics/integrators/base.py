@@ -19,8 +19,10 @@ class FixedStep(ABC):
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "baumgarte", "none")
 
     @abstractmethod
-    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
-        """The compiled loop over the method's state."""
+    def loop(
+        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
+    ) -> StepLoop:
+        """The compiled loop over the method's state; `content` as for `myoquat.kernels.step_loop`."""
 
     def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         """(..., n) the method's state from q (..., nq), u (..., nu) and, if there are any, the muscles' states."""

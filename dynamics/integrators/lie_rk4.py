@@ -29,7 +29,9 @@ class LieRungeKutta4(FixedStep):
     order: ClassVar[int] = 4
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
-    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+    def loop(
+        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
+    ) -> StepLoop:
         system, nu, count = equations.system, equations.system.nu, len(equations.own)
 
         def moved(x: Array, *steps: Array) -> Array:
@@ -68,5 +70,6 @@ class LieRungeKutta4(FixedStep):
             else None,
             bound=equations.beyond,
             name="simulate_lie_rk4",
+            content=content,
             lanes=lanes,
         )

@@ -19,7 +19,9 @@ class RungeKutta4(FixedStep):
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
 
-    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+    def loop(
+        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
+    ) -> StepLoop:
         return step_loop(
             equations.size,
             rhs=equations.rate,
@@ -31,5 +33,6 @@ class RungeKutta4(FixedStep):
             else None,
             bound=equations.beyond,
             name="simulate_rk4",
+            content=content,
             lanes=lanes,
         )

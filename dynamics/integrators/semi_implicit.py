@@ -24,7 +24,9 @@ class SemiImplicitEuler(FixedStep):
     order: ClassVar[int] = 1
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
-    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+    def loop(
+        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
+    ) -> StepLoop:
         def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
             given = equations.given(x, values)
@@ -40,5 +42,6 @@ class SemiImplicitEuler(FixedStep):
             parameters=equations.parameters,
             bound=equations.beyond,
             name="simulate_euler",
+            content=content,
             lanes=lanes,
         )

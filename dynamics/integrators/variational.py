@@ -40,7 +40,9 @@ class Variational(FixedStep):
     order: ClassVar[int] = 2
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
 
-    def loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
+    def loop(
+        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
+    ) -> StepLoop:
         if equations.constraints:
             raise ValueError("method 'variational' takes no constraints; lie_rk4 and the adaptive methods do")
         if equations.own:
@@ -65,6 +67,7 @@ class Variational(FixedStep):
             parameters=equations.parameters,
             node=0.5,
             name="simulate_variational",
+            content=content,
             lanes=lanes,
         )
 
@@ -82,7 +85,9 @@ class Variational(FixedStep):
 def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
     sizes = {"q": equations.system.nq, "v": equations.system.nu}
     key = ("variational", name, equations.system.content_key)
-    return kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"variational_{name}"))
+    return kernel_for(
+        key, lambda content: kernels.compile(formula, sizes, [name], name=f"variational_{name}", content=content)
+    )
 
 
 def _velocity(equations: StateEquations, q: Array, p: Array) -> Array:

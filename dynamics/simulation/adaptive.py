@@ -13,8 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.integrate import OdeSolver
-from scipy.optimize import brentq
 
 from myoquat import kernels
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
@@ -27,6 +25,7 @@ from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Kernel, Outcome
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
 __all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]
@@ -92,7 +91,9 @@ class AdaptiveProblem:
         formula = lambda x, t: equations.project(x, t)  # noqa: E731
         sizes: dict[str, Any] = {"x": equations.size, "t": ()}
         key = ("projected", equations.key)
-        kernel = kernel_for(key, lambda: kernels.compile(formula, sizes, ["x"], name="projected"))
+        kernel = kernel_for(
+            key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", content=content)
+        )
         return np.asarray(kernel(x, np.float64(t)))
 
     def kept(self, t: float, x: Array) -> Array:
@@ -115,7 +116,7 @@ class AdaptiveProblem:
 
     def jacobian(self) -> Slope:
         """d xdot / dx (t, x), for implicit methods."""
-        kernel = kernel_for(("rate_jacobian", self.equations.key), lambda: self._kernel().jacobian("rate", "x"))
+        kernel = kernel_for(("rate_jacobian", self.equations.key), lambda _: self._kernel().jacobian("rate", "x"))
         return lambda t, x: np.asarray(kernel(np.float64(t), x, *self._given(t), threads=1, check=False))
 
     def values(self, t: float, x: Array) -> list[float]:
@@ -144,8 +145,10 @@ class AdaptiveProblem:
         sizes: dict[str, Any] = {
             "t": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters
         }  # fmt: skip
-        build = lambda: kernels.compile(self.equations.rate, sizes, ["rate"], name="state_rate")  # noqa: E731
-        return kernel_for(("rate", self.equations.key), build)
+        return kernel_for(
+            ("rate", self.equations.key),
+            lambda content: kernels.compile(self.equations.rate, sizes, ["rate"], name="state_rate", content=content),
+        )
 
     def _given(self, t: float) -> list[Any]:
         times = np.array([t])
@@ -193,15 +196,17 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
     return x
 
 
-def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> OdeSolver:
+def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> "scipy.integrate.OdeSolver":
     choice = problem.choice
     options: dict[str, Any] = {"rtol": choice.rtol, "atol": choice.rtol, "first_step": problem.timing.step}
     if choice.name == "radau":
         options["jac"] = problem.jacobian()
-    return ADAPTIVE[choice.name](slope, start, x, end, **options)
+    return getattr(scipy.integrate, ADAPTIVE[choice.name])(slope, start, x, end, **options)
 
 
-def _failure(problem: AdaptiveProblem, solver: OdeSolver, before: float, end: float) -> Outcome | None:
+def _failure(
+    problem: AdaptiveProblem, solver: "scipy.integrate.OdeSolver", before: float, end: float
+) -> Outcome | None:
     """Why the step that began at `before` cannot be accepted; None if it can."""
     if solver.status == "failed":
         return Outcome.STUCK
@@ -233,7 +238,9 @@ def _record_events(
     found = []
     for k, event in enumerate(problem.events):
         if event.crossed(old[k], new[k]):
-            time = brentq(lambda t, k=k: problem.values(t, dense(t))[k], before, now, xtol=1e-14, rtol=1e-14)
+            time = scipy.optimize.brentq(
+                lambda t, k=k: problem.values(t, dense(t))[k], before, now, xtol=1e-14, rtol=1e-14
+            )
             found.append((float(time), event))
     for time, event in sorted(found, key=lambda pair: pair[0]):
         q, u = problem.equations.split(problem.kept(time, dense(time)))

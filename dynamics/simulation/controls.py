@@ -45,6 +45,11 @@ class Control:
         elif not callable(given):
             self._constant = self._check(given)
 
+    @property
+    def table(self) -> tuple[Array, Array] | None:
+        """The times (k,) and values (..., k, n) of a table, as they were checked; None for another input."""
+        return self._table
+
     def over(self, start: float, h: float, steps: int) -> Tabulated | Array:
         """What a step loop takes for `steps` steps of `h` from `start`: exact at the steps and halfway between."""
         if self._table is not None:

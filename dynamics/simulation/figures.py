@@ -17,7 +17,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 from myoquat.muscle.stick import stick_figure
 
-__all__ = ["animate", "plot"]
+__all__ = ["animate", "check_film", "plot"]
 
 RATE = 20  # frames per second of wall time
 STYLES = ("-", "--", "-.", ":")  # lines stay apart in grey
@@ -68,10 +68,8 @@ def animate(trajectory: Trajectory, file: Any, run: int | tuple[int, ...], speed
     if not speed > 0:
         raise ValueError(f"speed must be positive, not {speed}")
     path = None if file is None else Path(file)
-    if path is not None and path.suffix not in WRITERS:
-        raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
-    if path is not None and not animation.writers.is_available(WRITERS[path.suffix]):
-        raise ValueError(f"{path.suffix} films need {WRITERS[path.suffix]}, which is not installed")
+    if path is not None:
+        check_film(path)
     run = _chosen(trajectory, run)
     good = np.isfinite(trajectory.q[run]).all(axis=-1)
     last = trajectory.time[good][-1]
@@ -81,6 +79,16 @@ def animate(trajectory: Trajectory, file: Any, run: int | tuple[int, ...], speed
     if path is not None:
         _write(moving, path)
     return moving
+
+
+def check_film(path: Path) -> None:
+    """ValueError if no film can be written there: an unknown ending, or a program that it needs is not installed."""
+    if path.suffix not in WRITERS:
+        raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
+    if not animation.writers.is_available(WRITERS[path.suffix]):
+        raise ValueError(
+            f"{path.suffix} films need {WRITERS[path.suffix]}, which is not installed; .gif and .html do not"
+        )
 
 
 def _write(moving: animation.FuncAnimation, path: Path) -> None:

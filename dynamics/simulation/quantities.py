@@ -33,5 +33,7 @@ def varied_quantity(varied: Parameters, name: str, arrays: tuple[Array, ...], p:
     sizes = {f"x{k}": array.shape[-1] for k, array in enumerate(arrays)} | {"p": p.shape[-1]}
     key = ("varied", name, varied.model.content_key, varied.names, tuple(sizes.values()))
     formula = lambda *x: FORMULAS[name](varied.bind(x[-1]), *x[:-1])  # noqa: E731
-    kernel = kernel_for(key, lambda: kernels.compile(formula, sizes, [name], name=f"varied_{name}"))
+    kernel = kernel_for(
+        key, lambda content: kernels.compile(formula, sizes, [name], name=f"varied_{name}", content=content)
+    )
     return np.asarray(kernel(*arrays, p))

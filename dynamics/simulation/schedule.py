@@ -13,6 +13,7 @@ __all__ = ["Schedule", "Timing"]
 
 SLACK = 1e-9  # relative: 4 / 1e-3 is 4000 steps however it rounds
 DEFAULT_STEP = 1e-3
+MOST_STEPS = 10**9  # hours of computing; more are a slip of the pen
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Schedule:
         if output_step is None:
             steps = _whole(duration, step)
             return cls(duration / steps, steps, 1)
+        if duration / MOST_STEPS > output_step:
+            raise ValueError(f"{duration:g} s are more than {MOST_STEPS:,} rows of {output_step:g} s")
         rows = math.floor(duration / output_step * (1 + SLACK))
         if rows < 1:
             raise ValueError(f"output_step {output_step} is longer than the duration {duration}")
@@ -66,6 +69,13 @@ class Timing:
         """The steps of a fixed-step method; ValueError for times that cannot be."""
         return Schedule.of(self.duration, self.step, self.output_step)
 
+    @property
+    def counted(self) -> Schedule:
+        """The steps of a method that takes them all; ValueError for more than can be taken."""
+        if self.schedule.steps > MOST_STEPS:
+            raise ValueError(f"{self.duration:g} s are more than {MOST_STEPS:,} steps of {self.schedule.h:g} s")
+        return self.schedule
+
     @cached_property
     def output(self) -> Array | None:
         """(rows,) times after the start at which an adaptive method stores rows; None for the end of every step."""
@@ -75,4 +85,8 @@ class Timing:
 
 
 def _whole(span: float, step: float) -> int:
-    return max(1, math.ceil(span / step * (1 - SLACK)))
+    """The number of steps, of at most `step`, that fill a span; ValueError where a float cannot hold it."""
+    ratio = span / step
+    if not math.isfinite(ratio):
+        raise ValueError(f"{span:g} s are too many steps of {step:g} s")
+    return max(1, math.ceil(ratio * (1 - SLACK)))

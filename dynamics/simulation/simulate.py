@@ -70,6 +70,11 @@ def simulate(
     A state that is no longer finite, or with |u| beyond 1e6, stops alone: later rows are NaN, `Trajectory.stopped` and
     `.reason` say when and why, a SimulationWarning the state. Raises ValueError for arguments that do not fit,
     TypeError for symbols, ModelError for a singular mass matrix.
+
+    >>> import myoquat as mq
+    >>> motion = mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05)
+    >>> motion.time
+    array([0.  , 0.05, 0.1 ])
     """
     choice = MethodChoice.of(method, stabilization, rtol)
     inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}))
@@ -141,7 +146,7 @@ def _fixed_step(
             f"constraints that change with time: method {choice.name!r} cannot project onto them; use "
             "stabilization='baumgarte' or an adaptive method (rtol=...)"
         )
-    total = timing.schedule.steps
+    total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
     hidden = (None if states * total >= LONG else True) if progress is None else not progress
     with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:

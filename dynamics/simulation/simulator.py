@@ -16,6 +16,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome, StepLoop
+from myoquat.kernels.classes import is_foreign
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Simulator"]
@@ -92,7 +93,7 @@ class Simulator:
         tick: Tick | None = None,
     ) -> Run:  # fmt: skip
         """What a call does, from the same arguments gathered in records."""
-        schedule, problem = timing.schedule, self.problem
+        schedule, problem = timing.counted, self.problem
         q = check_numbers("q0", self.system.check_q(start[0]))
         u = check_numbers("u0", self.system.check_u(start[1]))
         controls, p = problem.controls(inputs), problem.values(inputs.parameters)
@@ -144,7 +145,9 @@ class Simulator:
         lanes = 1 if single else None
         if lanes not in self._loops:
             equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-            key = ("simulate", self.method.name, stabilization, equations.key, lanes)
-            build = lambda: self.method.loop(equations, stabilization, lanes)  # noqa: E731
-            self._loops[lanes] = kernel_for(key, build)
+            method = self.method if is_foreign(type(self.method)) else self.method.name
+            self._loops[lanes] = kernel_for(
+                ("simulate", method, stabilization, equations.key, lanes),
+                lambda content: self.method.loop(equations, stabilization, lanes, content),
+            )
         return self._loops[lanes]

@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.simulation.controls import check_numbers
-from myoquat.joints.checks import check_array, check_state
+from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.quaternion import normalize
@@ -53,6 +53,7 @@ class Start:
             q, u = system.check_q(q), system.check_u(u)
         except OffSphereError as error:
             raise OffSphereError(f"{error}; project_start=True divides by the length") from None
+        warn_far(q, system.angles)
         if not constraints:
             return cls(q, u)
         return cls._constrained(ConstraintArrays(Constraints(system, constraints)), q, u, project)

@@ -7,6 +7,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.dynamics.integrators import VariedEquations
+from myoquat.kernels.content import lasting_content
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
@@ -24,7 +25,8 @@ class MuscleStarts:
         self.names = {kind: list(numbers_of(kind, laws)) for kind, laws in elastic(model).items()}
         sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
         names = ["lengths", *(kind.__name__ for kind in self.names)]
-        self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", threads=1)
+        content = lasting_content(("muscle_starts", equations.key))
+        self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", content=content, threads=1)
 
     def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
         """Path lengths (m,), and of every class of laws its numbers (names, laws)."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 
 __all__ = ["Columns"]
@@ -22,7 +22,7 @@ class Columns:
         values = np.broadcast_to(values, (*self.rows, len(names)))
         self._columns |= {name: values[..., k].ravel() for k, name in enumerate(names)}
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """The table; a batch has its indices as index levels 'run_0', ... before 'row'."""
         table = pd.DataFrame(self._columns)
         if len(self.rows) > 1:

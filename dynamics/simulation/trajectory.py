@@ -1,6 +1,7 @@
 """Trajectories: what a simulation returns, and everything that follows from it on demand."""
 
 import importlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,19 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from myoquat.data.motions import motion_from_states, save_table
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.simulation.describe import described, html_table
+from myoquat.dynamics.simulation.pushes import push_message
 from myoquat.dynamics.simulation.quantities import varied_quantity
 from myoquat.dynamics.simulation.tables import Columns
-from myoquat.dynamics.simulation.trajectory_files import OPTIONAL, REQUIRED, read, write
+from myoquat.dynamics.simulation.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
+from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -48,6 +52,13 @@ class Trajectory:
     parameter_names, None without.
 
     What is computed on demand is kept; rows of NaN give NaN.
+
+    >>> import myoquat as mq
+    >>> motion = mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-2)
+    >>> motion.time.shape, motion.q.shape, motion.forces.shape
+    ((11,), (11, 8), (11, 6))
+    >>> bool(abs(motion.norm_drift).max() < 1e-12)
+    True
     """
 
     model: SystemLike
@@ -97,8 +108,12 @@ class Trajectory:
 
     @cached_property
     def forces(self) -> Array:
-        """(..., t, m) muscle tensions [N]."""
-        return self._of("forces", lambda *at: muscle_forces(self.muscled, *at), *self._at_muscles)
+        """(..., t, m) muscle tensions [N]. A PushWarning names muscles that push by more than 1 % of their strength."""
+        found = self._of("forces", lambda *at: muscle_forces(self.muscled, *at), *self._at_muscles)
+        message = push_message(self.muscled, found)
+        if message is not None:
+            warnings.warn(message, PushWarning, stacklevel=2)
+        return found
 
     @cached_property
     def torques(self) -> Array:
@@ -210,7 +225,7 @@ class Trajectory:
 
     # ---- as a table ------------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
         '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
         'parameter <name>' of numbers that vary.
@@ -245,15 +260,46 @@ class Trajectory:
         film: FuncAnimation = importlib.import_module(FIGURES).animate(self, file, run, speed)
         return film
 
-    def save(self, path: str | Path) -> None:
-        """Write everything, the model's text included, to a .npz file that `Trajectory.load` reads; no pickle.
+    def save(self, path: str | Path, *, overwrite: bool = False, in_degrees: bool | None = None) -> None:
+        """Write the motion in the format that the path's ending names.
 
-        Raises ValueError for a motion under constraints: their formulas cannot be stored.
+        .npz          everything, the model and the constraints included, for `Trajectory.load`; no pickle. ValueError
+                      for a constraint that holds a Python function.
+        .mot, .sto    one run: coordinates, speeds, activations where they are states, and other states of muscles, as
+                      OpenSim names them, for `myoquat.data.motions.states_from_motion`. A quaternion that has replaced
+                      the angles of a model file is written in these. in_degrees: by default True for .mot.
+        .csv          one run: the columns of `to_dataframe`.
+
+        Of a run that stopped, .mot, .sto and .csv hold the rows before. Raises FileExistsError for a file that exists
+        unless `overwrite` is True, ValueError for another ending.
         """
-        if self.constraints:
-            raise ValueError("a trajectory under constraints cannot be saved whole; to_dataframe() keeps its numbers")
-        arrays = {name: getattr(self, name) for name in (*REQUIRED, *OPTIONAL)}
-        write(path, self.model, self.method, self.parameter_names, arrays)
+        path = check_path(path, overwrite)
+        if path.suffix.lower() == ".npz":
+            origin = Origin(self.model, self.method, self.parameter_names, self.constraints)
+            write(path, origin, {name: getattr(self, name) for name in (*REQUIRED, *OPTIONAL)})
+            return
+        if self.batch:
+            raise ValueError(f"a {path.suffix} file holds one run, not {self._runs}; .npz holds them all")
+        if path.suffix.lower() == ".csv":
+            table = self.to_dataframe()[np.isfinite(self.q).all(axis=-1)].set_index("time")
+        else:
+            table = self._motion(path.suffix.lower() == ".mot" if in_degrees is None else in_degrees)
+        save_table(table, path, overwrite=True)  # `check_path` has asked
+
+    def _motion(self, in_degrees: bool) -> pd.DataFrame:
+        """The motion of the only run as a table of OpenSim's states."""
+        rows = np.isfinite(self.q).all(axis=-1)
+        activation = None if self.excitation is None or self.activation is None else self.activation[rows]
+        states = None if self.muscle_states is None else self.muscle_states[rows]
+        return motion_from_states(
+            self.model,
+            self.time[rows],
+            self.q[rows],
+            self.u[rows],
+            in_degrees=in_degrees,
+            activation=activation,
+            muscle_states=states,
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> "Trajectory":

@@ -17,10 +17,10 @@ Vector3 = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Angles(Record):
-    """R = R(a1, f1) R(a2, f2) R(a3, f3), f_k = factor_k x_k + offset_k: three turns about orthogonal unit axes a_k of
-    the joint frame, each after the ones before, by coordinates x = (x1, x2, x3) with `names`.
+    """R = R(a1, f1) R(a2, f2) R(a3, f3), f_k = factor_k x_k + offset_k: rotations about orthogonal unit axes a_k of the
+    joint frame, each after the ones before, by coordinates x = (x1, x2, x3) with `names`.
 
-    With A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ; a left-handed triple counts its third turn
+    With A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ; a left-handed triple counts its third rotation
     backwards. Raises ValueError for axes that are not orthogonal unit vectors, or a factor of zero.
     """
 
@@ -39,7 +39,7 @@ class Angles(Record):
 
     @property
     def _signs(self) -> Array:
-        """(3,) the third turn counts backwards in a left-handed triple."""
+        """(3,) the third rotation counts backwards in a left-handed triple."""
         return np.array([1.0, 1.0, np.sign(np.linalg.det(np.array(self.axes)))])
 
     @property
@@ -56,10 +56,10 @@ class Angles(Record):
         )
 
     def values(self, Q: Array) -> Array:
-        """(..., 3) coordinates x [rad] of Q: turns f1, f3 in (-pi, pi], f2 in [-pi/2, pi/2]; only the sum or the
+        """(..., 3) coordinates x [rad] of Q: angles f1, f3 in (-pi, pi], f2 in [-pi/2, pi/2]; only the sum or the
         difference of the outer ones is determined at the lock, f2 = +-pi/2, and one is then taken as zero."""
         frame = quaternion_from_matrix(self._frame)
-        turned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
-        phi = self._signs * euler_from_quaternion(turned, "XYZ")
+        aligned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
+        phi = self._signs * euler_from_quaternion(aligned, "XYZ")
         result: Array = (phi - np.array(self.offsets)) / np.array(self.factors)
         return result

@@ -86,9 +86,9 @@ class CustomJoint(CoordinateJoint):
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.transform(q)
-        turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
-        slides = [vecmat(np.array(axis.direction), R) for axis in self.translations]
-        return self._columns(self.rotations, turns, q), self._columns(self.translations, slides, q)
+        rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))
+        translation_axes = [vecmat(np.array(axis.direction), R) for axis in self.translations]
+        return self._columns(self.rotations, rotation_axes, q), self._columns(self.translations, translation_axes, q)
 
     def _columns(self, axes: Sequence[Axis], vectors: Sequence[Array], q: Array) -> Array:
         """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
@@ -102,12 +102,12 @@ class CustomJoint(CoordinateJoint):
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """Sdot u from the curvature of the functions, and from the rotation of the axes."""
         R, _ = self.transform(q)
-        turns = child_axes(_directions(self.rotations), _values(self.rotations, q))
+        rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))
         rates = _rates(self.rotations, q, u)
         bends = _bends(self.rotations, q, u)
-        omega = sum((b * r[..., None] for b, r in zip(turns, rates, strict=True)), start=np.zeros(3))
-        c_omega = angular_drift(turns, rates)
-        for b, bend in zip(turns, bends, strict=True):
+        omega = sum((b * r[..., None] for b, r in zip(rotation_axes, rates, strict=True)), start=np.zeros(3))
+        c_omega = angular_drift(rotation_axes, rates)
+        for b, bend in zip(rotation_axes, bends, strict=True):
             c_omega = c_omega + b * bend[..., None]
         v = vecmat(_sum(self.translations, _rates(self.translations, q, u)), R)
         c_v = vecmat(_sum(self.translations, _bends(self.translations, q, u)), R) + cross(v, omega)

@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.joints.types.euler import FACTS as TURNS
+from myoquat.joints.types.euler import FACTS as EULER_FACTS
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array
 
 __all__ = ["EllipsoidJoint"]
 
-FACTS = replace(TURNS, kind="ellipsoid")
+FACTS = replace(EULER_FACTS, kind="ellipsoid")
 OUT = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the place
 
 
@@ -39,7 +39,7 @@ class EllipsoidJoint(CoordinateJoint):
             raise ValueError(f"the radii of an ellipsoid joint must be three positive numbers, not {self.radii}")
 
     @property
-    def turns(self) -> EulerJoint:
+    def euler_joint(self) -> EulerJoint:
         """The joint of the rotations alone."""
         return EulerJoint(self.sequence)
 
@@ -48,18 +48,22 @@ class EllipsoidJoint(CoordinateJoint):
         return FACTS
 
     def transform(self, q: Array) -> tuple[Array, Array]:
-        R, _ = self.turns.transform(q)
+        R, _ = self.euler_joint.transform(q)
         return R, np.array(self.radii) * R[..., :, 2]
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = B(phi), S_v = R^T D R (b x e) for the columns b of B."""
-        (R, _), (B, _) = self.turns.transform(q), self.turns.subspace(q)
-        slides = [self._slid(R, cross(B[..., :, k], OUT)) for k in range(3)]
-        return B, np.stack(slides, axis=-1)
+        (R, _), (B, _) = self.euler_joint.transform(q), self.euler_joint.subspace(q)
+        columns = [self._slid(R, cross(B[..., :, k], OUT)) for k in range(3)]
+        return B, np.stack(columns, axis=-1)
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        """omega's as of the turns; v's from v = R^T D R (omega x e)."""
-        (R, _), (B, _), (c_omega, _) = self.turns.transform(q), self.turns.subspace(q), self.turns.drift(q, u)
+        """omega's as of the Euler joint; v's from v = R^T D R (omega x e)."""
+        (R, _), (B, _), (c_omega, _) = (
+            self.euler_joint.transform(q),
+            self.euler_joint.subspace(q),
+            self.euler_joint.drift(q, u),
+        )
         omega = matvec(B, u)
         v = self._slid(R, cross(omega, OUT))
         rate = cross(omega, cross(omega, OUT)) + cross(c_omega, OUT)
@@ -71,4 +75,4 @@ class EllipsoidJoint(CoordinateJoint):
 
     def random(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform over the rotations, not over the angles."""
-        return self.turns.random(n, rng)
+        return self.euler_joint.random(n, rng)

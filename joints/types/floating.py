@@ -86,7 +86,7 @@ class FloatingJoint(Joint):
         return _block_diagonal(block, self._ball.rate_inverse(q[..., 3:]))
 
     def integrate(self, q: Array, v: Array) -> Array:
-        """The screw motion of a constant child-frame twist, or straight and turning evenly for a parent-frame u."""
+        """The screw motion of a constant child-frame twist, or straight, at a constant rate, for a parent-frame u."""
         step = v[..., :3]
         if self.in_child:
             step = matvec(rotation_matrix(q[..., 3:]), _screw(v[..., 3:], step))
@@ -131,8 +131,8 @@ def _screw(omega: Array, v: Array) -> Array:
     first = np.where(small, (1 - square / 12 * (1 - square / 30 * (1 - square / 56))) / 2, 2 * half * half)
     series = (1 - square / 20 * (1 - square / 42 * (1 - square / 72))) / 6
     second = np.where(small, series, (1 - np.sin(a) / a) / np.where(small, 1.0, square))
-    turning = cross(omega, v)
-    result: Array = v + first * turning + second * cross(omega, turning)
+    swept = cross(omega, v)
+    result: Array = v + first * swept + second * cross(omega, swept)
     return result
 
 
@@ -143,6 +143,6 @@ def _unscrew(omega: Array, p: Array) -> Array:
     a = np.sqrt(np.where(small, 1.0, square))
     series = (1 + square / 60 * (1 + square / 42 * (1 + square / 40))) / 12
     ratio = (1 - a / 2 * np.cos(a / 2) / np.sin(a / 2)) / np.where(small, 1.0, square)
-    turning = cross(omega, p)
-    result: Array = p - turning / 2 + np.where(small, series, ratio) * cross(omega, turning)
+    swept = cross(omega, p)
+    result: Array = p - swept / 2 + np.where(small, series, ratio) * cross(omega, swept)
     return result

@@ -73,7 +73,7 @@ class SphericalJoint(Joint):
         return self._composed(q, vector([1.0 + 0.0 * x, x / 2, y / 2, z / 2]))
 
     def _composed(self, Q: Array, step: Array) -> Array:
-        """Q followed by a turn `step` (..., 4) about axes of the velocity frame."""
+        """Q followed by the rotation `step` (..., 4) about axes of the velocity frame."""
         return quaternion_multiply(Q, step) if self.in_child else quaternion_multiply(step, Q)
 
     def subspace(self, q: Array) -> tuple[Array, Array]:

@@ -17,10 +17,10 @@ FACTS = JointFacts(
     "universal",
     ("angle1", "angle2"),
     ("rad", "rad"),
-    "first axis in the joint frame, second after the first turn",
+    "first axis in the joint frame, second after the first rotation",
     ("speed1", "speed2"),
     ("rad/s", "rad/s"),
-    "first axis in the joint frame, second after the first turn",
+    "first axis in the joint frame, second after the first rotation",
 )
 
 

@@ -1,6 +1,6 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
-from myoquat.muscle.laws.base import ForceLaw
+from myoquat.muscle.laws.base import ForceLaw, PushWarning
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.law_a import LawA
@@ -37,6 +37,7 @@ __all__ = [
     "Millard2012",
     "PathActuator",
     "PathSpring",
+    "PushWarning",
     "RigidTendonMuscle",
     "Thelen2003",
 ]

@@ -2,12 +2,17 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from myoquat.joints.ranges import Range, check_ranges
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["ForceLaw"]
+__all__ = ["ForceLaw", "PushWarning"]
+
+
+class PushWarning(UserWarning):
+    """Muscles pushed along a motion: their law gave forces below zero."""
 
 
 class ForceLaw(Record, ABC):
@@ -26,21 +31,26 @@ class ForceLaw(Record, ABC):
         return ()
 
     @abstractmethod
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """Tension F (...) [N], positive when it pulls, at length [m], speed dl/dt [m/s] and activation in [0, 1].
 
         state (..., ns) holds the law's `states`; None for a law without.
         """
 
-    def state_rate(self, length: Any, speed: Any, activation: Any, state: Any) -> Any:
+    @property
+    def can_push(self) -> bool:
+        """Whether the law gives forces below zero in states that a motion may reach, such as a fast shortening."""
+        return False
+
+    def state_rate(self, length: Array, speed: Array, activation: Array, state: Array) -> Array:
         """(..., ns) rates of the states."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 
-    def state_residual(self, length: Any, speed: Any, activation: Any, state: Any, rate: Any) -> Any:
+    def state_residual(self, length: Array, speed: Array, activation: Array, state: Array, rate: Array) -> Array:
         """(..., ns) the equations of the states in implicit form, g(length, speed, activation, state, rate) = 0."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 
-    def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
+    def equilibrium(self, length: ArrayLike, speed: ArrayLike, activation: ArrayLike) -> Array:
         """(..., ns) states from which a motion can start at rest; floats, batched."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 

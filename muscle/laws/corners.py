@@ -11,11 +11,11 @@ and y likewise: it rises with s for all s, its first and second derivatives fit 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array
 
 __all__ = ["Corners", "sharpness"]
 
@@ -24,10 +24,11 @@ ROUNDS = (
 )
 PARALLEL = 1.5e-8  # tangents that differ by less meet in the middle, as in OpenSim: the root of the unit round-off
 
-Steps = tuple[Any, Any, Any]
+Number = Array | float
+Steps = tuple[Number, Number, Number]
 
 
-def sharpness(curviness: Any) -> Any:
+def sharpness(curviness: Number) -> Number:
     """The part of the way to the meeting point, for a curviness in [0, 1]: 0.1 + 0.8 curviness."""
     return 0.1 + 0.8 * curviness
 
@@ -39,14 +40,14 @@ class Corners:
     sharp: c of every section, or one for all. Numbers, arrays (...) or symbols.
     """
 
-    joins: tuple[tuple[Any, Any, Any], ...]
-    sharp: Any
+    joins: tuple[Steps, ...]
+    sharp: Number | tuple[Number, ...]
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Array) -> Array:
         """(...) y at x."""
         return self.point(1.0, 0.0, x)[1]
 
-    def point(self, p: Any, q: Any, level: Any) -> tuple[Any, Any]:
+    def point(self, p: Number, q: Number, level: Array) -> tuple[Array, Array]:
         """(x, y) of the curve where p x + q y = level (...), which must rise along the curve.
 
         The derivatives are exact: those of the last round of Halley's method, whose start then no longer matters.
@@ -56,7 +57,7 @@ class Corners:
         x, y, *steps = (_chosen(inside, marks[1:-1], column) for column in zip(*self._sections(), strict=True))
         along = tuple(p * dx + q * dy for dx, dy in zip(steps[:3], steps[3:], strict=True))
         whole = along[0] + along[1] + along[2]
-        s = _parameter((inside - (p * x + q * y)) / whole, tuple(step / whole for step in along))
+        s = _parameter((inside - (p * x + q * y)) / whole, (along[0] / whole, along[1] / whole, along[2] / whole))
         beyond = level - inside
         slope = np.where(beyond < 0, self.joins[0][2], self.joins[-1][2])
         straight = beyond / (p + q * slope)
@@ -64,8 +65,9 @@ class Corners:
 
     def check(self, element: str, name: str) -> None:
         """ModelError where a section is no corner: its tangents must meet between its ends."""
-        for (x, y, *steps), end in zip(self._sections(), self.joins[1:], strict=True):
-            forth = [step * np.sign(end[1] - y) + PARALLEL * abs(end[1] - y) for step in steps[3:]]
+        for section, end in zip(self._sections(), self.joins[1:], strict=True):
+            x, y, *steps = section
+            forth = [step * np.sign(end[1] - y) + PARALLEL * np.abs(end[1] - y) for step in steps[3:]]
             if not min(steps[:3]) > 0 or not min(forth) >= 0:
                 raise ModelError(
                     f"the numbers of the {name} curve make no corner from ({x:.6g}, {y:.6g}) to ({end[0]:.6g}, "
@@ -73,24 +75,24 @@ class Corners:
                     element=element,
                 )
 
-    def _sections(self) -> list[tuple[Any, ...]]:
+    def _sections(self) -> list[tuple[Number, ...]]:
         """Of every section x, y at its start, three steps of x and three of y."""
         sharp = self.sharp if isinstance(self.sharp, tuple) else (self.sharp,) * (len(self.joins) - 1)
         return [_section(a, b, c) for a, b, c in zip(self.joins[:-1], self.joins[1:], sharp, strict=True)]
 
 
-def _section(start: tuple[Any, Any, Any], end: tuple[Any, Any, Any], c: Any) -> tuple[Any, ...]:
+def _section(start: tuple[Number, Number, Number], end: tuple[Number, Number, Number], c: Number) -> tuple[Number, ...]:
     (x0, y0, slope0), (x1, y1, slope1) = start, end
-    turn = slope0 - slope1
-    parallel = np.abs(turn) <= PARALLEL
-    meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, turn)
+    bend = slope0 - slope1
+    parallel = np.abs(bend) <= PARALLEL
+    meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, bend)
     meet = np.where(parallel, (x0 + x1) / 2, meet)
     height = (meet - x1) * slope1 + y1
     x_steps = (c * (meet - x0), (1 - c) * (x1 - x0), c * (x1 - meet))
     return x0, y0, *x_steps, c * (height - y0), (1 - c) * (y1 - y0), c * (y1 - height)
 
 
-def _chosen(level: Any, edges: list[Any], values: tuple[Any, ...]) -> Any:
+def _chosen(level: Number, edges: list[Number], values: tuple[Number, ...]) -> Number:
     """The value of the section in which the level lies."""
     result = values[0]
     for edge, value in zip(edges, values[1:], strict=True):
@@ -98,13 +100,13 @@ def _chosen(level: Any, edges: list[Any], values: tuple[Any, ...]) -> Any:
     return result
 
 
-def _run(s: Any, a: Any, b: Any, c: Any) -> Any:
+def _run(s: Number, a: Number, b: Number, c: Number) -> Number:
     """a (1 - (1 - s)^5) + b s^3 (10 - 15 s + 6 s^2) + c s^5: how far a section has come."""
     r = 1 - s
     return a * (1 - (r * r) * (r * r) * r) + (s * s * s) * (b * (10 + s * (6 * s - 15)) + c * (s * s))
 
 
-def _parameter(t: Any, steps: Steps) -> Any:
+def _parameter(t: Number, steps: Steps) -> Number:
     """s with run(s) = t for steps that sum to 1: Halley's method from the cubic with the slopes of both ends."""
     a, b, c = steps
     first, last = (1 / np.maximum(5 * step, 1 / 3) for step in (a, c))  # limited to 3, where the cubic still rises

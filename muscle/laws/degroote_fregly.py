@@ -1,11 +1,12 @@
 """The muscle of De Groote and Fregly (2016): smooth curves, made for optimal control."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.ranges import NotNegative, Positive
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["DeGrooteFregly2016"]
@@ -46,46 +47,50 @@ class DeGrooteFregly2016(HillLaw):
     def is_damped(self) -> bool:
         return self.damping > 0
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """(...) F [N] as `HillLaw.force`; with an elastic tendon none while it is slack beside the shortest fiber."""
         force = super().force(length, speed, activation, state)
         if self.tendon == "rigid":
             return force
-        ended = state[..., 0] <= ENDED * self.shortest
+        ended = self._fiber_length(state) <= ENDED * self.shortest
         slack = length - self.tendon_slack_length <= self.shortest_along
         return np.where(ended & slack, 0.0, force)
 
-    def tendon_force(self, length: Any) -> Any:
+    def tendon_force(self, length: Array) -> Array:
         """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as in the paper."""
         k = np.log((1 + C3) / C1) / (1 + self.tendon_strain - C2)
-        return C1 * np.exp(k * (length - C2)) - C3
+        result: Array = C1 * np.exp(k * (length - C2)) - C3
+        return result
 
-    def passive_force(self, length: Any) -> Any:
+    def passive_force(self, length: Array) -> Array:
         """f_PE = (exp(kPE (l~_M - 1) / e0) - o) / (exp(kPE) - o), kPE = 4, zero at l~_M = 0.2 (S3)."""
         k, e0 = 4.0, self.passive_strain
         offset = np.exp(k * (SHORTEST - 1) / e0)
-        return self.passive_scale * (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
+        result: Array = self.passive_scale * (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
+        return result
 
-    def active_force(self, length: Any) -> Any:
+    def active_force(self, length: Array) -> Array:
         """f_L, the sum of three bells b1 exp(-(l~_M - b2)^2 / (2 (b3 + b4 l~_M)^2)) (S2)."""
         x = (length - 1) / self.width_scale + 1
-        return sum(b1 * np.exp(-0.5 * ((x - b2) / (b3 + b4 * x)) ** 2) for b1, b2, b3, b4 in BELLS)
+        first, second, third = (b1 * np.exp(-0.5 * ((x - b2) / (b3 + b4 * x)) ** 2) for b1, b2, b3, b4 in BELLS)
+        result: Array = first + second + third
+        return result
 
-    def velocity_force(self, speed: Any) -> Any:
+    def velocity_force(self, speed: Array) -> Array:
         """f_V = d1 log(w + sqrt(w^2 + 1)) + d4, w = d2 v~_M + d3 (S4)."""
         return D1 * np.arcsinh(D2 * speed + D3) + D4
 
-    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """a f_L f_V + f_PE + beta v~_M."""
         active = activation * self.active_force(length) * self.velocity_force(speed)
         return active + self.passive_force(length) + self.damping * speed
 
-    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+    def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M: in closed form without damping, by six steps of Newton's method with it."""
         isometric = activation * self.active_force(length)
         force = force - self.passive_force(length)
         ratio = force / isometric
-        speed = (np.sinh((ratio - D4) / D1) - D3) / D2
+        speed: Array = (np.sinh((ratio - D4) / D1) - D3) / D2
         if isinstance(self.damping, (int, float)) and self.damping == 0:
             return speed
         speed = np.clip(speed, -1.5, 1.5)

@@ -5,16 +5,18 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.ranges import ranges_of
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.classes import identity, is_foreign
+from myoquat.kernels.libraries import Library
 from myoquat.kernels.typing import Array
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
 
+_elementwise = Library("scipy.optimize.elementwise")
 TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 BALANCED = 1e-12  # of the greatest isometric force: what the curves' own round-off may leave over
 GREATEST = 1e12  # of the same: what is larger counts as that
@@ -29,7 +31,7 @@ def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, activation: Any) -> Array:
+def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Array, activation: Array) -> Array:
     """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one class pull as their tendons, at rest.
 
     numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Every finite path length has an
@@ -53,7 +55,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
         pushing = at_slack[sought] < 0  # only a tendon whose curve goes below zero balances such a fiber
         low = np.where(excess(stretched, *given) < 0, stretched, shortest)
         bracket = np.where(pushing, slack, low), np.where(pushing, longest, slack)
-        root = elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
+        root = _elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
         found[sought] = np.where(root.success, root.x, np.nan)
     return found
 
@@ -61,13 +63,16 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Any, act
 def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
     """By how much a fiber of that length, at rest, pulls harder than its tendon, over the greatest isometric force."""
 
-    def formula(rows: Any) -> Any:
+    def formula(rows: Array) -> Array:
         law = _with_numbers(kind, names, [rows[..., 3 + i] for i in range(len(names))])
         state = rows[..., :1]
-        return law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
+        result: Array = law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
+        return result
 
-    build = lambda: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess")  # noqa: E731
-    kernel = kernel_for(("excess", kind), build)
+    kernel = kernel_for(
+        ("excess", kind if is_foreign(kind) else identity(kind), tuple(names)),
+        lambda content: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess", content=content),
+    )
 
     def excess(fiber: Array, *given: Array) -> Array:
         values = kernel(np.stack(np.broadcast_arrays(fiber, *given), axis=-1))

@@ -3,12 +3,13 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 
@@ -34,6 +35,9 @@ class HillLaw(ForceLaw):
     l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
     minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that the fiber's speed stays
     finite where it divides by the activation; derivatives by such an activation are zero. maximum_pennation [rad].
+
+    With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
+    (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
     """
 
     max_isometric_force: NotNegative
@@ -45,6 +49,7 @@ class HillLaw(ForceLaw):
     tendon_strain: Positive = 0.049
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.01
     maximum_pennation: Annotated[float, Range(0.0, math.pi / 2, open_low=True)] = math.acos(0.1)
+    pull_only: bool = False
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
     state_range: ClassVar[Range] = Range(0.0, open_low=True)
@@ -52,23 +57,23 @@ class HillLaw(ForceLaw):
     # ---- the curves of a kind of muscle ----------------------------------------------------------------------
 
     @abstractmethod
-    def tendon_force(self, length: Any) -> Any:
+    def tendon_force(self, length: Array) -> Array:
         """(...) f_T of the normalized tendon length l~_T."""
 
     @abstractmethod
-    def passive_force(self, length: Any) -> Any:
+    def passive_force(self, length: Array) -> Array:
         """(...) f_PE of the normalized fiber length l~_M."""
 
     @abstractmethod
-    def active_force(self, length: Any) -> Any:
+    def active_force(self, length: Array) -> Array:
         """(...) f_L of the normalized fiber length l~_M."""
 
     @abstractmethod
-    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """(...) f_M along the fiber at l~_M, v~_M and activation."""
 
     @abstractmethod
-    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+    def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """(...) v~_M at which the fiber pulls with f_M = `force`: the inverse of `fiber_force` in the speed."""
 
     # ---- the law ---------------------------------------------------------------------------------------------
@@ -79,21 +84,29 @@ class HillLaw(ForceLaw):
         return self.state_suffixes if self.tendon == "elastic" else ()
 
     @property
-    def width(self) -> Any:
+    def can_push(self) -> bool:
+        """True with a rigid tendon, unless pull_only; a tendon that stretches only pulls."""
+        return self.tendon == "rigid" and not self.pull_only
+
+    @property
+    def width(self) -> Array:
         """l_M0 sin(alpha_0) [m]."""
-        return self.optimal_fiber_length * np.sin(self.pennation)
+        result: Array = self.optimal_fiber_length * np.sin(self.pennation)
+        return result
 
     @property
-    def shortest(self) -> Any:
+    def shortest(self) -> Array:
         """The shortest fiber [m]: its pennation is the greatest, or its length 1 % of the optimal one."""
-        return np.maximum(self.width / np.sin(self.maximum_pennation), 0.01 * self.optimal_fiber_length)
+        result: Array = np.maximum(self.width / np.sin(self.maximum_pennation), 0.01 * self.optimal_fiber_length)
+        return result
 
     @property
-    def shortest_along(self) -> Any:
+    def shortest_along(self) -> Array:
         """The shortest fiber [m], along the tendon."""
-        return np.sqrt(self.shortest**2 - self.width**2)
+        result: Array = np.sqrt(self.shortest**2 - self.width**2)
+        return result
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """(...) F [N]. With an elastic tendon, state (..., 1) is the fiber length [m], and speed and activation do not
         matter; with a rigid one there is none, and a slack tendon carries nothing."""
         if self.tendon == "rigid":
@@ -101,56 +114,57 @@ class HillLaw(ForceLaw):
             scale = self.max_contraction_velocity * self.optimal_fiber_length
             f = self.fiber_force(fiber / self.optimal_fiber_length, speed * cosine / scale, self._active(activation))
             slack = length - self.tendon_slack_length <= self.shortest_along
-            return np.where(slack, 0.0, self.max_isometric_force * f * cosine)
-        fiber, cosine = self._fiber(state[..., 0])
+            pull = np.maximum(f, 0.0) if self.pull_only else f
+            return np.where(slack, 0.0, self.max_isometric_force * pull * cosine)
+        fiber, cosine = self._fiber(state)
         return self.max_isometric_force * self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
 
-    def state_rate(self, length: Any, speed: Any, activation: Any, state: Any) -> Any:
+    def state_rate(self, length: Array, speed: Array, activation: Array, state: Array) -> Array:
         """(..., 1) dl_M/dt [m/s] at which fiber and tendon pull alike."""
-        fiber, cosine = self._fiber(state[..., 0])
+        fiber, cosine = self._fiber(state)
         tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
         v = self.fiber_speed(fiber / self.optimal_fiber_length, tendon / cosine, self._active(activation))
         rate = v * self.max_contraction_velocity * self.optimal_fiber_length
         held = (state[..., 0] <= self.shortest) & (rate < 0)
         return np.where(held, 0.0, rate)[..., None]
 
-    def state_residual(self, length: Any, speed: Any, activation: Any, state: Any, rate: Any) -> Any:
+    def state_residual(self, length: Array, speed: Array, activation: Array, state: Array, rate: Array) -> Array:
         """(..., 1) f_M cos(alpha) - f_T at the fiber's rate dl_M/dt [m/s]: what the fiber pulls too hard, over F0.
 
         It is zero at `state_rate` but where that is held at the shortest fiber, and has no singularity: neither at
         activation 0 nor where the active fiber is at its end.
         """
-        fiber, cosine = self._fiber(state[..., 0])
+        fiber, cosine = self._fiber(state)
         tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
         v = rate[..., 0] / (self.max_contraction_velocity * self.optimal_fiber_length)
         f = self.fiber_force(fiber / self.optimal_fiber_length, v, self._active(activation))
         return (f * cosine - tendon)[..., None]
 
-    def equilibrium(self, length: Any, speed: Any, activation: Any) -> Any:
+    def equilibrium(self, length: ArrayLike, speed: ArrayLike, activation: ArrayLike) -> Array:
         """(..., 1) fiber length [m] at which fiber and tendon pull alike with the fiber at rest; floats, batched.
 
         Every path length has one. Where the fiber pulls harder than the tendon at every length that it can have, it is
         the shortest: the tendon is slack there. Where neither pulls anywhere near balance, it is the fiber that leaves
         the tendon its slack length. Raises ValueError for numbers that are not finite.
         """
-        length, activation = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
+        l, a = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
         numbers = numbers_of(type(self), [self])
-        found = equilibrium_lengths(type(self), numbers, length[..., None], activation[..., None])
+        found = equilibrium_lengths(type(self), numbers, l[..., None], a[..., None])
         failed = np.isnan(found[..., 0])
         if np.any(failed):
             where = tuple(int(i) for i in np.argwhere(failed)[0])
-            raise ValueError(f"no fiber length balances the tendon at path length {length[where]:.6g} m, pose {where}")
+            raise ValueError(f"no fiber length balances the tendon at path length {l[where]:.6g} m, pose {where}")
         return found
 
-    def bracket(self, length: Any) -> tuple[Any, Any, Any, Any]:
+    def bracket(self, length: Array) -> tuple[Array, Array, Array, Array]:
         """(...) fiber lengths [m] in ascending order, between which the one of equilibrium lies: the shortest, and
         those that leave the tendon stretched as hardly any muscle stretches it, at its slack length, and no length."""
         stretched = self.tendon_slack_length * (1 + STRETCHED * self.tendon_strain)
-        fibers = (
+        first, second, third = (
             np.maximum(np.hypot(np.maximum(length - tendon, 0.0), self.width), self.shortest)
             for tendon in (stretched, self.tendon_slack_length, 0.0)
         )
-        return (self.shortest, *fibers)
+        return self.shortest, first, second, third
 
     def check(self, element: str) -> None:
         super().check(element)
@@ -175,16 +189,23 @@ class HillLaw(ForceLaw):
 
     # ---- the fiber -------------------------------------------------------------------------------------------
 
-    def _active(self, activation: Any) -> Any:
+    def _active(self, activation: Array) -> Array:
         """(...) the activation that acts."""
         return np.maximum(activation, self.minimum_activation)
 
-    def _fiber(self, state: Any) -> tuple[Any, Any]:
+    def _fiber_length(self, state: Array | None) -> Array:
+        """(...) l_M [m] as the state has it."""
+        if state is None:
+            raise ValueError("a muscle with an elastic tendon needs its state, the fiber length")
+        length: Array = state[..., 0]
+        return length
+
+    def _fiber(self, state: Array | None) -> tuple[Array, Array]:
         """(l_M, cos alpha), no shorter than the shortest fiber."""
-        fiber = np.maximum(state, self.shortest)
+        fiber = np.maximum(self._fiber_length(state), self.shortest)
         return fiber, np.sqrt(1 - (self.width / fiber) ** 2)
 
-    def _rigid_fiber(self, length: Any) -> tuple[Any, Any]:
+    def _rigid_fiber(self, length: Array) -> tuple[Array, Array]:
         """(l_M, cos alpha) with the tendon at its slack length."""
         along = np.maximum(length - self.tendon_slack_length, self.shortest_along)
         fiber = np.sqrt(along * along + self.width**2)

@@ -1,11 +1,12 @@
 """Force law A, of the muscle Jacobian study's mapping analysis."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.ranges import NotNegative, Positive
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["LawA"]
@@ -19,8 +20,11 @@ class LawA(ForceLaw):
     optimal_length: Positive  # l0 [m]
     max_isometric_force: NotNegative | None = None  # Fmax [N]
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        if self.max_isometric_force is None:
+            raise ValueError("law 'A' needs max_isometric_force")
         x = length / self.optimal_length
         passive = x * x * x * np.exp(8 * x - 12.9)
         active = np.exp(-((x - 1) ** 2) / 0.25) * activation
-        return (passive + active) * self.max_isometric_force
+        result: Array = (passive + active) * self.max_isometric_force
+        return result

@@ -1,12 +1,13 @@
 """A ligament: a band that pulls when it is stretched."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PASSIVE", "Ligament"]
@@ -30,6 +31,6 @@ class Ligament(ForceLaw):
     max_force: NotNegative
     curve: AxisFunction = PASSIVE
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         x = length / self.resting_length
         return np.where(x > 1, self.curve.value(x) * self.max_force, 0.0)

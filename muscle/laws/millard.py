@@ -1,12 +1,13 @@
 """The muscle of Millard, Uchida, Seth and Delp (2013), as OpenSim's Millard2012EquilibriumMuscle has it."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.corners import Corners, sharpness
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -114,28 +115,28 @@ class Millard2012(HillLaw):
         joins = ((1.0, 0.0, 0.0), ((foot + middle) / 2, slope * (middle - foot) / 2, slope), (end, toe, stiffness))
         return Corners(joins, sharpness(self.tendon_curviness))
 
-    def tendon_force(self, length: Any) -> Any:
+    def tendon_force(self, length: Array) -> Array:
         """f_T, zero when slack, straight above the toe."""
         return self.tendon_curve.value(length)
 
-    def passive_force(self, length: Any) -> Any:
+    def passive_force(self, length: Array) -> Array:
         """f_PE, zero when slack, straight above F0."""
         return self.passive_curve.value(length)
 
-    def active_force(self, length: Any) -> Any:
+    def active_force(self, length: Array) -> Array:
         """f_L."""
         return self.active_curve.value(length)
 
-    def velocity_force(self, speed: Any) -> Any:
+    def velocity_force(self, speed: Array) -> Array:
         """f_V, straight beyond -1 and 1."""
         return self.velocity_curve.value(speed)
 
-    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """a f_L f_V + f_PE + beta v~_M."""
         active = activation * self.active_force(length) * self.velocity_force(speed)
         return active + self.passive_force(length) + self.damping * speed
 
-    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+    def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M: the point of the curve (v~, f_V) where a f_L f_V + beta v~ is what the passive fiber leaves over."""
         isometric = activation * self.active_force(length)
         return self.velocity_curve.point(self.damping, isometric, force - self.passive_force(length))[0]
@@ -143,14 +144,19 @@ class Millard2012(HillLaw):
     # ---- the law ---------------------------------------------------------------------------------------------
 
     @property
-    def shortest(self) -> Any:
+    def shortest(self) -> Array:
         """The shortest fiber [m]: its pennation is the greatest, or it is as short as can be active."""
         return np.maximum(super().shortest, self.active_shortest * self.optimal_fiber_length)
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """(...) F [N] as `HillLaw.force`; with a rigid tendon never a push."""
         force = super().force(length, speed, activation, state)
         return force if self.tendon == "elastic" else np.maximum(force, 0.0)
+
+    @property
+    def can_push(self) -> bool:
+        """Never: the curves end at zero, and so does a fiber that its damping would let push."""
+        return False
 
     @property
     def is_damped(self) -> bool:

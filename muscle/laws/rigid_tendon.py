@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive, Range
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.ligament import PASSIVE
 
@@ -48,7 +49,7 @@ class RigidTendonMuscle(ForceLaw):
     passive_curve: AxisFunction = PASSIVE
     velocity_curve: AxisFunction = VELOCITY
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         along = np.maximum(length - self.tendon_slack_length, 0.0)
         straight = isinstance(self.pennation, (int, float)) and self.pennation == 0
         width = 0.0 if straight else self.optimal_fiber_length * np.sin(self.pennation)
@@ -57,4 +58,7 @@ class RigidTendonMuscle(ForceLaw):
         v = speed / (self.optimal_fiber_length * self.max_contraction_velocity)
         passive = np.clip(self.passive_curve.value(x), 0.0, STIFFEST)
         force = activation * self.active_curve.value(x) * self.velocity_curve.value(v) + passive
-        return self.max_isometric_force * force * (np.where(along > 0, 1.0, 0.0) if straight else along / fiber)
+        result: Array = (
+            self.max_isometric_force * force * (np.where(along > 0, 1.0, 0.0) if straight else along / fiber)
+        )
+        return result

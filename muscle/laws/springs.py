@@ -1,11 +1,12 @@
 """Springs and actuators along a path."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.ranges import NotNegative, Positive
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PathActuator", "PathSpring"]
@@ -23,7 +24,7 @@ class PathSpring(ForceLaw):
     resting_length: Positive
     dissipation: NotNegative = 0.0
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         stretch = np.maximum(length - self.resting_length, 0.0)
         return np.maximum(self.stiffness * stretch * (1 + self.dissipation * speed), 0.0)
 
@@ -35,5 +36,5 @@ class PathActuator(ForceLaw):
     kind: ClassVar[str] = "path_actuator"
     max_isometric_force: NotNegative
 
-    def force(self, length: Any, speed: Any, activation: Any, state: Any = None) -> Any:
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         return activation * self.max_isometric_force + 0.0 * length

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range
+from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Thelen2003"]
@@ -35,29 +36,31 @@ class Thelen2003(HillLaw):
     eccentric_force: Annotated[float, Range(1.0, open_low=True)] = 1.8
     straight_from: Annotated[float, Range(0.0, 1.0, open_low=True, open_high=True)] = 0.95
 
-    def tendon_force(self, length: Any) -> Any:
+    def tendon_force(self, length: Array) -> Array:
         """f_T: exponential up to the toe strain, then straight; zero when slack (eq. 5)."""
         e0, e3 = self.tendon_strain, math.exp(SHAPE)
         toe = 99 * e0 * e3 / (166 * e3 - 67)
         strain = length - 1
         bent = TOE / (e3 - 1) * (np.exp(SHAPE * np.clip(strain, 0.0, toe) / toe) - 1)
-        return bent + (1 - TOE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
+        result: Array = bent + (1 - TOE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
+        return result
 
-    def passive_force(self, length: Any) -> Any:
+    def passive_force(self, length: Array) -> Array:
         """f_PE = (exp(kPE (l~_M - 1) / e0) - 1) / (exp(kPE) - 1), zero below the optimal length (eq. 3)."""
         k = self.passive_shape
-        return (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
+        result: Array = (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
+        return result
 
-    def active_force(self, length: Any) -> Any:
+    def active_force(self, length: Array) -> Array:
         """f_L = exp(-(l~_M - 1)^2 / gamma) (eq. 4)."""
         return np.exp(-((length - 1) ** 2) / self.active_shape)
 
-    def fiber_force(self, length: Any, speed: Any, activation: Any) -> Any:
+    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """a f_L f_V + f_PE, f_V from eqs. 6 and 7 solved for the force."""
         isometric = activation * self.active_force(length)
         return isometric * self._multiplier(speed, activation) + self.passive_force(length)
 
-    def fiber_speed(self, length: Any, force: Any, activation: Any) -> Any:
+    def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M of eqs. 6 and 7, straight below zero force and near the greatest eccentric one."""
         isometric = activation * self.active_force(length)
         ratio = (force - self.passive_force(length)) / isometric
@@ -68,20 +71,26 @@ class Thelen2003(HillLaw):
         v = (shortening - 1) / (1 + shortening / self.concentric_shape)
         v = v + (lengthening - 1) / (c * (flen - lengthening))
         below = (1 + 1 / self.concentric_shape) * np.minimum(ratio, 0.0)
-        return k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
+        result: Array = k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
+        return result
 
     def check(self, element: str) -> None:
         super().check(element)
+        for name in ("passive_strain", "active_shape", "passive_shape", "concentric_shape"):
+            if getattr(self, name) <= 0:
+                raise ModelError(f"{name} must be positive, not {getattr(self, name)}", element=element)
+        if self.eccentric_force <= 1:
+            raise ModelError(f"eccentric_force must be above 1, not {self.eccentric_force}", element=element)
         if not 1 / self.eccentric_force < self.straight_from < 1:
             raise ModelError(
                 f"straight_from must lie between 1 / eccentric_force and 1, not {self.straight_from}", element=element
             )
 
     @property
-    def _eccentric(self) -> Any:
+    def _eccentric(self) -> float:
         return (2 + 2 / self.concentric_shape) / (self.eccentric_force - 1)
 
-    def _multiplier(self, speed: Any, activation: Any) -> Any:
+    def _multiplier(self, speed: Array, activation: Array) -> Array:
         """f_V, the inverse of `fiber_speed`."""
         v = speed / (0.25 + 0.75 * activation)
         c, flen, af = self._eccentric, self.eccentric_force, self.concentric_shape

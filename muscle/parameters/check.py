@@ -17,15 +17,18 @@ from myoquat.joints.door import system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import full
 from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import Place
 from myoquat.muscle.parameters.pairs import check_pairs
 
 __all__ = ["check_rows"]
 
-Bind = Callable[[Array], Any]  # the model with the numbers of one row, or what its checks raise
+Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the numbers of one row, or what its checks raise
 
 
-def check_rows(model: Any, names: Sequence[str], places: Sequence[Place], rows: Array, bind: Bind) -> None:
+def check_rows(
+    model: Model | ArticulatedSystem, names: Sequence[str], places: Sequence[Place], rows: Array, bind: Bind
+) -> None:
     """ValueError or ModelError for the first of the rows (samples, n) of parameter values that the model refuses."""
     if not rows.size:
         return
@@ -45,7 +48,7 @@ def _check_row(rows: Array, i: int, bind: Bind) -> None:
         raise ValueError(f"sample {i}: {error}") from error
 
 
-def _check_groups(model: Any, places: Sequence[Place], rows: Array, bind: Bind) -> None:
+def _check_groups(model: Model | ArticulatedSystem, places: Sequence[Place], rows: Array, bind: Bind) -> None:
     """Whole inertias and quaternions of every sample; the one found wanting is bound for its message."""
     for steps, numbers in _groups(places).items():
         whole = _completed(model, steps, numbers, rows)
@@ -62,7 +65,9 @@ def _groups(places: Sequence[Place]) -> dict[tuple[str | int, ...], list[tuple[i
     return groups
 
 
-def _completed(model: Any, steps: tuple[str | int, ...], numbers: list[tuple[int, int]], rows: Array) -> Array:
+def _completed(
+    model: Model | ArticulatedSystem, steps: tuple[str | int, ...], numbers: list[tuple[int, int]], rows: Array
+) -> Array:
     """(samples, size) the vector at `steps` in every sample."""
     vector: Any = model
     for step in steps:

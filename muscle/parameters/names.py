@@ -21,12 +21,13 @@ from math import nan
 from typing import Any
 
 from myoquat.joints.body import Body
+from myoquat.joints.door import SystemLike
 from myoquat.joints.functions import SimmSpline
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
-__all__ = ["Place", "Places", "parameter_names", "places_of"]
+__all__ = ["Place", "Places", "known", "parameter_names", "places_of"]
 
 COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
 SPATIAL = {"position", "center_of_mass", "gravity"}
@@ -66,15 +67,21 @@ class Places:
         raise ValueError(f"the model has no parameter {pattern!r}{hint}")
 
 
-def parameter_names(model: Any) -> tuple[str, ...]:
+def parameter_names(model: SystemLike) -> tuple[str, ...]:
     """Names of all numbers of a Model or an ArticulatedSystem that can be varied."""
     return tuple(places_of(model).places)
 
 
-def places_of(model: Any) -> Places:
-    """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
+def known(model: SystemLike) -> Model | ArticulatedSystem:
+    """The model, if its numbers are known here; TypeError if it is neither a Model nor an ArticulatedSystem."""
     if not isinstance(model, (Model, ArticulatedSystem)):
         raise TypeError(f"a Model or an ArticulatedSystem is wanted, not {type(model).__name__}")
+    return model
+
+
+def places_of(model: SystemLike) -> Places:
+    """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
+    model = known(model)
     found = Places()
     for name, alias, place in _walk(model, (), (), ()):
         found.places[name] = place

@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import Place
 
 __all__ = ["check_pairs"]
 
 Pair = tuple[int, int]  # two columns
-Bind = Callable[[Array], Any]  # the model with the numbers of one row, or what its checks raise
+Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the numbers of one row, or what its checks raise
 _WHOLE = ("inertia", "orientation", "start_q", "start_u")  # vectors that are checked as such, or not bounded
 
 
-def check_pairs(model: Any, places: Sequence[Place], rows: Array, bind: Bind) -> None:
+def check_pairs(model: Model | ArticulatedSystem, places: Sequence[Place], rows: Array, bind: Bind) -> None:
     """ValueError for a row (samples, n) in which two parameters of one part of the model contradict each other."""
     pairs = _pairs(model, places)
     if all(_corners_pass(rows, together, bind) for together in zip_longest(*pairs)):
@@ -34,7 +36,7 @@ def check_pairs(model: Any, places: Sequence[Place], rows: Array, bind: Bind) ->
                 raise ValueError(f"sample {i}: {error}") from error
 
 
-def _pairs(model: Any, places: Sequence[Place]) -> list[list[Pair]]:
+def _pairs(model: Model | ArticulatedSystem, places: Sequence[Place]) -> list[list[Pair]]:
     """For each part of the model the pairs of columns that stand in it."""
     parts: dict[tuple[str | int, ...], list[int]] = {}
     for column, place in enumerate(places):
@@ -44,9 +46,10 @@ def _pairs(model: Any, places: Sequence[Place]) -> list[list[Pair]]:
     return [list(combinations(columns, 2)) for columns in parts.values() if len(columns) > 1]
 
 
-def _part_of(model: Any, steps: tuple[str | int, ...]) -> tuple[str | int, ...]:
+def _part_of(model: Model | ArticulatedSystem, steps: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """The steps to the innermost dataclass above a number."""
-    node, inner = model, 0
+    node: Any = model
+    inner = 0
     for i, step in enumerate(steps[:-1]):
         node = getattr(node, step) if isinstance(step, str) else None if node is None else node[step]
         if is_dataclass(node):

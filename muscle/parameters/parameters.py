@@ -1,19 +1,20 @@
 """Parameters: some numbers of a model by name, to be given other values, or symbols that a kernel takes as inputs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.bind import with_values
 from myoquat.muscle.parameters.check import check_rows
-from myoquat.muscle.parameters.names import START, Place, places_of
+from myoquat.muscle.parameters.names import START, Place, Step, known, places_of
 from myoquat.muscle.parameters.units import unit_of
 
 __all__ = ["Parameters"]
@@ -26,12 +27,12 @@ class Parameters:
     `Parameters.of` makes it. What is not among the names stays a constant of the model, and of every kernel.
     """
 
-    model: Any
+    model: Model | ArticulatedSystem
     names: tuple[str, ...]
     places: tuple[Place, ...]
 
     @classmethod
-    def of(cls, model: Any, names: str | Iterable[str]) -> "Parameters":
+    def of(cls, model: SystemLike, names: str | Iterable[str]) -> "Parameters":
         """The parameters of a Model or an ArticulatedSystem with these names, or patterns as "muscles.*.activation".
 
         The names that there are: `parameter_names(model)`. Raises ValueError for one that the model does not have, with
@@ -44,7 +45,7 @@ class Parameters:
                 if name in chosen:
                     raise ValueError(f"parameter {name!r} is named twice: by {chosen[name]!r} and by {pattern!r}")
                 chosen[name] = pattern
-        return cls(model, tuple(chosen), tuple(found.places[name] for name in chosen))
+        return cls(known(model), tuple(chosen), tuple(found.places[name] for name in chosen))
 
     @cached_property
     def defaults(self) -> np.ndarray:
@@ -61,7 +62,7 @@ class Parameters:
         """The articulated system of the model."""
         return self.model if isinstance(self.model, ArticulatedSystem) else self.model.system
 
-    def bind(self, p: ArrayLike) -> Any:
+    def bind(self, p: ArrayLike) -> Model | ArticulatedSystem:
         """The model with its numbers replaced by p (n,), floats or symbols: every formula runs on it.
 
         Floats pass the model's own checks, which raise ModelError or ValueError; symbols pass unchecked, and numbers
@@ -94,7 +95,7 @@ class Parameters:
     def _listed(self) -> str:
         return f"{len(self.names)}: {', '.join(self.names[:6])}{' ...' if len(self.names) > 6 else ''}"
 
-    def _with_start(self, values: Any) -> Any:
+    def _with_start(self, values: Mapping[Step, Array | float]) -> Model | ArticulatedSystem:
         """The model with its start written out, if some of it is to be replaced."""
         keys = {steps[0] for steps in values} & set(START)
         if not keys or not isinstance(self.model, Model):

@@ -34,13 +34,13 @@ class Contact:
     missed  (...) how far a solver is from its solution, or would be if the path touched; zero for a closed form
     """
 
-    on: Any
-    P: Any
-    Q: Any
-    arc: Any
-    inside: Any
-    jump: Any
-    missed: Any = 0.0
+    on: Array
+    P: Array
+    Q: Array
+    arc: Array
+    inside: Array
+    jump: Array
+    missed: Array | float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,20 +98,22 @@ class Wrap(Record, ABC):
         """The lengths [m] that make the shape, by name; all must be positive."""
 
     @abstractmethod
-    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
+    def contact(
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+    ) -> Contact:
         """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
 
         `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
         surfaces act too, so that these do not push the path to and fro. `where` (...): what a solver may leave out is
-        false. backwards: where the path would not touch, P, Q and arc are those of one that turns backwards.
+        false. backwards: where the path would not touch, P, Q and arc are those of one that bends backwards.
         """
 
     @abstractmethod
-    def normal(self, P: Any) -> Any:
+    def normal(self, P: Array) -> Array:
         """(..., 3) a vector across the surface at a point P (..., 3) of it, of any length; in the surface's frame."""
 
     @abstractmethod
-    def onto(self, x: Any) -> Any:
+    def onto(self, x: Array) -> Array:
         """(..., 3) a point near x (..., 3) on the surface, for pictures; in the surface's frame."""
 
     @property
@@ -139,17 +141,17 @@ class Wrap(Record, ABC):
         """Whether the surface acts on the piece of the path that ends in point `number`."""
         return self.points is None or self.points[0] < number <= self.points[1]
 
-    def seen(self, x: Any) -> Any:
+    def seen(self, x: Array) -> Array:
         """(..., 3) a point of the body's frame in the surface's."""
-        return vecmat(x - as_array(self.position), self._turn())
+        return vecmat(x - as_array(self.position), self._rotation())
 
-    def in_body(self, x: Any) -> Any:
+    def in_body(self, x: Array) -> Array:
         """(..., 3) a point of the surface's frame in the body's."""
-        return as_array(self.position) + self.turned(x)
+        return as_array(self.position) + self.direction_in_body(x)
 
-    def turned(self, v: Any) -> Any:
+    def direction_in_body(self, v: Array) -> Array:
         """(..., 3) a direction of the surface's frame in the body's."""
-        return matvec(self._turn(), v)
+        return matvec(self._rotation(), v)
 
-    def _turn(self) -> Any:
+    def _rotation(self) -> Array:
         return rotation_matrix(as_array(self.orientation))

@@ -13,7 +13,7 @@ geodesic variations, Multibody System Dynamics 36, 2016, solve the same problem 
 all tangent points, for given contacts; here each surface keeps its own solution, which leaves one unknown per surface
 but the first, and which surfaces are touched is part of the answer.
 
-Which surfaces are touched: a path over some of them, turning the right way on each, is the shortest one if the others
+Which surfaces are touched: a path over some of them, bending the right way on each, is the shortest one if the others
 were not there. The others can only make it longer, so the longest of these paths is the one that passes them all. Once
 such a path runs into none of the others, paths over more surfaces are not tried.
 
@@ -26,13 +26,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels import iterate
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.sites import Poses, Site, distance
 
@@ -54,7 +54,7 @@ class Piece:
 
     wraps: tuple[Wrap, ...] = ()
     contacts: tuple[Contact, ...] = ()
-    unsolved: Any = False
+    unsolved: Array | bool = False
 
 
 def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
@@ -89,7 +89,7 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
     return Piece(wraps, contacts, unsolved)
 
 
-def _in_the_way(chain: "_Chain", found: list[Contact], needed: Any) -> Any:
+def _in_the_way(chain: "_Chain", found: list[Contact], needed: Array) -> Array:
     """(...) whether the path runs into a surface that it does not touch, or one that it touches did not settle; where
     it is `needed`."""
     contacts = [_in_body(wrap, c) for wrap, c in zip(chain.wraps, found, strict=True)]
@@ -113,7 +113,7 @@ def _in_body(wrap: Wrap, contact: Contact) -> Contact:
     return replace(contact, P=wrap.in_body(contact.P), Q=wrap.in_body(contact.Q))
 
 
-def _either(better: Any, sought: Any, found: Contact | None, old: Contact) -> Contact:
+def _either(better: Array, sought: Array, found: Contact | None, old: Contact) -> Contact:
     """The contact that was found where it is better; a surface that was left out is not touched there. A jump of any
     path that was sought counts."""
     if found is None:
@@ -136,15 +136,15 @@ class _Sweep:
     first, (..., 3 (k - 1)), the directions across it there, and the length of the path."""
 
     contacts: list[Contact]
-    X: Any
-    lateral: list[Any]
-    length: Any
-    valid: Any = True
+    X: Array
+    lateral: list[Array]
+    length: Array
+    valid: Array | bool = True
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """A path that touches every one of the surfaces, turning backwards where it must."""
+    """A path that touches every one of the surfaces, bending backwards where it must."""
 
     wraps: tuple[Wrap, ...]
     start: Site
@@ -152,7 +152,7 @@ class _Chain:
     poses: Poses
 
     @classmethod
-    def unpacked(cls, wraps: tuple[Wrap, ...], given: Any) -> "_Chain":
+    def unpacked(cls, wraps: tuple[Wrap, ...], given: Array) -> "_Chain":
         """From the numbers of `packed`."""
         parts = [given[..., 3 * i : 3 * i + 3] for i in range(given.shape[-1] // 3)]
         poses = {}
@@ -161,19 +161,19 @@ class _Chain:
             poses[body] = np.stack(rows[:3], axis=-2), rows[3]
         return cls(wraps, Site(parts[0]), Site(parts[1]), poses)
 
-    def packed(self) -> Any:
+    def packed(self) -> Array:
         """All that the solution depends on, as one array (..., n)."""
         poses = [self.poses[body] for body in _bodies(self.wraps)]
         rows = [row for R, p in poses for row in (R[..., 0, :], R[..., 1, :], R[..., 2, :], p)]
         return joined([self.start.world, self.end.world, *rows])
 
-    def solved(self, where: Any) -> _Sweep:
-        """The contacts that agree with each other, for what is not false in `where`; valid where no surface is turned
-        backwards."""
+    def solved(self, where: Array) -> _Sweep:
+        """The contacts that agree with each other, for what is not false in `where`; valid where the path bends
+        around no surface backwards."""
         if len(self.wraps) == 1:
             contact, P, Q = self.touched(self.wraps[0], self.start, self.end, where)
             length = distance(self.start, P) + contact.arc + distance(Q, self.end)
-            return _Sweep([contact], None, [], length, contact.on)
+            return _Sweep([contact], self.start.world[..., :0], [], length, contact.on)
         starts = [self.touched(wrap, self.start, self.end, where, backwards=True)[1].world for wrap in self.wraps[1:]]
         given = self.packed()
         X = iterate(partial(_relaxed, self.wraps), joined(starts), given, SWEEPS, SETTLED, where)
@@ -185,15 +185,16 @@ class _Chain:
             valid = valid & contact.on
         return replace(sweep, valid=valid)
 
-    def swept(self, X: Any, where: Any = True) -> _Sweep:
+    def swept(self, X: Array, where: Array | bool = True) -> _Sweep:
         """Phi(X) and what belongs to it."""
         targets = [Site(X[..., 3 * i : 3 * i + 3]) for i in range(len(self.wraps) - 1)]
-        before, contacts, arrivals, lateral, length = self.start, [], [], [], 0.0
+        before, contacts, arrivals, lateral = self.start, [], [], []
+        length: Array = np.zeros(())
         for wrap, after in zip(self.wraps, [*targets, self.end], strict=True):
             contact, P, Q = self.touched(wrap, before, after, where, backwards=True)
             d = P.world - before.world
             length = length + distance(before, P) + contact.arc
-            normal = matvec(self.poses[wrap.body][0], wrap.turned(wrap.normal(contact.P)))
+            normal = matvec(self.poses[wrap.body][0], wrap.direction_in_body(wrap.normal(contact.P)))
             lateral.append(_direction(cross(normal, d)))
             arrivals.append(P.world)
             contacts.append(contact)
@@ -201,7 +202,7 @@ class _Chain:
         return _Sweep(contacts, joined(arrivals[1:]), lateral[1:], length + distance(before, self.end))
 
     def touched(
-        self, wrap: Wrap, before: Site, after: Site, where: Any, backwards: bool = False
+        self, wrap: Wrap, before: Site, after: Site, where: Array | bool, backwards: bool = False
     ) -> tuple[Contact, Site, Site]:
         """The contact of one surface between two points, and its ends."""
         A, B, *line = (wrap.seen(x.seen_from(self.poses, wrap.body)) for x in (before, after, self.start, self.end))
@@ -214,12 +215,12 @@ def _bodies(wraps: tuple[Wrap, ...]) -> list[str]:
     return list(dict.fromkeys(wrap.body for wrap in wraps))
 
 
-def _relaxed(wraps: tuple[Wrap, ...], X: Any, given: Any) -> Any:
+def _relaxed(wraps: tuple[Wrap, ...], X: Array, given: Array) -> Array:
     """Phi(X)."""
     return _Chain.unpacked(wraps, given).swept(X).X
 
 
-def _newton(wraps: tuple[Wrap, ...], X: Any, given: Any) -> Any:
+def _newton(wraps: tuple[Wrap, ...], X: Array, given: Array) -> Array:
     """X after one step of Newton's method, brought back onto the surfaces by Phi.
 
     The slopes D are differences: they only steer, the solution is where Phi(X) = X.
@@ -238,13 +239,13 @@ def _newton(wraps: tuple[Wrap, ...], X: Any, given: Any) -> Any:
     return chain.swept(better).X
 
 
-def _direction(v: Any) -> Any:
+def _direction(v: Array) -> Array:
     """v as a unit vector; zero stays zero."""
     square = np.sum(v * v, axis=-1)
     return v / np.sqrt(np.where(square > 0, square, 1.0))[..., None]
 
 
-def _eliminated(M: list[list[Any]], y: list[Any]) -> list[Any]:
+def _eliminated(M: list[list[Array]], y: list[Array]) -> list[Array]:
     """M^-1 y for the few unknowns of a chain, on floats and symbols: 1 - b^T D is heavy on its diagonal and needs no
     pivots."""
     rows = [[*row, right] for row, right in zip(M, y, strict=True)]

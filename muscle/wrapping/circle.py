@@ -2,35 +2,37 @@
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
-__all__ = ["Turn", "around"]
+from myoquat.kernels.typing import Array
 
-Plane = tuple[Any, Any]  # x, y
+__all__ = ["Winding", "around"]
+
+Plane = tuple[Array, Array]  # x, y
+Direction = tuple[Array | float, Array | float]
 
 
 @dataclass(frozen=True)
-class Turn:
+class Winding:
     """The string from a over the circle to b; where `on` is false it does not touch and the rest only stays finite.
 
     `behind`: the straight line would pass on the wrong side, the string goes the long way round.
-    before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: turned on the circle.
+    before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: of the arc on the circle.
     """
 
-    on: Any
-    before: Any
-    after: Any
+    on: Array
+    before: Array
+    after: Array
     P: Plane
     Q: Plane
-    angle: Any
-    inside: Any
-    jump: Any
-    behind: Any
+    angle: Array
+    inside: Array
+    jump: Array
+    behind: Array
 
 
-def around(a: Plane, b: Plane, radius: Any, ahead: Plane | None = None) -> Turn:
+def around(a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None) -> Winding:
     """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
 
     `ahead` may have any length; with length zero nothing is behind.
@@ -41,26 +43,31 @@ def around(a: Plane, b: Plane, radius: Any, ahead: Plane | None = None) -> Turn:
     """
     inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
     depth = reduce(np.minimum, (np.abs(np.sqrt(_square(p)) - radius) for p in (a, b)))  # of an end, from the circle
-    a, b = (tuple(np.where(inside, far, x) for x, far in zip(p, (2.0 * radius, 0.0), strict=True)) for p in (a, b))
+    a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
-    turned, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
-    behind, jump = inside & ~inside, np.inf + 0.0 * along
+    angle_between, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
+    behind: Array = inside & ~inside
+    jump: Array = np.inf + 0.0 * along
     if ahead is not None:
         behind, jump = _behind(a, b, cross, ahead)
-        turned, sense = np.where(behind, 2 * np.pi - turned, turned), np.where(behind, -sense, sense)
+        angle_between, sense = (
+            np.where(behind, 2 * np.pi - angle_between, angle_between),
+            np.where(behind, -sense, sense),
+        )
     before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
-    angle = turned - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
+    angle = angle_between - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
     on = (angle > 0) & ~inside
     jump = np.where(inside, depth, np.minimum(jump, np.where(on, depth, np.inf)))
-    return Turn(on, before, after, P, Q, angle, inside, jump, behind)
+    return Winding(on, before, after, P, Q, angle, inside, jump, behind)
 
 
-def _square(p: Plane) -> Any:
-    return p[0] * p[0] + p[1] * p[1]
+def _square(p: Plane) -> Array:
+    result: Array = p[0] * p[0] + p[1] * p[1]
+    return result
 
 
-def _tangent(p: Plane, straight: Any, radius: Any, sense: Any) -> Plane:
+def _tangent(p: Plane, straight: Array, radius: Array | float, sense: Array) -> Plane:
     """Where the tangent from p meets the circle, on the side to which `sense` turns."""
     factor = radius / _square(p)
     return (
@@ -69,13 +76,14 @@ def _tangent(p: Plane, straight: Any, radius: Any, sense: Any) -> Plane:
     )
 
 
-def _behind(a: Plane, b: Plane, cross: Any, ahead: Plane) -> tuple[Any, Any]:
+def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction) -> tuple[Array, Array]:
     """Whether the straight line from a to b crosses the ray against `ahead`, and how near an end is to that ray."""
     sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)]
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
     # from the ray against `ahead`: the distance aside, or to its start
-    size = np.where(_square(ahead) > 0, _square(ahead), 1.0)
+    square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
+    size = np.where(square > 0, square, 1.0)
     near = [
         np.sqrt(np.where(front < 0, side * side / size, _square(p)))
         for p, side, front in zip((a, b), sides, fronts, strict=True)

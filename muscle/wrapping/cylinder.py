@@ -1,13 +1,14 @@
 """The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
-from myoquat.muscle.wrapping.vectors import scaled
+from myoquat.muscle.wrapping.vectors import unit
 
 __all__ = ["WrapCylinder"]
 
@@ -29,22 +30,24 @@ class WrapCylinder(Wrap):
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
 
-    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
+    def contact(
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+    ) -> Contact:
         ahead, to_axis = self._side(line)
-        turn = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead)
-        run = self.radius * turn.angle
-        slope = (B[..., 2] - A[..., 2]) / (turn.before + run + turn.after)
-        zP, zQ = A[..., 2] + slope * turn.before, B[..., 2] - slope * turn.after
+        winding = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead)
+        run = self.radius * winding.angle
+        slope = (B[..., 2] - A[..., 2]) / (winding.before + run + winding.after)
+        zP, zQ = A[..., 2] + slope * winding.before, B[..., 2] - slope * winding.after
         half = self.length / 2
         beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
-        P, Q = (np.stack([*turn.P, zP], axis=-1), np.stack([*turn.Q, zQ], axis=-1))
+        P, Q = (np.stack([*winding.P, zP], axis=-1), np.stack([*winding.Q, zQ], axis=-1))
         arc = run * np.sqrt(1 + slope * slope)
         # the touching end nearer to the middle decides
-        to_end = np.where(turn.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
-        jump = np.minimum(np.minimum(turn.jump, to_axis), to_end)
-        return Contact(turn.on & ~beyond, P, Q, arc, turn.inside, jump)
+        to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
+        jump = np.minimum(np.minimum(winding.jump, to_axis), to_end)
+        return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump)
 
-    def _side(self, line: tuple[Any, Any] | None) -> tuple[tuple[Any, Any] | None, Any]:
+    def _side(self, line: Line | None) -> tuple[tuple[Array, Array] | None, Array | float]:
         """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
         if self.ahead is not None:
             return (self.ahead[0], self.ahead[1]), np.inf
@@ -58,8 +61,8 @@ class WrapCylinder(Wrap):
         sign = np.where(offset < 0, -1.0, 1.0)
         return (sign * dy, -sign * dx), np.abs(offset)
 
-    def onto(self, x: Any) -> Any:
-        return np.concatenate([self.radius * scaled(x[..., :2]), x[..., 2:]], axis=-1)
+    def onto(self, x: Array) -> Array:
+        return np.concatenate([self.radius * unit(x[..., :2]), x[..., 2:]], axis=-1)
 
-    def normal(self, P: Any) -> Any:
+    def normal(self, P: Array) -> Array:
         return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)

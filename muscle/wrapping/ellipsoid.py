@@ -8,10 +8,11 @@ and Stoermer's rule, extrapolated, integrates it (Hairer, Norsett, Wanner, Solvi
 II.14).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,11 +20,12 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.extrapolation import extrapolated
 from myoquat.muscle.wrapping.sections import shortest_section
-from myoquat.muscle.wrapping.vectors import dot, plane_of, project, scaled
+from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
 __all__ = ["WrapEllipsoid"]
 
@@ -50,25 +52,27 @@ class WrapEllipsoid(Wrap):
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
 
-    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
+    def contact(
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+    ) -> Contact:
         radii = as_array(self.radii)
         a, b = A / radii, B / radii
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         e1, e2 = plane_of(a, b)
-        turn = around(project(a, e1, e2), project(b, e1, e2), 1.0)
-        start = shortest_section(a, b, radii, e1, e2, turn)
+        winding = around(project(a, e1, e2), project(b, e1, e2), 1.0)
+        start = shortest_section(a, b, radii, e1, e2, winding)
         center = a / dot(a, a)[..., None]
         f1 = start.p - center
-        f2 = cross(scaled(a), f1)
+        f2 = cross(unit(a), f1)
         arc = start.arc[..., None]
         state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc])
-        on = turn.on & ~inside
+        on = winding.on & ~inside
         given = joined([a, b, center, f1, f2, 1.0 / radii])
         sought = where if backwards else on & where
         solved = iterate(partial(_newton, self.parts), state, given, NEWTON, SETTLED, sought)
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
-        jump = turn.jump * radii.min() if not is_symbolic(radii) else turn.jump
+        jump = winding.jump * radii.min() if not is_symbolic(radii) else winding.jump
         return Contact(
             on,
             P,
@@ -86,15 +90,17 @@ class WrapEllipsoid(Wrap):
             return 32
         return max(4, ceil(1.5 * (max(self.radii) / min(self.radii)) ** 2))
 
-    def onto(self, x: Any) -> Any:
-        return scaled(x / as_array(self.radii)) * as_array(self.radii)
+    def onto(self, x: Array) -> Array:
+        result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)
+        return result
 
-    def normal(self, P: Any) -> Any:
+    def normal(self, P: Array) -> Array:
         radii = as_array(self.radii)
-        return P / (radii * radii)
+        result: Array = P / (radii * radii)
+        return result
 
 
-def _newton(parts: int, state: Any, given: Any) -> Any:
+def _newton(parts: int, state: Array, given: Array) -> Array:
     """theta, s, the end of the geodesic and the size of the step, after a step of Newton's method."""
     a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
     c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
@@ -112,18 +118,18 @@ def _newton(parts: int, state: Any, given: Any) -> Any:
     det = h1_theta * h2_s - h1_s * h2_theta
     det = np.where(det != 0, det, 1.0)
     size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
-    turn = _within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
+    rotation = _within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
     run = _within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
-    end = x + dx * turn[..., None] + v * run[..., None]
-    moved = np.abs(turn) * size + np.abs(run)
-    return joined([state[..., :1] + turn[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
+    end = x + dx * rotation[..., None] + v * run[..., None]
+    moved = np.abs(rotation) * size + np.abs(run)
+    return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
 
 
-def _within(x: Any, limit: Any) -> Any:
+def _within(x: Array, limit: Array | float) -> Array:
     return np.minimum(np.maximum(x, -limit), limit)
 
 
-def _tangent(line: Any, dline: Any) -> tuple[Any, Any]:
+def _tangent(line: Array, dline: Array) -> tuple[Array, Array]:
     """A line's unit direction and its derivative."""
     size = np.sqrt(dot(line, line))[..., None]
     v = line / size
@@ -131,20 +137,22 @@ def _tangent(line: Any, dline: Any) -> tuple[Any, Any]:
     return v, dv - v * dot(v, dv)[..., None]
 
 
-def _bending(x: Any, v: Any, D: Any) -> Any:
+def _bending(x: Array, v: Array, D: Array) -> Array:
     """x'' = -bending D x."""
     n = D * x
     return dot(v, D * v) / dot(n, n)
 
 
-def geodesic(x: Any, v: Any, dx: Any, dv: Any, length: Any, D: Any, parts: int) -> tuple[Any, Any, Any, Any]:
+def geodesic(
+    x: Array, v: Array, dx: Array, dv: Array, length: Array, D: Array, parts: int
+) -> tuple[Array, Array, Array, Array]:
     """Point, unit velocity, and their derivatives dx, dv with respect to a parameter, after `length` (..., 1)."""
     start = joined([x, v, dx, dv])
     end = iterate(_part, start, joined([length / parts, D]), parts)
     return end[..., 0:3], end[..., 3:6], end[..., 6:9], end[..., 9:12]
 
 
-def _part(state: Any, given: Any) -> Any:
+def _part(state: Array, given: Array) -> Array:
     """A part of a geodesic: Stoermer's rule in several step sizes, extrapolated."""
     x, v, dx, dv = (state[..., 3 * i : 3 * i + 3] for i in range(4))
     H, D = given[..., :1], given[..., 1:4]
@@ -155,7 +163,9 @@ def _part(state: Any, given: Any) -> Any:
     return extrapolated(lambda count: _stoermer(x, v, dx, dv, H / count, count, force), FINEST)
 
 
-def _stoermer(x: Any, v: Any, dx: Any, dv: Any, h: Any, count: int, force: Any) -> Any:
+def _stoermer(
+    x: Array, v: Array, dx: Array, dv: Array, h: Array, count: int, force: Callable[[Array, Array], tuple[Array, Array]]
+) -> Array:
     """`count` steps of h, with the velocities between the points."""
     f, df = force(x, dx)
     for k in range(count):
@@ -166,7 +176,7 @@ def _stoermer(x: Any, v: Any, dx: Any, dv: Any, h: Any, count: int, force: Any) 
     return joined([x, v + 0.5 * h * f, dx, dv + 0.5 * h * df])
 
 
-def _force(x: Any, dx: Any, j: Any, dj: Any, D: Any) -> tuple[Any, Any]:
+def _force(x: Array, dx: Array, j: Array, dj: Array, D: Array) -> tuple[Array, Array]:
     """x'' and its derivative."""
     n, dn = D * x, D * dx
     g = 1.0 / dot(n, n)

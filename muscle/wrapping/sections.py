@@ -5,13 +5,13 @@ is measured in true lengths, the arc by Gauss quadrature.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.vectors import cross
-from myoquat.muscle.wrapping.circle import Turn, around
-from myoquat.muscle.wrapping.vectors import dot, scaled
+from myoquat.kernels.typing import Array
+from myoquat.muscle.wrapping.circle import Winding, around
+from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["Section", "shortest_section"]
 
@@ -24,12 +24,12 @@ NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere'
 class Section:
     """p, x (..., 3): where the path meets and leaves the unit sphere; arc and length (...) [m] of it all."""
 
-    p: Any
-    x: Any
-    arc: Any
-    length: Any
+    p: Array
+    x: Array
+    arc: Array
+    length: Array
 
-    def or_else(self, other: "Section", condition: Any) -> "Section":
+    def or_else(self, other: "Section", condition: Array) -> "Section":
         """The other one where the condition holds."""
         column = condition[..., None]
         return Section(
@@ -40,19 +40,19 @@ class Section:
         )
 
 
-def shortest_section(a: Any, b: Any, radii: Any, e1: Any, e2: Any, turn: Turn) -> Section:
+def shortest_section(a: Array, b: Array, radii: Array, e1: Array, e2: Array, winding: Winding) -> Section:
     """The shortest of some sections between the scaled points a and b (..., 3).
 
-    `turn`: the path in the plane e1, e2 through the centre, which is kept where it goes the long way round, or would
-    have to turn backwards.
+    `winding`: the path in the plane e1, e2 through the centre, which is kept where it goes the long way round, or would
+    have to winding backwards.
     """
-    central = _measured(a, b, radii, turn, 0.0 * a, e1, e2)
+    central = _measured(a, b, radii, winding, 0.0 * a, e1, e2)
     best = central
-    d = scaled(b - a)
+    d = unit(b - a)
     foot = a - dot(a, d)[..., None] * d
     height = np.sqrt(dot(foot, foot))
     w0 = np.where((height > 0)[..., None], foot / np.where(height > 0, height, 1.0)[..., None], e2)
-    free = (turn.angle > 0) & ~turn.behind
+    free = (winding.angle > 0) & ~winding.behind
     for tilt in TILTS:
         w = np.cos(tilt) * w0 + np.sin(tilt) * cross(d, w0)
         n = cross(d, w)
@@ -66,22 +66,22 @@ def shortest_section(a: Any, b: Any, radii: Any, e1: Any, e2: Any, turn: Turn) -
     return best
 
 
-def _measured(a: Any, b: Any, radii: Any, turn: Turn, c: Any, e1: Any, e2: Any) -> Section:
-    """A path in the plane c + e1, e2, given by its turn around the section."""
-    p, x = (c + u[..., None] * e1 + v[..., None] * e2 for u, v in (turn.P, turn.Q))
-    arc = _arc(p - c, p - a, turn.angle, radii)
+def _measured(a: Array, b: Array, radii: Array, winding: Winding, c: Array, e1: Array, e2: Array) -> Section:
+    """A path in the plane c + e1, e2, given by its winding around the section."""
+    p, x = (c + u[..., None] * e1 + v[..., None] * e2 for u, v in (winding.P, winding.Q))
+    arc = _arc(p - c, p - a, winding.angle, radii)
     return Section(p, x, arc, _size((p - a) * radii) + arc + _size((b - x) * radii))
 
 
-def _arc(spoke: Any, along: Any, angle: Any, radii: Any) -> Any:
+def _arc(spoke: Array, along: Array, angle: Array, radii: Array) -> Array:
     """The true length of the section's arc from `spoke` (from its centre), setting out `along`, through an angle."""
-    side = scaled(along) * _size(spoke)[..., None]
-    total: Any = 0.0
+    side = unit(along) * _size(spoke)[..., None]
+    total: Array = np.zeros(())
     for node, weight in GAUSS:
         t = 0.5 * (1.0 + node) * angle
         total = total + 0.5 * weight * _size((np.cos(t)[..., None] * side - np.sin(t)[..., None] * spoke) * radii)
     return total * angle
 
 
-def _size(v: Any) -> Any:
+def _size(v: Array) -> Array:
     return np.sqrt(dot(v, v))

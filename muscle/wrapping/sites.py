@@ -2,46 +2,47 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array
 
 __all__ = ["Poses", "Site", "distance"]
 
-Poses = Mapping[str, tuple[Any, Any]]  # body -> R, p in the world
+Poses = Mapping[str, tuple[Array, Array]]  # body -> R, p in the world
 
 
 @dataclass(frozen=True)
 class Site:
     """A point [m]: `world` (..., 3), and `local` in the frame of `body` if it is fixed to one ("" if not)."""
 
-    world: Any
+    world: Array
     body: str = ""
-    local: Any = None
+    local: Array | None = None
 
     @classmethod
-    def of(cls, poses: Poses, body: str, local: Any) -> "Site":
+    def of(cls, poses: Poses, body: str, local: Array) -> "Site":
         """The point `local` (..., 3) of a body."""
         R, p = poses[body]
         return cls(p + matvec(R, local), body, local)
 
-    def seen_from(self, poses: Poses, body: str) -> Any:
+    def seen_from(self, poses: Poses, body: str) -> Array:
         """(..., 3) the point in the frame of a body."""
-        if body == self.body:
+        if body == self.body and self.local is not None:
             return self.local
         R, p = poses[body]
         return vecmat(self.world - p, R)
 
-    def or_else(self, condition: Any, other: "Site") -> "Site":
+    def or_else(self, condition: Array | bool, other: "Site") -> "Site":
         """This point where the condition holds, elsewhere another."""
-        if condition is True:
+        if isinstance(condition, bool):
             return self
         return Site(np.where(condition[..., None], self.world, other.world))
 
 
-def distance(a: Site, b: Site) -> Any:
+def distance(a: Site, b: Site) -> Array:
     """(...) [m] from one point to the other."""
     d = b.world - a.world
-    return np.sqrt(np.sum(d * d, axis=-1))
+    result: Array = np.sqrt(np.sum(d * d, axis=-1))
+    return result

@@ -1,11 +1,12 @@
 """The sphere: the path lies in the plane of its ends and the centre."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
-from myoquat.muscle.wrapping.vectors import plane_of, project, scaled
+from myoquat.muscle.wrapping.vectors import plane_of, project, unit
 
 __all__ = ["WrapSphere"]
 
@@ -21,15 +22,17 @@ class WrapSphere(Wrap):
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius}
 
-    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
+    def contact(
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+    ) -> Contact:
         e1, e2 = plane_of(A, B)
         a, b = project(A, e1, e2), project(B, e1, e2)
-        turn = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
-        P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (turn.P, turn.Q))
-        return Contact(turn.on, P, Q, self.radius * turn.angle, turn.inside, turn.jump)
+        winding = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
+        P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
+        return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, winding.jump)
 
-    def onto(self, x: Any) -> Any:
-        return self.radius * scaled(x)
+    def onto(self, x: Array) -> Array:
+        return self.radius * unit(x)
 
-    def normal(self, P: Any) -> Any:
+    def normal(self, P: Array) -> Array:
         return P

@@ -9,17 +9,18 @@ is one such path. Where s comes out negative the path does not touch.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
+from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.extrapolation import extrapolated
-from myoquat.muscle.wrapping.vectors import dot, scaled
+from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
 
@@ -54,40 +55,43 @@ class WrapTorus(Wrap):
             "ring_radius - tube_radius": self.ring_radius - self.tube_radius,
         }
 
-    def contact(self, A: Any, B: Any, line: Line | None = None, where: Any = True, backwards: bool = False) -> Contact:
+    def contact(
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+    ) -> Contact:
         R, r = self.ring_radius, self.tube_radius
         share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
         crossing = A + share[..., None] * (B - A)
         phi = np.arctan2(crossing[..., 1], crossing[..., 0])
         out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
         ends = [(dot(x, out) - R, x[..., 2]) for x in (A, B)]
-        turn = around(ends[0], ends[1], r, (-1.0, 0.0))  # around the tube, seen as a cylinder there
-        psi = np.arctan2(turn.P[1], turn.P[0])
-        near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * turn.angle], axis=-1)
+        winding = around(ends[0], ends[1], r, (-1.0, 0.0))  # around the tube, seen as a cylinder there
+        psi = np.arctan2(winding.P[1], winding.P[0])
+        near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * winding.angle], axis=-1)
         given = joined([A, B, np.stack(np.broadcast_arrays(R + 0.0 * phi, r + 0.0 * phi), axis=-1)])
         solved = iterate(_newton, near, given, NEWTON, SETTLED, where)
         h, P, Q = _conditions(solved, given)
         miss = np.sqrt(dot(h, h))
         inside = ~((self._depth(A) > 0) & (self._depth(B) > 0))
         on = (solved[..., 2] > 0) & (miss < SOLVED) & ~inside
-        wanted = (turn.angle > 0) & ~inside
-        return Contact(on, P, Q, solved[..., 2], inside, turn.jump, np.where(wanted | on, miss, 0.0))
+        wanted = (winding.angle > 0) & ~inside
+        return Contact(on, P, Q, solved[..., 2], inside, winding.jump, np.where(wanted | on, miss, 0.0))
 
-    def _depth(self, x: Any) -> Any:
+    def _depth(self, x: Array) -> Array:
         """How far outside the tube a point is."""
         aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius
-        return np.sqrt(aside * aside + x[..., 2] * x[..., 2]) - self.tube_radius
+        result: Array = np.sqrt(aside * aside + x[..., 2] * x[..., 2]) - self.tube_radius
+        return result
 
-    def onto(self, x: Any) -> Any:
-        ring = self.ring_radius * scaled(x * np.array([1.0, 1.0, 0.0]))
-        return ring + self.tube_radius * scaled(x - ring)
+    def onto(self, x: Array) -> Array:
+        ring = self.ring_radius * unit(x * np.array([1.0, 1.0, 0.0]))
+        return ring + self.tube_radius * unit(x - ring)
 
-    def normal(self, P: Any) -> Any:
+    def normal(self, P: Array) -> Array:
         flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
-        return P - self.ring_radius * scaled(flat)
+        return P - self.ring_radius * unit(flat)
 
 
-def _frame(phi: Any, psi: Any) -> tuple[Any, Any, Any]:
+def _frame(phi: Array, psi: Array) -> tuple[Array, Array, Array]:
     """Unit vectors outward from the ring's axis, along the ring, and out of the tube."""
     zero = 0.0 * phi
     out = np.stack([np.cos(phi), np.sin(phi), zero], axis=-1)
@@ -96,14 +100,14 @@ def _frame(phi: Any, psi: Any) -> tuple[Any, Any, Any]:
     return out, along, n
 
 
-def _conditions(unknowns: Any, given: Any) -> tuple[Any, Any, Any]:
+def _conditions(unknowns: Array, given: Array) -> tuple[Array, Array, Array]:
     """(..., 3) by how much, as sines, the lines miss the surface and each other; and the ends of the geodesic."""
     A, B, R, r = given[..., :3], given[..., 3:6], given[..., 6], given[..., 7]
     phi, psi, s = (unknowns[..., i] for i in range(3))
     out, along, n = _frame(phi, psi)
     P = R[..., None] * out + r[..., None] * n
-    line = scaled(P - A)
-    v = scaled(line - dot(line, n)[..., None] * n)
+    line = unit(P - A)
+    v = unit(line - dot(line, n)[..., None] * n)
     up = np.stack([0.0 * phi, 0.0 * phi, np.cos(psi)], axis=-1) - np.sin(psi)[..., None] * out  # along growing psi
     c = (R + r * np.cos(psi)) * dot(v, along)
     end = _geodesic(phi, psi, dot(v, up) / r, c, s, R, r)
@@ -112,11 +116,11 @@ def _conditions(unknowns: Any, given: Any) -> tuple[Any, Any, Any]:
     Q = R[..., None] * out + r[..., None] * m
     up = np.stack([0.0 * phi, 0.0 * phi, np.cos(psi)], axis=-1) - np.sin(psi)[..., None] * out
     w = (r * turning)[..., None] * up + (c / (R + r * np.cos(psi)))[..., None] * along
-    away = scaled(B - Q)
+    away = unit(B - Q)
     return np.stack([dot(line, n), dot(away, m), dot(away, cross(m, w))], axis=-1), P, Q
 
 
-def _newton(unknowns: Any, given: Any) -> Any:
+def _newton(unknowns: Array, given: Array) -> Array:
     """A step of Newton's method; its slopes are differences, which only steer."""
     r = given[..., 7]
     units = np.stack([1.0 + 0.0 * r, 1.0 + 0.0 * r, r], axis=-1)
@@ -129,22 +133,23 @@ def _newton(unknowns: Any, given: Any) -> Any:
     volume = np.where(volume != 0, volume, 1.0)
     steps = [dot(h, cross(J[1], J[2])), dot(J[0], cross(h, J[2])), dot(J[0], cross(J[1], h))]
     move = -np.stack(steps, axis=-1) / volume[..., None]
-    return unknowns + np.minimum(np.maximum(move, -FARTHEST), FARTHEST) * units
+    result: Array = unknowns + np.minimum(np.maximum(move, -FARTHEST), FARTHEST) * units
+    return result
 
 
-def _geodesic(phi: Any, psi: Any, turning: Any, c: Any, length: Any, R: Any, r: Any) -> Any:
+def _geodesic(phi: Array, psi: Array, turning: Array, c: Array, length: Array, R: Array, r: Array) -> Array:
     """(..., 3) phi, psi and dpsi/ds after a geodesic of `length`."""
     start = np.stack([phi, psi, turning], axis=-1)
     return iterate(_part, start, np.stack([length / PARTS, c, R, r], axis=-1), PARTS)
 
 
-def _part(state: Any, given: Any) -> Any:
+def _part(state: Array, given: Array) -> Array:
     """A part of a geodesic: Stoermer's rule for psi and the trapezoidal one for phi, extrapolated together."""
     H, c, R, r = (given[..., i] for i in range(4))
     return extrapolated(lambda count: _stoermer(state, H / count, count, c, R, r), FINEST)
 
 
-def _stoermer(state: Any, h: Any, count: int, c: Any, R: Any, r: Any) -> Any:
+def _stoermer(state: Array, h: Array, count: int, c: Array, R: Array, r: Array) -> Array:
     phi, psi, turning = (state[..., i] for i in range(3))
     force, rate = _rates(psi, c, R, r)
     for k in range(count):
@@ -156,7 +161,7 @@ def _stoermer(state: Any, h: Any, count: int, c: Any, R: Any, r: Any) -> Any:
     return np.stack([phi, psi, turning + 0.5 * h * force], axis=-1)
 
 
-def _rates(psi: Any, c: Any, R: Any, r: Any) -> tuple[Any, Any]:
+def _rates(psi: Array, c: Array, R: Array, r: Array) -> tuple[Array, Array]:
     """psi'' and phi'."""
     rho = R + r * np.cos(psi)
     return -c * c * np.sin(psi) / (r * rho * rho * rho), c / (rho * rho)

@@ -1,15 +1,14 @@
 """Products and planes of vectors (..., 3)."""
 
-from typing import Any
-
 import numpy as np
 
 from myoquat.joints.vectors import cross, dot
+from myoquat.kernels.typing import Array
 
-__all__ = ["dot", "plane_of", "project", "scaled"]
+__all__ = ["dot", "plane_of", "project", "unit"]
 
 
-def plane_of(A: Any, B: Any) -> tuple[Any, Any]:
+def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
     """(..., 3) two orthonormal directions of the plane through A, B and the origin, the first along A.
 
     Where A and B lie on one line through the origin every plane would do, and one is taken.
@@ -19,21 +18,22 @@ def plane_of(A: Any, B: Any) -> tuple[Any, Any]:
     A = np.where((dot(A, A) > 0)[..., None], A, np.array([1.0, 0.0, 0.0]))
     n = np.where(plane[..., None], n, cross(A, _least_along(A)))
     side = cross(n, A)
-    return scaled(A), scaled(side)
+    return unit(A), unit(side)
 
 
-def _least_along(A: Any) -> Any:
+def _least_along(A: Array) -> Array:
     """(..., 3) the axis that is least along A, so that a plane through both exists."""
     x, y, z = (A[..., i, None] * A[..., i, None] for i in range(3))
     ex, ey, ez = np.eye(3)
     return np.where((x <= y) & (x <= z), ex, np.where(y <= z, ey, ez))
 
 
-def scaled(v: Any) -> Any:
+def unit(v: Array) -> Array:
     """v as a unit vector."""
-    return v / np.sqrt(np.sum(v * v, axis=-1))[..., None]
+    result: Array = v / np.sqrt(np.sum(v * v, axis=-1))[..., None]
+    return result
 
 
-def project(x: Any, e1: Any, e2: Any) -> tuple[Any, Any]:
+def project(x: Array, e1: Array, e2: Array) -> tuple[Array, Array]:
     """The components of x in the plane of two directions."""
     return dot(e1, x), dot(e2, x)

@@ -1,5 +1,6 @@
 """The command line, as a user meets it."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib import animation
 
 from myoquat.analysis.command import COMMANDS, main
 from myoquat.data import load_model
@@ -146,18 +148,20 @@ def test_mapping_imports_only_what_it_uses():
 
 
 def test_simulate_stores_and_draws(capsys, tmp_path):
-    files = [tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.png", "way.gif", "jacobians.png")]
-    for output in files[:3]:
+    files = [
+        tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.mot", "way.png", "way.gif", "jacobians.png")
+    ]
+    for output in files[:4]:
         code, out, _ = run(capsys, "simulate", "two_link", "--duration", "0.05", "--output", str(output))
         assert code == 0
         assert "50 steps to t = 0.05 s, 51 rows; ran to the end" in out
     extra = [
         "--plot",
-        str(files[3]),
-        "--film",
         str(files[4]),
-        "--mapping",
+        "--film",
         str(files[5]),
+        "--mapping",
+        str(files[6]),
         "--muscle",
         "m3",
         "--rtol",
@@ -170,6 +174,25 @@ def test_simulate_stores_and_draws(capsys, tmp_path):
     assert "dop853" in out
     assert all(file.stat().st_size > 1000 for file in files)
     assert files[1].read_text().startswith("time,A.Q0")
+
+
+def test_what_a_film_needs_is_asked_for_before_the_simulation(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(animation.writers, "is_available", lambda name: name != "ffmpeg")
+    simulation = importlib.import_module("myoquat.analysis.commands.simulate")
+    monkeypatch.setattr(simulation, "simulate", lambda *a, **k: pytest.fail("the simulation ran"))
+    code, out, err = run(capsys, "simulate", "two_link", "--film", tmp_path / "way.mp4", "--output", tmp_path / "w.npz")
+    assert (code, out) == (2, "")
+    assert ".mp4 films need ffmpeg, which is not installed" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_written_before_a_failure_is_said(capsys, tmp_path):
+    files = ["--output", tmp_path / "way.npz", "--plot", tmp_path / "way.xyz"]
+    code, out, err = run(capsys, "simulate", "two_link", "--duration", "0.01", *files)
+    assert code == 2
+    assert f"wrote {tmp_path / 'way.npz'}" in out
+    assert "way.xyz" not in out
+    assert "xyz" in err
 
 
 def test_simulate_takes_an_excitation(capsys, tmp_path):

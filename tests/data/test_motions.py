@@ -20,7 +20,8 @@ from myoquat.data.motions import (
 )
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint
+from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types.angles import Angles
 from myoquat.muscle.laws import Millard2012, Thelen2003
 
 HEADER = "walk\nversion=1\nnRows=2\nnColumns=3\ninDegrees=yes\nendheader\n"
@@ -89,6 +90,31 @@ def test_a_ball_joint_takes_a_motion_in_euler_angles(rng):
     again = convert_coordinates(euler, model.system, angles)
     sign = np.sign(np.sum((again * q).reshape(5, 2, 4), axis=-1, keepdims=True))
     np.testing.assert_allclose((again.reshape(5, 2, 4) * sign).reshape(5, 8), q, atol=1e-14)
+
+
+@pytest.mark.parametrize("in_degrees", [False, True])
+@pytest.mark.parametrize("free", [False, True])
+def test_a_quaternion_is_written_and_read_in_the_angles_of_its_file(tmp_path, rng, in_degrees, free):
+    names = ("flexion", "adduction", "rotation")
+    angles = Angles(names, ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)), factors=(1.0, -1.0, 1.0))
+    joint = FloatingJoint(angles=angles) if free else SphericalJoint(angles=angles)
+    system = ArticulatedSystem((Body("thigh", "ground", joint, mass=1.0),))
+    q, u = system.random(6, rng), rng.normal(size=(6, system.nu))
+    motion = motion_from_states(system, np.arange(6.0), q, u, in_degrees=in_degrees)
+    assert list(motion.columns[:3]) == list(names)
+    expected = system.coordinate("flexion", q) * (180 / np.pi if in_degrees else 1)
+    turn = 360 if in_degrees else 2 * np.pi
+    np.testing.assert_allclose((motion["flexion"] - expected + turn / 2) % turn, turn / 2, rtol=1e-12)
+    assert np.abs(np.diff(motion["rotation"])).max() <= turn / 2
+    write_motion(motion, tmp_path / "x.mot")
+    again_q, again_u = states_from_motion(system, read_motion(tmp_path / "x.mot"))
+    np.testing.assert_allclose(system.difference(q, again_q), 0, atol=1e-12)
+    np.testing.assert_allclose(again_u, u, rtol=1e-9)
+    own = motion_from_states(system, np.arange(6.0), q, u, angles=False)
+    np.testing.assert_array_equal(states_from_motion(system, own)[0], q)
+    part = states_from_motion(system, motion[["adduction"]].assign(adduction=0.0), start=q[0], in_degrees=in_degrees)[0]
+    np.testing.assert_allclose(system.coordinate("flexion", part), system.coordinate("flexion", q[0]), rtol=1e-12)
+    np.testing.assert_allclose(system.coordinate("adduction", part), 0, atol=1e-12)
 
 
 def test_names_of_states_files_are_understood(system):
@@ -254,7 +280,7 @@ answer = None
     np.testing.assert_array_equal(frame.to_numpy(), [[90.0, 0.1], [45.0, 0.2]])
 
 
-@pytest.mark.parametrize("suffix", [".mot", ".STO", ".trc"])
+@pytest.mark.parametrize("suffix", [".mot", ".STO", ".csv", ".trc"])
 def test_one_table_of_formats_by_suffix(suffix, tmp_path):
     path = tmp_path / f"x{suffix}"
     axes = pd.MultiIndex.from_product([["m"], ["x", "y", "z"]], names=["marker", "axis"])

@@ -1,16 +1,19 @@
 """Kernels found by content: loaded without running their formulas, and never another formula's."""
 
 import io
+import os
 import pickle
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from myoquat import kernels
 from myoquat.kernels import notice, sources
+from myoquat.kernels.content import FOREIGN, content_digest, lasting_content
 
 Q = np.random.default_rng(0).normal(size=(7, 4))
 
@@ -145,3 +148,42 @@ def test_nothing_is_said_where_nobody_reads(capsys, monkeypatch):
     with notice.waiting("compiling a model"):
         time.sleep(0.02)
     assert capsys.readouterr().err == ""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A class outside of the package: its code may change without a trace in its content."""
+
+    strength: float
+
+
+def test_foreign_classes_are_not_found_by_content():
+    model = content_digest("a model", Law(2.0))
+    assert model.startswith(FOREIGN)
+    assert content_digest(model, "and more").startswith(FOREIGN)
+    assert not content_digest("a model", 2.0).startswith(FOREIGN)
+    assert lasting_content(("lengths", model)) is None
+    assert lasting_content(("lengths", lambda q: q)) is None
+    assert lasting_content(("lengths", content_digest("a model"))) is not None
+
+
+def test_a_second_process_traces_nothing(folder):
+    """Lengths, Jacobian, torques and a simulation of a model: everything comes from the cache, without CasADi."""
+    code = (
+        "import sys, numpy as np\n"
+        "from myoquat.data import load_model\n"
+        "from myoquat.dynamics import simulate\n"
+        "from myoquat.muscle import muscle_torques, path_jacobian, path_lengths\n"
+        "model = load_model('two_link')\n"
+        "q = np.array(model.start)\n"
+        "path_lengths(model, q), path_jacobian(model, q), muscle_torques(model, q, np.zeros(6), np.ones(6))\n"
+        "motion = simulate(model, duration=0.01)\n"
+        "print(motion.q[-1].tobytes().hex(), 'casadi' in sys.modules)\n"
+    )
+    environment = {**os.environ, "MYOQUAT_CACHE": str(folder)}
+    run = lambda: subprocess.run(  # noqa: E731
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    (first, traced), (second, traced_again) = run(), run()
+    assert first == second
+    assert (traced, traced_again) == ("True", "False")

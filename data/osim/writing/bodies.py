@@ -8,6 +8,7 @@ from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.osim.writing.joints import Placed, add_joint
+from myoquat.data.xml import Element
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
@@ -55,7 +56,7 @@ def _is_frame(body: Body, child: Body) -> bool:
     return empty and plain and (named or not isinstance(body.joint, FixedJoint))
 
 
-def add_bodies(parent: Any, system: ArticulatedSystem, placed: list[Placed], wraps: Any, left: Leftovers) -> None:
+def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed], wraps: Any, left: Leftovers) -> None:
     """The <BodySet>, and the <Ground> before it; wraps: what adds the wrap objects of a body."""
     ground = add(parent, "Ground", name=GROUND)
     wraps(ground, GROUND)
@@ -73,7 +74,7 @@ def add_bodies(parent: Any, system: ArticulatedSystem, placed: list[Placed], wra
 
 
 def add_joints(
-    parent: Any, system: ArticulatedSystem, placed: list[Placed], start: Any, coordinates: dict[str, Coordinate]
+    parent: Element, system: ArticulatedSystem, placed: list[Placed], start: Any, coordinates: dict[str, Coordinate]
 ) -> None:
     """The <JointSet>; start: q (nq,) and u (nu,)."""
     joints = add_set(parent, "JointSet")

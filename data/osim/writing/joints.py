@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.data.osim.elements import add, body_fixed, checked_name
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.osim.functions import add_function
+from myoquat.data.xml import Element
 from myoquat.joints.axes import as_axes, completed
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
@@ -53,7 +54,7 @@ def joint_name(body: Body) -> str:
     return body.joint_name or body.name
 
 
-def _add_offset(parent: Any, name: str, body: str, position: Any, orientation: Any) -> None:
+def _add_offset(parent: Element, name: str, body: str, position: Any, orientation: Any) -> None:
     """A <PhysicalOffsetFrame> on a body."""
     frame = add(parent, "PhysicalOffsetFrame", name=name)
     add(frame, "socket_parent", path_of(body))
@@ -66,7 +67,7 @@ def path_of(body: str) -> str:
     return "/ground" if body == GROUND else f"/bodyset/{body}"
 
 
-def add_joint(parent: Any, placed: Placed, start: Any, coordinates: dict[str, Coordinate]) -> None:
+def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str, Coordinate]) -> None:
     """A joint with its frames and coordinates; start: their values and speeds."""
     body = placed.moving
     element, name = f"body {body.name!r}", joint_name(body)
@@ -96,7 +97,7 @@ def _tag(joint: Joint) -> str:
     return next((tag for other, tag in OWN if other == joint), "CustomJoint")
 
 
-def _add_coordinate(parent: Any, name: str, value: float, speed: float, known: Coordinate | None) -> None:
+def _add_coordinate(parent: Element, name: str, value: float, speed: float, known: Coordinate | None) -> None:
     element = add(parent, "Coordinate", name=name)
     add(element, "default_value", value)
     add(element, "default_speed_value", speed)
@@ -107,7 +108,7 @@ def _add_coordinate(parent: Any, name: str, value: float, speed: float, known: C
         add(element, "locked", known.locked)
 
 
-def _add_axes(parent: Any, body: Body, element: str) -> None:
+def _add_axes(parent: Element, body: Body, element: str) -> None:
     """The <SpatialTransform>: three turns and three slides, those that are missing along axes of their own, at rest."""
     try:
         joint = as_axes(body)

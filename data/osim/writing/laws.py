@@ -44,7 +44,7 @@ def force_element(parent: Element, muscle: Muscle) -> Element:
     return force
 
 
-def _add_activation_dynamics(force: Any, muscle: Muscle) -> None:
+def _add_activation_dynamics(force: Element, muscle: Muscle) -> None:
     dynamics = muscle.activation_dynamics
     if dynamics is None:
         if force.tag in TIMES:
@@ -56,7 +56,7 @@ def _add_activation_dynamics(force: Any, muscle: Muscle) -> None:
         add(force, "activation_dynamics_smoothing", dynamics.smoothing)
 
 
-def _check(force: Any, muscle: Muscle) -> None:
+def _check(force: Element, muscle: Muscle) -> None:
     """ModelError unless what is read from the element is what was to be written."""
     again = etree.fromstring(etree.tostring(force))
     pairs = {

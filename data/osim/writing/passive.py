@@ -1,12 +1,12 @@
 """Springs and dampers of joints, and limits, as OpenSim's forces on single coordinates."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.elements import add, checked_name
 from myoquat.data.osim.passive import LIMITED, unit_of
 from myoquat.data.osim.writing.joints import joint_name
+from myoquat.data.xml import Element
 from myoquat.joints.body import Body
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
@@ -14,23 +14,23 @@ from myoquat.muscle.limits import CoordinateLimit
 
 __all__ = ["add_limits", "add_passive"]
 
-TURNING = (SphericalJoint, EulerJoint, FloatingJoint)  # whose springs and dampers act on turns, not on coordinates
+BALLS = (SphericalJoint, EulerJoint, FloatingJoint)  # whose springs and dampers act on rotations, not on coordinates
 
 
-def add_passive(parent: Any, system: ArticulatedSystem, left: Leftovers) -> None:
+def add_passive(parent: Element, system: ArticulatedSystem, left: Leftovers) -> None:
     """A <SpringGeneralizedForce> for every coordinate with a spring or a damper; what cannot be one is noted."""
     for body in system.bodies:
         if body.rotor_inertia:
             left.count("rotor inertias", joint_name(body))
         if not (body.stiffness or body.damping):
             continue
-        if isinstance(body.joint, TURNING):
+        if isinstance(body.joint, BALLS):
             left.count("springs and dampers of ball joints", joint_name(body))
         else:
             _add_springs(parent, body)
 
 
-def _add_springs(parent: Any, body: Body) -> None:
+def _add_springs(parent: Element, body: Body) -> None:
     mount = body.joint.neutral() if body.spring_mount is None else body.spring_mount
     for name, rest in zip(body.names_of_coordinates, mount, strict=True):
         force = add(parent, "SpringGeneralizedForce", name=f"{joint_name(body)}_{name}_spring")
@@ -40,7 +40,7 @@ def _add_springs(parent: Any, body: Body) -> None:
         add(force, "viscosity", body.damping)
 
 
-def add_limits(parent: Any, system: ArticulatedSystem, limits: Sequence[CoordinateLimit]) -> None:
+def add_limits(parent: Element, system: ArticulatedSystem, limits: Sequence[CoordinateLimit]) -> None:
     """A <CoordinateLimitForce> for every limit; `system` has the coordinates that are written."""
     for limit in limits:
         force = add(parent, "CoordinateLimitForce", name=checked_name(limit.name, f"limit {limit.name!r}"))

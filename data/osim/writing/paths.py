@@ -1,7 +1,6 @@
 """Paths: their points, and the surfaces that they wrap around."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.joints import UNBOUND
 from myoquat.data.osim.surfaces import add_sizes, is_known
 from myoquat.data.osim.writing.joints import path_of
+from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.path import Muscle
@@ -45,7 +45,7 @@ class WrapObjects:
         """The name of a surface's wrap object."""
         return self._names[wrap.surface]
 
-    def add(self, parent: Any, body: str) -> None:
+    def add(self, parent: Element, body: str) -> None:
         """The <WrapObjectSet> of a body, if it has any."""
         found = [(wrap, name) for wrap, name in self._names.items() if wrap.body == body]
         if not found:
@@ -68,7 +68,7 @@ class Paths:
         self._coordinates = coordinates
         self._wraps = wraps
 
-    def add(self, parent: Any, muscle: Muscle) -> None:
+    def add(self, parent: Element, muscle: Muscle) -> None:
         """The <GeometryPath> of a muscle; ModelError for a point that OpenSim cannot have."""
         path, element = add(parent, "GeometryPath", name="path"), f"muscle {muscle.name!r}"
         points = add_set(path, "PathPointSet")
@@ -82,7 +82,7 @@ class Paths:
                 span = (-1, -1) if wrap.points is None else (wrap.points[0] + 1, wrap.points[1] + 1)
                 add(entry, "range", " ".join(map(str, span)))
 
-    def _add_point(self, parent: Any, point: PathPoint, name: str, element: str) -> None:
+    def _add_point(self, parent: Element, point: PathPoint, name: str, element: str) -> None:
         if type(point) not in KINDS:
             raise ModelError(f"OpenSim has no point like a {type(point).__name__}", element=element)
         entry = add(parent, KINDS[type(point)], name=name)
@@ -95,7 +95,7 @@ class Paths:
             add(entry, "socket_coordinate", self._place(point.coordinate, element))
             add(entry, "range", point.range)
 
-    def _add_motion(self, entry: Any, point: MovingPoint, element: str) -> None:
+    def _add_motion(self, entry: Element, point: MovingPoint, element: str) -> None:
         if any(point.position):
             raise ModelError(
                 f"OpenSim's moving points have no position beside their functions, this one has {point.position}",

@@ -16,6 +16,7 @@ from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
+from myoquat.data.xml import Element
 from myoquat.joints.axes import with_angles
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.system import ArticulatedSystem
@@ -46,7 +47,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
 
 
-def _add_model(root: Any, model: Model, left: Leftovers) -> None:
+def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     original, model = model, _prepared(model)
     system = model.system
     element = add(root, "Model", name=checked_name(model.name, "the model"))
@@ -112,7 +113,7 @@ def _places(placed: list[Placed]) -> dict[str, str]:
     }
 
 
-def _add_couplers(parent: Any, model: Model) -> None:
+def _add_couplers(parent: Element, model: Model) -> None:
     holder = add_set(parent, "ConstraintSet")
     for coupler in model.couplers:
         element = f"coupler {coupler.name!r}"
@@ -123,7 +124,7 @@ def _add_couplers(parent: Any, model: Model) -> None:
         add(entry, "scale_factor", coupler.scale)
 
 
-def _add_markers(parent: Any, model: Model) -> None:
+def _add_markers(parent: Element, model: Model) -> None:
     holder = add_set(parent, "MarkerSet")
     for marker in model.markers:
         entry = add(holder, "Marker", name=checked_name(marker.name, f"marker {marker.name!r}"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from myoquat.dynamics import simulate
-from myoquat.dynamics.constraints import Distance, PointLoop, Rolling, Weld
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.dynamics.constraints import Distance, PointLoop, PositionFormula, Rolling, Weld
+from myoquat.joints import ArticulatedSystem, Body, center_of_mass, frame_pose, point_position
 from myoquat.joints.types import FloatingJoint, RevoluteJoint
 
 CRANK, COUPLER, ROCKER, BASE = 0.3, 0.8, 0.6, (0.7, 0.1, 0.0)
@@ -130,3 +130,26 @@ def test_constraints_on_velocities_are_refused():
     run = simulate(system, q0, duration=0.01, step=1e-3, constraints=(Rolling("b", 0.5),))
     with pytest.raises(NotImplementedError, match="Rolling holds velocities"):
         _ = run.reactions
+
+
+@pytest.mark.parametrize("ask", ["point_position", "frame_pose", "poses", "center_of_mass"])
+def test_a_formula_may_ask_the_kinematics_of_the_system(ask):
+    """The same loop as a PointLoop and as a formula: the same reactions."""
+    system, loops = closed_at_rocker()
+    points = {"coupler": (COUPLER, 0.0, 0.0), "rocker": (ROCKER, 0.0, 0.0)}
+
+    def end(bodies, q, name):
+        if ask == "point_position":
+            return point_position(bodies, q, name, points[name])
+        R, p = frame_pose(bodies, q, name) if ask == "frame_pose" else bodies.poses(q)[name]
+        return p + R @ np.array(points[name])
+
+    def apart(bodies, q, t):
+        extra = 0.0 if ask != "center_of_mass" else 0.0 * center_of_mass(bodies, q)[..., :2]
+        return (end(bodies, q, "coupler") - end(bodies, q, "rocker"))[..., :2] + extra
+
+    run = {"q0": np.array([1.0, -0.6, 1.2]), "duration": 0.01, "project_start": True}
+    expected = simulate(system, constraints=loops, **run)
+    found = simulate(system, constraints=[PositionFormula(apart)], **run)
+    np.testing.assert_allclose(found.q, expected.q, atol=1e-12)
+    np.testing.assert_allclose(found.reactions, expected.reactions, atol=1e-9)

@@ -1,12 +1,16 @@
 """What a trajectory shows and keeps."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from myoquat.data import load_model
-from myoquat.dynamics import Simulator, Trajectory, simulate
-from myoquat.dynamics.constraints import PointLoop
+from myoquat.data.motions import load_table, states_from_motion
+from myoquat.dynamics import SimulationWarning, Simulator, Trajectory, simulate
+from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop, Prescribed, Rolling, Weld
+from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
 from myoquat.joints import ArticulatedSystem
+from myoquat.joints.functions import Polynomial
 from myoquat.joints.system import Body
 from myoquat.joints.types import FloatingJoint
 from myoquat.kernels import Outcome
@@ -34,14 +38,62 @@ def test_a_system_without_muscles_comes_back_as_one(tmp_path):
     again = Trajectory.load(tmp_path / "way.npz")
     assert again.model == system
     np.testing.assert_array_equal(again.torque, way.torque)
-    held = simulate(system, duration=0.01, constraints=[PointLoop("b", "ground")])
-    with pytest.raises(ValueError, match="under constraints cannot be saved"):
-        held.save(tmp_path / "held.npz")
+
+
+def test_a_motion_under_constraints_comes_back_whole(tmp_path):
+    system = ArticulatedSystem((Body("b", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),))
+    held = simulate(system, duration=0.01, constraints=[PointLoop("b", "ground", axes="xz")])
+    held.save(tmp_path / "held.npz")
+    again = Trajectory.load(tmp_path / "held.npz")
+    assert again.constraints == held.constraints
+    np.testing.assert_array_equal(again.acceleration, held.acceleration)
+    coupler = CoordinateCoupler("b.x", "b.y", Polynomial((0.0, 2.0)), scale=0.5)
+    several = (coupler, Weld("b", "ground"), Distance("b", "ground", distance=2.0), Rolling("b", 0.1))
+    text = constraints_text(several)
+    assert parse_constraints(text, tmp_path) == several
+    moved = simulate(system, duration=0.01, constraints=[held.constraints[0], Prescribed("b.y", lambda t: 0.0 * t)])
+    with pytest.raises(ValueError, match=r"constraint 2, Prescribed, holds a Python function as its 'motion'.* \.sto"):
+        moved.save(tmp_path / "moved.npz")
+    moved.save(tmp_path / "moved.sto")
+    assert {path.name for path in tmp_path.iterdir()} == {"held.npz", "moved.sto"}
+
+
+def test_the_ending_decides_the_format(way, tmp_path):
+    for ending, wanted in ((".mot", 180 / np.pi), (".sto", 1.0)):
+        path = tmp_path / f"way{ending}"
+        way.save(path)
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            way.save(path)
+        way.save(path, overwrite=True)
+        motion = load_table(path)
+        assert motion.attrs["in_degrees"] is (wanted != 1.0)
+        q, u = states_from_motion(way.model, motion)
+        np.testing.assert_allclose(q, way.q, rtol=1e-14)
+        np.testing.assert_allclose(u, way.u, rtol=1e-14, atol=1e-300)
+        with pytest.raises(ValueError, match=r"only \.npz files hold a whole trajectory; .*load_table"):
+            Trajectory.load(path)
+    way.save(tmp_path / "way.CSV")
+    pd.testing.assert_frame_equal(load_table(tmp_path / "way.CSV"), way.to_dataframe().set_index("time"))
+    for name in ("way.trc", "way", "way.txt"):
+        with pytest.raises(ValueError, match=r"saved as \.npz \(whole\), \.mot, \.sto or \.csv, not '"):
+            way.save(tmp_path / name)
+    many = simulate(way.model, u0=np.zeros((2, 6)), duration=0.002)
+    with pytest.raises(ValueError, match=r"holds one run, not 2; \.npz holds them all"):
+        many.save(tmp_path / "many.mot")
+    assert {path.name for path in tmp_path.iterdir()} == {"way.mot", "way.sto", "way.CSV"}
+
+
+def test_a_motion_that_stopped_is_saved_up_to_there(tmp_path):
+    model = load_model("two_link")
+    with pytest.warns(SimulationWarning):
+        way = simulate(model, u0=np.full(6, 9e5), duration=0.01, torque=np.full(6, 1e12))
+    way.save(tmp_path / "way.sto")
+    assert len(load_table(tmp_path / "way.sto")) == np.isfinite(way.q).all(axis=-1).sum() < len(way.time)
 
 
 def write_first_format(path, way, codes):
     """A file as the first format had it: outcomes numbered from 0, ran to the end, to 4, step size too small."""
-    way.save(path)
+    way.save(path, overwrite=True)
     with np.load(path) as archive:
         data = dict(archive) | {"format": "myoquat-trajectory-1", "code": np.array(codes)}
     np.savez_compressed(path, **data)
@@ -87,7 +139,7 @@ def test_other_files_are_refused(tmp_path, content):
     with pytest.raises(ValueError, match="no saved trajectory"):
         Trajectory.load(tmp_path / "x.npz")
     np.savez(tmp_path / "y.npz", time=np.zeros(3))
-    with pytest.raises(ValueError, match="format 'myoquat-trajectory-2' or 'myoquat-trajectory-1'"):
+    with pytest.raises(ValueError, match="format 'myoquat-trajectory-3', 'myoquat-trajectory-2' or"):
         Trajectory.load(tmp_path / "y.npz")
 
 

@@ -1,0 +1,37 @@
+"""From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics."""
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.problem import Sensor
+from myoquat.analysis.motion.smoothing import differentiate, smooth
+from myoquat.data.motions import (
+    Forces,
+    Markers,
+    Motion,
+    Orientations,
+    load_forces,
+    load_markers,
+    load_motion,
+    load_orientations,
+)
+
+__all__ = [
+    "FittedMotion",
+    "Forces",
+    "JointTorques",
+    "Markers",
+    "Motion",
+    "MotionWarning",
+    "Orientations",
+    "Sensor",
+    "differentiate",
+    "external_wrenches",
+    "inverse_dynamics_of_motion",
+    "inverse_kinematics",
+    "load_forces",
+    "load_markers",
+    "load_motion",
+    "load_orientations",
+    "smooth",
+]

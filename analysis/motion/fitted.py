@@ -1,0 +1,114 @@
+"""The result of inverse kinematics: a motion, and how well it fits."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.data.motions import Motion
+from myoquat.kernels.typing import Array
+
+__all__ = ["FittedMotion"]
+
+SAMPLE = 200  # frames that are looked at
+UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which a velocity is not determined
+
+
+def _empty() -> Array:
+    return np.zeros((0, 0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedMotion(Motion):
+    """A motion with its residuals.
+
+    marker_error (t, n) [m] and sensor_error (t, s) [rad] are distances and angles to what was seen, NaN where nothing
+    was; task_error (t, c) [rad or m]. `cost` (t,) is what was minimised. settled (t,) tells whether a further step
+    would move no coordinate by more than 1e-8; empty (t,) marks frames without any data, whose pose is that of a frame
+    beside them.
+    """
+
+    problem: PoseProblem | None = None
+    data: Array = field(default_factory=_empty)
+    marker_error: Array = field(default_factory=_empty)
+    sensor_error: Array = field(default_factory=_empty)
+    task_error: Array = field(default_factory=_empty)
+    cost: Array = field(default_factory=_empty)
+    settled: Array = field(default_factory=_empty)
+    empty: Array = field(default_factory=_empty)
+
+    def __repr__(self) -> str:
+        worst = f"{np.nanmax(self.marker_rms) * 1e3:.3g} mm RMS at most" if self.marker_error.size else "no markers"
+        rest = int((~self.settled & ~self.empty).sum())
+        return f"<FittedMotion {len(self.time)} frames, {worst}, {rest} not settled, {int(self.empty.sum())} empty>"
+
+    @property
+    def marker_names(self) -> tuple[str, ...]:
+        """The markers that were fitted."""
+        return tuple(marker.name for marker in self._fitted.markers)
+
+    @property
+    def sensor_names(self) -> tuple[str, ...]:
+        """The sensors that were fitted."""
+        return tuple(sensor.name for sensor in self._fitted.sensors)
+
+    @property
+    def marker_rms(self) -> Array:
+        """(t,) root mean square of the distances of the markers seen in each frame [m], without weights; NaN without
+        any."""
+        seen = ~np.isnan(self.marker_error)
+        total = np.where(seen, self.marker_error, 0.0) ** 2
+        count = seen.sum(axis=-1)
+        mean: Array = total.sum(axis=-1) / np.where(count, count, np.nan)
+        return np.sqrt(mean)
+
+    def undetermined(self) -> tuple[str, ...]:
+        """Velocities on which nothing that was seen in any frame depends: their coordinates keep their start."""
+        problem = self._fitted
+        frames = len(self.time)
+        rows = np.unique(np.linspace(0, frames - 1, min(SAMPLE, frames), dtype=int))
+        q, data = self.q[rows], self.data[rows]
+        normal = problem.reduced(q, problem.terms(q, data))[1]
+        seen = np.diagonal(normal, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN * data[:, -1].max(initial=0.0)
+        free = (self.system.velocity_names[k] for k in problem.free)
+        return tuple(name for name, known in zip(free, seen, strict=True) if not known)
+
+    def errors(self) -> pd.DataFrame:
+        """A column per marker [m] and sensor [rad] and a row per frame, over the index time [s]."""
+        table = np.concatenate([self.marker_error, self.sensor_error], axis=-1)
+        return pd.DataFrame(table, pd.Index(self.time, name="time"), [*self.marker_names, *self.sensor_names])
+
+    def between(self, start: float, end: float) -> "FittedMotion":
+        """The frames from `start` to `end` [s], both included."""
+        rows = (self.time >= start) & (self.time <= end)
+        kept = ("q", "data", "marker_error", "sensor_error", "task_error", "cost", "settled", "empty")
+        parts = {name: getattr(self, name)[rows] for name in kept}
+        parts |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("u", "udot")}
+        return replace(self, time=self.time[rows], **parts)
+
+    def covariance(self, marker_noise: float, sensor_noise: float = 0.0) -> tuple[tuple[str, ...], Array]:
+        """(names (n,), C (t, n, n)): covariance of the free velocities over unit time, to first order in the noise.
+
+        Of independent errors with standard deviations marker_noise [m] in each direction and sensor_noise [rad] about
+        each axis: C = N^-1 (J^T W S W J) N^-1 with N = J^T W J, S their variances. C of a ball joint is that of its
+        rotation vector in its velocity frame. Directions that the data leave open have no entry: the pseudo-inverse is
+        taken, with a relative tolerance of 1e-9.
+        """
+        problem = self._fitted
+        noisy = self.data.copy()
+        m, s, c = len(problem.markers), len(problem.sensors), len(problem.tasks)
+        noisy[:, 3 * m : 4 * m] = (noisy[:, 3 * m : 4 * m] * marker_noise) ** 2
+        start = 4 * m + 4 * s
+        noisy[:, start : start + s] = (noisy[:, start : start + s] * sensor_noise) ** 2
+        noisy[:, start + s + c : start + s + 2 * c] = 0.0
+        N, M = (problem.reduced(self.q, problem.terms(self.q, rows))[1] for rows in (self.data, noisy))
+        inverse = np.linalg.pinv(N, rcond=1e-9, hermitian=True)
+        names = tuple(self.system.velocity_names[k] for k in problem.free)
+        return names, inverse @ M @ inverse
+
+    @property
+    def _fitted(self) -> PoseProblem:
+        if self.problem is None:
+            raise ValueError("this motion was not fitted to anything")
+        return self.problem

@@ -1,0 +1,159 @@
+"""Inverse dynamics of a recorded motion: the torques at its joints under external loads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from myoquat.data.motions import Forces, Motion
+from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
+from myoquat.data.motions.series import indices_of
+from myoquat.dynamics import inverse_dynamics
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.typing import Array
+from myoquat.muscle.evaluate import limit_torques
+from myoquat.muscle.model import Model
+
+__all__ = ["JointTorques", "external_wrenches", "inverse_dynamics_of_motion"]
+
+
+@dataclass(frozen=True, eq=False)
+class JointTorques:
+    """torque (t, nu) [N m, N]: generalized forces on the velocities of a motion, whose power is torque . u.
+
+    On a ball joint that is the torque vector in the joint's velocity frame (child or parent), on a floating joint the
+    force and the torque. `wrenches` (t, bodies, 6) are the external forces [N] and torques [N m] on the bodies at their
+    origins, in world axes.
+    """
+
+    motion: Motion
+    torque: Array
+    wrenches: Array
+
+    def __repr__(self) -> str:
+        rest = f", residuals at {', '.join(self.roots)}" if self.roots else ""
+        return f"<JointTorques {self.torque.shape[1]} velocities, {len(self.motion.time)} frames{rest}>"
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Bodies that move freely against the ground: what their joints would have to give is a residual."""
+        system = self.motion.system
+        return tuple(b.name for b in system.bodies if b.parent == system.ground and b.joint.nu == 6)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A column per velocity of the system, over the index time [s]."""
+        return pd.DataFrame(self.torque, self._index, pd.Index(self.motion.system.velocity_names))
+
+    def residuals(self) -> pd.DataFrame:
+        """The columns of the roots: forces [N] and torques [N m] that nothing in the model gives."""
+        system = self.motion.system
+        places = [k for b, s in zip(system.bodies, system.u_slices, strict=True) if b.name in self.roots
+                  for k in range(s.start, s.stop)]  # fmt: skip
+        return self.to_dataframe().iloc[:, places]
+
+    def of_coordinates(self) -> pd.DataFrame:
+        """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
+        '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
+
+        Of angles that a quaternion has replaced, as `Motion.angles` gives them, they are B^T tau, with omega = B xdot,
+        and exist in gimbal lock too; quaternion joints without named angles keep the columns of their velocities.
+        """
+        system, q = self.motion.system, self.motion.q
+        named = {ball.body: ball for ball in balls(system)}
+        columns: dict[str, Array] = {}
+        for i, (body, iq, iu) in enumerate(zip(system.bodies, system.q_slices, system.u_slices, strict=True)):
+            names, tau = body.names_of_coordinates, self.torque[:, iu]
+            if body.joint.facts.quaternion is None:
+                units = body.joint.facts.coordinate_units
+                columns |= {_labelled(n, u): tau[:, k] for k, (n, u) in enumerate(zip(names, units, strict=True))}
+            elif i not in named:
+                columns |= {n: tau[:, k] for k, n in enumerate(body.names_of_velocities)}
+            else:
+                ball, Q = named[i], q[:, iq.stop - 4 : iq.stop]
+                R = rotation_matrix(Q)
+                child = tau[:, -3:] if ball.in_child else vecmat(tau[:, -3:], R)
+                moments = vecmat(child, angle_axes(ball.angles, unwrapped_angles(ball.angles, Q)))
+                if isinstance(body.joint, FloatingJoint):
+                    force = matvec(R, tau[:, :3]) if ball.in_child else tau[:, :3]
+                    columns |= {_labelled(n, "m"): force[:, k] for k, n in enumerate(names[:3])}
+                columns |= {_labelled(n, "rad"): moments[:, k] for k, n in enumerate(ball.angles.names)}
+        frame = pd.DataFrame(columns, index=self._index)
+        frame.attrs = {"name": "Inverse Dynamics", "in_degrees": False, "header": {}}
+        return frame
+
+    def power(self) -> pd.DataFrame:
+        """A column per body: the power [W] that flows in through its joint, torque . u."""
+        system, u = self.motion.system, self.motion.u
+        assert u is not None  # it could not have been computed without
+        parts = {b.name: np.sum(self.torque[:, s] * u[:, s], axis=-1)
+                 for b, s in zip(system.bodies, system.u_slices, strict=True)}  # fmt: skip
+        return pd.DataFrame(parts, index=self._index)
+
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.motion.time, name="time")
+
+
+def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces | None = None) -> JointTorques:
+    """What the joints of a model have to give for a motion (q, u, udot) under external loads.
+
+    torque = M udot + b - J^T f_ext, less what the model's own coordinate limits give; gravity, springs and dampers of
+    the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight lines at
+    the times of the motion, each a force at a point and a free torque in the frames that it names, on the body that it
+    names; those on the ground do nothing.
+
+    Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
+    loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
+    not cover; ModelError where a moving leaf has no mass.
+    """
+    system = system_of(model)
+    if motion.system.content_key != system.content_key:
+        raise ValueError("the motion belongs to another system, or to another description of its joints")
+    if motion.u is None or motion.udot is None:
+        raise ValueError("the motion has no u and udot; smooth(motion) or differentiate(motion) finds them")
+    wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
+    if loads is not None:
+        wrenches = external_wrenches(system, motion, loads)
+    torque = inverse_dynamics(system, motion.q, motion.u, motion.udot, wrenches)
+    if isinstance(model, Model) and model.limits:
+        torque = torque - limit_torques(model, motion.q, motion.u)
+    return JointTorques(motion, torque, wrenches)
+
+
+def external_wrenches(model: SystemLike, motion: Motion, loads: Forces) -> Array:
+    """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes."""
+    system = system_of(model)
+    _check_frames(system, loads)
+    found = np.zeros((len(motion.time), len(system.bodies), 6))
+    if not len(motion.time):
+        return found
+    loads = loads.resampled(motion.time)
+    poses = system.poses(motion.q)
+    for k, body in enumerate(loads.bodies):
+        if body == system.ground:
+            continue
+        R, _ = poses[loads.force_frames[k]]
+        R_point, origin = poses[loads.point_frames[k]]
+        force, torque = matvec(R, loads.force[:, k]), matvec(R, loads.torque[:, k])
+        point = origin + matvec(R_point, loads.point[:, k])
+        row = found[:, system.body_names.index(body)]
+        row[:, :3] += force
+        row[:, 3:] += torque + cross(point - poses[body][1], force)
+    return found
+
+
+def _check_frames(system: ArticulatedSystem, loads: Forces) -> None:
+    known = (system.ground, *system.body_names)
+    for name, body in zip(loads.names, loads.bodies, strict=True):
+        if not body:
+            raise ValueError(f"the load {name!r} is on no body yet; loads.applied_to({{{name!r}: ...}}) says on which")
+    for frames in (loads.bodies, loads.force_frames, loads.point_frames):
+        indices_of("body", frames, known)
+
+
+def _labelled(name: str, unit: str) -> str:
+    return f"{name}_{'force' if unit == 'm' else 'moment'}"

@@ -1,0 +1,271 @@
+"""Inverse kinematics: the pose of every frame from markers, sensor orientations, or both."""
+
+import difflib
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.problem import PoseProblem, Sensor, places_of, velocity_of
+from myoquat.analysis.motion.solver import Frames, fit_frames
+from myoquat.data.motions import Markers, Orientations
+from myoquat.data.motions.angles import balls
+from myoquat.data.motions.series import indices_of
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.model import Model
+
+__all__ = ["MotionWarning", "inverse_kinematics"]
+
+
+class MotionWarning(UserWarning):
+    """Something of a recording is not used, or lies where it should not."""
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What the caller says about names, before it is checked."""
+
+    weights: Mapping[str, float]
+    tasks: Mapping[str, ArrayLike]
+    sensors: Sequence[Sensor]
+    ignore: Collection[str]
+
+    def weight(self, name: str) -> float:
+        return float(self.weights.get(name, 1.0))
+
+
+def inverse_kinematics(
+    model: Model,
+    data: Markers | Orientations | tuple[Markers, Orientations],
+    weights: Mapping[str, float] | None = None,
+    *,
+    sensors: Sequence[Sensor] = (),
+    coordinates: Mapping[str, ArrayLike] | None = None,
+    locked: Collection[str] | None = None,
+    ranges: bool = True,
+    start: ArrayLike | None = None,
+    method: str = "batch",
+    ignore: Collection[str] = (),
+) -> FittedMotion:
+    """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
+
+    In each frame sum w |x - p(q)|^2 + sum w theta^2 + sum w (y - y(q))^2 is minimised over the coordinates that are
+    free: distances of markers [m], angles of sensors [rad], and coordinates [rad or m] from what is wanted. It is
+    solved by damped Gauss-Newton steps in the tangent space (see `myoquat.analysis.motion.problem`), so that a
+    quaternion joint has no lock.
+
+    data         markers, sensor orientations, or both at the same times. Names are those of the model's markers, and of
+                 `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.
+    weights      by name of marker, sensor or coordinate task, 1 for those not named; 0 leaves one out. Squares of
+                 metres and of radians are added as they are: a sensor of weight 0.01 counts as much for a radian as a
+                 marker of weight 1 for 0.1 m.
+    sensors      where the sensors are on their bodies.
+    coordinates  wanted values [rad or m] by coordinate, a number or one per frame (t,); named angles that a quaternion
+                 has replaced among them.
+    locked       coordinates that keep their value at the start; the model's own locked ones if None.
+    ranges       whether coordinates that the model says are clamped stay in their ranges.
+    start        (nq,) coordinates from which the first frame is sought, and what locked and undetermined coordinates
+                 have; or (t, nq) one for each frame. The model's own start if None.
+    method       "batch": every 32nd frame from the one before, then those between from the nearest that is known, side
+                 by side; "sequential": each frame from the one before.
+    ignore       names in the data that may be passed over without a warning.
+
+    The first frame is sought from the start and from other orientations of the body that hangs on the ground, so that
+    it may face any way. Couplers are followed exactly. Markers of the model that the data lack are not used. Returns a
+    Motion with the errors of each marker, sensor and task and whether each frame has settled.
+
+    Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
+    (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
+    quaternion has replaced. Warns with MotionWarning of names in the data that the model does not know.
+    """
+    if method not in ("batch", "sequential"):
+        raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
+    markers, orientations = _parts(data)
+    wishes = _Wishes(dict(weights or {}), dict(coordinates or {}), tuple(sensors), ignore)
+    time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
+    problem = _problem(model, markers, orientations, wishes, locked, ranges)
+    frames = _frames(problem, markers, orientations, wishes, time)
+    return fit_frames(problem, time, frames, _start(model, start, len(time)), method)
+
+
+def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple[Markers | None, Orientations | None]:
+    """Markers and orientations, either of which may be missing."""
+    parts = data if isinstance(data, tuple) else (data,)
+    markers = [part for part in parts if isinstance(part, Markers)]
+    orientations = [part for part in parts if isinstance(part, Orientations)]
+    if len(markers) > 1 or len(orientations) > 1 or len(markers) + len(orientations) != len(parts) or not parts:
+        kinds = ", ".join(type(part).__name__ for part in parts)
+        raise TypeError(f"data are Markers, Orientations, or one of each, not {kinds or 'nothing'}")
+    if markers and orientations and not np.array_equal(markers[0].time, orientations[0].time):
+        raise ValueError("markers and orientations have different times; resample one of them")
+    return (markers[0] if markers else None), (orientations[0] if orientations else None)
+
+
+def _problem(
+    model: Model,
+    markers: Markers | None,
+    orientations: Orientations | None,
+    wishes: _Wishes,
+    locked: Collection[str] | None,
+    ranges: bool,
+) -> PoseProblem:
+    """What is fitted to what, every name checked."""
+    known = {marker.name: marker for marker in model.markers}
+    carried = {sensor.name: sensor for sensor in wishes.sensors}
+    for sensor in wishes.sensors:
+        _check_sensor(model, sensor)
+    seen = () if markers is None else markers.names
+    felt = () if orientations is None else orientations.names
+    for kind, names, own in (("marker", seen, known), ("sensor", felt, carried)):
+        _warn_unknown(kind, [name for name in names if name not in own and name not in wishes.ignore], list(own))
+    _check_weights(wishes, [*known, *carried, *seen, *felt])
+    free_names = [*model.system.coordinate_names, *model.system.angle_names]
+    indices_of("coordinate", wishes.tasks, free_names)
+    held = _held(model, locked)
+    problem = PoseProblem(
+        model.system,
+        tuple(known[name] for name in seen if name in known and wishes.weight(name) > 0),
+        tuple(carried[name] for name in felt if name in carried and wishes.weight(name) > 0),
+        tuple(name for name in wishes.tasks if wishes.weight(name) > 0),
+        _couplers(model),
+        held,
+        _bounds(model, held) if ranges else (),
+    )
+    if not problem.markers and not problem.sensors:
+        given = ", ".join([*seen, *felt][:6])
+        raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {given}")
+    _check_tasks(problem)
+    return problem
+
+
+def _check_sensor(model: Model, sensor: Sensor) -> None:
+    if sensor.body not in (*model.system.body_names, model.system.ground):
+        raise ModelError(f"body {sensor.body!r} does not exist", element=f"sensor {sensor.name!r}")
+    if abs(np.linalg.norm(sensor.orientation) - 1) > 1e-6:
+        raise ModelError("the orientation must be a unit quaternion", element=f"sensor {sensor.name!r}")
+
+
+def _warn_unknown(kind: str, unknown: list[str], known: list[str]) -> None:
+    if not unknown:
+        return
+    near = [", ".join(difflib.get_close_matches(name, known, n=2)) or "none" for name in unknown]
+    told = ", ".join(f"{name!r} (nearest: {others})" for name, others in zip(unknown, near, strict=True))
+    warnings.warn(f"not used, since the model has no such {kind}: {told}", MotionWarning, stacklevel=4)
+
+
+def _check_weights(wishes: _Wishes, names: list[str]) -> None:
+    indices_of("marker, sensor or coordinate task", wishes.weights, [*names, *wishes.tasks])
+    for name, weight in wishes.weights.items():
+        if not (np.isfinite(weight) and weight >= 0):
+            raise ValueError(f"the weight of {name!r} must be finite and not negative, not {weight}")
+
+
+def _check_tasks(problem: PoseProblem) -> None:
+    known = places_of(problem.system)
+    for name in problem.tasks:
+        if name not in known:
+            raise ValueError(f"{name!r} is a part of a quaternion; a coordinate task needs an angle or a length")
+
+
+def _couplers(model: Model) -> tuple[Coupler, ...]:
+    """The couplers, each after those that drive its independent coordinate."""
+    waiting, found = list(model.couplers), list[Coupler]()
+    rates = velocity_of(model.system)
+    for coupler in waiting:
+        for name in (coupler.dependent, coupler.independent):
+            _need_rate(rates, name, f"coupler {coupler.name!r}")
+    while waiting:
+        dependent = {coupler.dependent for coupler in waiting}
+        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
+        if not ready:
+            raise ModelError("couplers go in a circle", element=f"coupler {waiting[0].name!r}")
+        found += ready
+        waiting = [coupler for coupler in waiting if coupler not in ready]
+    return tuple(found)
+
+
+def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
+    """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are."""
+    system, rates = model.system, velocity_of(model.system)
+    names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
+    indices_of("coordinate", names, [*system.coordinate_names, *system.angle_names])
+    found: set[int] = set()
+    whole: set[str] = set()
+    for ball in balls(system):
+        if set(ball.angles.names) <= set(names):
+            whole |= set(ball.angles.names)
+            found |= set(range(ball.omega.start, ball.omega.stop))
+    for name in (name for name in names if name not in whole):
+        _need_rate(rates, name, f"coordinate {name!r}")
+        found.add(rates[name])
+    return frozenset(found)
+
+
+def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
+    if name not in rates:
+        raise ModelError(
+            f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
+            "alone, or coupled; leave this joint in the file's angles (with_rotations takes a mapping)",
+            element=element,
+        )
+
+
+def _bounds(model: Model, held: frozenset[int]) -> tuple[tuple[int, int, float, float], ...]:
+    """Ranges of the clamped coordinates that have a velocity of their own and are neither locked nor coupled."""
+    rates, names = velocity_of(model.system), model.system.coordinate_names
+    driven = {coupler.dependent for coupler in model.couplers}
+    found = []
+    for c in model.coordinates:
+        if c.clamped and c.range is not None and c.name in rates and c.name not in driven and rates[c.name] not in held:
+            found.append((rates[c.name], names.index(c.name), float(c.range[0]), float(c.range[1])))
+    return tuple(found)
+
+
+def _start(model: Model, start: ArrayLike | None, frames: int) -> Array:
+    """(nq,) or (t, nq)."""
+    q = model.system.check_q(model.start if start is None else np.asarray(start, dtype=float))
+    if q.shape not in ((model.system.nq,), (frames, model.system.nq)):
+        raise ValueError(f"start has shape {q.shape}; (nq,) or (t, nq) is needed")
+    return q
+
+
+def _frames(
+    problem: PoseProblem,
+    markers: Markers | None,
+    orientations: Orientations | None,
+    wishes: _Wishes,
+    time: Array,
+) -> Frames:
+    """The data of every frame, one row each; what is missing weighs nothing."""
+    t = len(time)
+    position, rotation = np.zeros((t, 0, 3)), np.zeros((t, 0, 4))
+    if markers is not None:
+        position = markers.select([marker.name for marker in problem.markers]).positions
+    if orientations is not None:
+        rotation = orientations.select([sensor.name for sensor in problem.sensors]).quaternions
+    values = [_wanted(name, wishes.tasks[name], t) for name in problem.tasks]
+    names = ([m.name for m in problem.markers], [s.name for s in problem.sensors], list(problem.tasks))
+    weights = [np.array([wishes.weight(name) for name in part]) for part in names]
+    lost, silent = np.isnan(position[..., 0]), np.isnan(rotation[..., 0])
+    rotation = np.where(silent[..., None], [1.0, 0.0, 0.0, 0.0], rotation)
+    scale = float(weights[0].sum() + weights[1].sum())
+    row = np.concatenate(
+        [
+            np.where(lost[..., None], 0.0, position).reshape(t, -1), np.where(lost, 0.0, weights[0]),
+            rotation.reshape(t, -1), np.where(silent, 0.0, weights[1]),
+            np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.tile(weights[2], (t, 1)),
+            np.full((t, 1), scale),
+        ], axis=-1,
+    )  # fmt: skip
+    return Frames(row, lost, silent)
+
+
+def _wanted(name: str, values: ArrayLike, frames: int) -> Array:
+    array = np.asarray(values, dtype=float)
+    if array.shape not in ((), (frames,)) or not np.isfinite(array).all():
+        raise ValueError(f"coordinates[{name!r}] must be one finite number or one for each of {frames} frames")
+    return np.broadcast_to(array, (frames,))

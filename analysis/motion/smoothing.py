@@ -1,0 +1,154 @@
+"""Low-pass filtering on the sphere, and the velocities and accelerations of a motion.
+
+Filtering. Of a smooth motion s, the steps between frames are rotation vectors of quaternions, in the parent's axes, and
+differences of all other coordinates. Their running sum D(s) is a curve in flat space, the development of the
+motion. The recorded motion q lies beside it by e = q s^-1, a rotation vector again, so that x = D(s) + e develops q
+without summing up its noise. With H the zero-phase low-pass filter, r = x - H x is what lies above the cutoff, and the
+new s = exp(e - r) s. One round from s = q would leave a part |omega| / (2 pi cutoff) of the noise; there are three.
+About a fixed axis, and for lengths and hinges, the result is the linear filter itself; it commutes with rotations of
+the laboratory and of the body and has no lock. Because r holds no low frequencies, the sums do not drift.
+
+H is a Butterworth filter of half the given order, run forwards and backwards, as in gait laboratories [D. A. Winter,
+Biomechanics and Motor Control of Human Movement, 4th ed., 2009, section 3.4.4]. Its attenuation at the cutoff is 1/2.
+At both ends the curve is continued by half of its length, turned by half a turn about its end point, as OpenSim does;
+order 6 is the order of OpenSim's filter.
+
+Derivatives. In the chart x_j = q_k^-1 q_{k+j} that is centred on frame k, u = dx/dt and udot = d2x/dt2 exactly: the
+derivative of the exponential is the identity at zero, and what its second derivative adds, [u, u], vanishes. The
+derivatives are those of the polynomial of degree 6 through seven frames, so that their errors are of order h^6 and h^5,
+and at the first and last three frames h^6 and h^5 of one-sided stencils.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.signal import butter, sosfiltfilt
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.data.motions import Motion
+from myoquat.data.motions.series import gaps_of
+from myoquat.joints.door import SystemLike
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
+from myoquat.muscle.coordinates import Coupler, follow
+
+__all__ = ["differentiate", "smooth"]
+
+HALF = 3  # frames on each side of a stencil
+ROUNDS = 3  # of filtering
+JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones
+
+
+def smooth(
+    motion: Motion,
+    cutoff: float | None = 6.0,
+    *,
+    order: int = 4,
+    longest_gap: float = 0.1,
+    model: SystemLike | None = None,
+) -> Motion:
+    """The motion without what is above `cutoff` [Hz], with u and udot consistent with its q.
+
+    cutoff       where the zero-phase filter halves the amplitude; None for no filter, only derivatives.
+    order        of both passes together, even: the amplitude falls with the order-th power of the frequency.
+    longest_gap  [s] frames without data of a fitted motion are bridged up to this time, turning and sliding evenly
+                 between the frames beside them; longer gaps, and those at an end, are refused.
+    model        whose couplers are followed after filtering; those of a fitted motion are without it.
+
+    Times that are even to 5 % of a step, as rounded times of a file are, are taken as even. Raises ValueError for other
+    times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, and gaps that are not
+    bridged.
+    """
+    system, time = motion.system, _even(motion.time)
+    q = _bridged(motion, longest_gap)
+    if cutoff is not None:
+        q = _filtered(system, q, time, cutoff, order)
+    couplers = _couplers(motion, model)
+    follow(couplers, system.coordinate_names, q)
+    return differentiate(Motion(system, time, q))
+
+
+def differentiate(motion: Motion) -> Motion:
+    """The motion with u and udot found from its q, by derivatives in the chart centred on each frame (see the module).
+
+    Raises ValueError for times that are not even to 5 % of a step, and fewer than 16 frames.
+    """
+    system, time, q = motion.system, _even(motion.time), motion.q
+    n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)
+    first, second = np.zeros((n, system.nu)), np.zeros((n, system.nu))
+    middle = np.clip(np.arange(n), HALF, n - 1 - HALF)
+    for shift in range(-HALF, HALF + 1):
+        x = system.difference(q, q[middle + shift])
+        for rows in _stencils(n):
+            c1, c2 = _weights(int(middle[rows[0]] - rows[0]))
+            first[rows] += c1[shift + HALF] / h * x[rows]
+            second[rows] += c2[shift + HALF] / h**2 * x[rows]
+    return Motion(system, time, q, first, second)
+
+
+def _stencils(n: int) -> list[Array]:
+    """Rows that share a stencil: the middle, and one each near the ends."""
+    ends = [np.array([k]) for k in [*range(HALF), *range(n - HALF, n)]]
+    return [np.arange(HALF, n - HALF), *ends]
+
+
+def _weights(offset: int) -> tuple[Array, Array]:
+    """Weights of the first and second derivative at 0 of the polynomial through points offset - 3 ... offset + 3."""
+    points = np.arange(-HALF, HALF + 1) + offset
+    powers = np.vander(points.astype(float), increasing=True)  # value of x^j at each point
+    inverse = np.linalg.inv(powers)
+    return inverse[1], 2 * inverse[2]
+
+
+def _even(time: Array) -> Array:
+    """Evenly spaced times; ValueError if the given ones are not near them."""
+    if len(time) < 16:
+        raise ValueError(f"at least 16 frames are needed, not {len(time)}")
+    even = np.linspace(time[0], time[-1], len(time))
+    away = np.abs(time - even)
+    if away.max() > JITTER * (even[1] - even[0]):
+        row = int(np.argmax(away))
+        raise ValueError(f"the times are not even: time[{row}] is {time[row]:.6g}, {away[row]:.3g} s from an even grid")
+    return even
+
+
+def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, order: int) -> Array:
+    rate = (len(time) - 1) / (time[-1] - time[0])
+    if not 0 < cutoff < rate / 2:
+        raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+    if order < 2 or order % 2:
+        raise ValueError(f"order must be even, 2 or more, not {order}")
+    flat = replace(system, velocity_frame="parent")  # slides of a floating joint along axes that do not turn
+    sections = butter(order // 2, cutoff, fs=rate, output="sos")
+    smooth_ = q
+    for _ in range(ROUNDS):
+        steps = np.cumsum(flat.difference(smooth_[:-1], smooth_[1:]), axis=0)
+        beside = flat.difference(smooth_, q)
+        curve = beside + np.concatenate([np.zeros((1, system.nu)), steps])
+        smooth_ = flat.integrate(smooth_, beside - curve + sosfiltfilt(sections, curve, axis=0, padlen=len(q) // 2))
+    return smooth_
+
+
+def _bridged(motion: Motion, longest: float) -> Array:
+    """q with the empty frames of a fitted motion bridged."""
+    q = motion.q.copy()
+    if not isinstance(motion, FittedMotion) or not motion.empty.any():
+        return q
+    flat = replace(motion.system, velocity_frame="parent")
+    for a, b in gaps_of(motion.empty):
+        first, last = motion.time[a], motion.time[b - 1]
+        if a == 0 or b == len(q):
+            raise ValueError(f"no data from {first:g} to {last:g} s, at an end of the motion; cut it with between(...)")
+        length = motion.time[b] - motion.time[a - 1]
+        if length > longest:
+            raise ValueError(f"a gap of {length:.3g} s from {first:g} to {last:g} s; at most {longest:g} s are bridged")
+        share = (motion.time[a:b] - motion.time[a - 1]) / length
+        q[a:b] = flat.integrate(q[a - 1], share[:, None] * flat.difference(q[a - 1], q[b]))
+    return q
+
+
+def _couplers(motion: Motion, model: SystemLike | None) -> tuple[Coupler, ...]:
+    if model is not None:
+        return tuple(getattr(model, "couplers", ()))
+    fitted = isinstance(motion, FittedMotion) and motion.problem is not None
+    return motion.problem.couplers if fitted else ()  # type: ignore[attr-defined]

@@ -1,0 +1,191 @@
+"""Poses of all frames: compiled steps, and where each frame starts from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.kernels import compile, iterate
+from myoquat.kernels.typing import Array
+
+__all__ = ["Frames", "fit_frames"]
+
+STEPS = 200  # of one call; a frame that needs more is given as not settled
+SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no further one
+SETTLED = 1e-8  # the same, at which a frame counts as settled
+STRIDE = 32  # frames between those that are solved one after the other in a batch
+FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
+WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
+
+CUBE = quaternion_from_rotation(Rotation.create_group("O"))  # the 24 rotations of a cube
+
+
+class Frames(NamedTuple):
+    """Data of the frames (t, sum of the problem's sizes), and what is missing of them: markers (t, n), sensors
+    (t, s)."""
+
+    data: Array
+    lost: Array
+    silent: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Solver:
+    """The two kernels of a problem: the poses, and how good they are."""
+
+    solve: Callable[..., Array]
+    assess: Callable[..., tuple[Array, ...]]
+    problem: PoseProblem
+
+    @classmethod
+    def of(cls, problem: PoseProblem) -> "_Solver":
+        def solved(z: Array, data: Array) -> Array:
+            found: Array = iterate(problem.step, z, data, STEPS, SETTLE)
+            return found
+
+        def assessed(q: Array, data: Array) -> tuple[Array, ...]:
+            return (problem.cost(q, data), *problem.errors(q, data))
+
+        nq, n, size = problem.system.nq, len(problem.free), sum(problem.sizes)
+        steps, errors = {"z": nq + n + 4, "data": size}, {"q": nq, "data": size}
+        return cls(
+            kernel_for(("pose_steps", problem.key), lambda content: compile(solved, steps, ["z_new"], content=content)),
+            kernel_for(("pose_errors", problem.key), lambda content: compile(assessed, errors, content=content)),
+            problem,
+        )
+
+    def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
+        """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
+        z = self.solve(self.problem.start(q, damping), np.ascontiguousarray(data))
+        nq = self.problem.system.nq
+        return z[..., :nq], np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0)
+
+
+def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str) -> FittedMotion:
+    """The poses of all frames and what remains of the residuals."""
+    solver, data = _Solver.of(problem), frames.data
+    empty: Array = np.all(np.concatenate([frames.lost, frames.silent], axis=-1), axis=-1)
+    q, size = np.empty((len(time), problem.system.nq)), np.empty(len(time))
+    if start.ndim == 2:
+        q[:], size[:] = solver(start, data, FAR)
+    elif len(time):
+        first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
+        q[first], size[first] = _first(problem, solver, problem.moved(start, np.zeros(len(problem.free))), data[first])
+        stride = 1 if method == "sequential" else STRIDE
+        _spread(solver, q, size, data, first, stride)
+    q = _normalized(problem, q)
+    if start.ndim == 1:
+        _mend(problem, solver, q, size, data)
+    return _assessed(solver, time, frames, q, (size <= SETTLED) & ~empty, empty)
+
+
+def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> tuple[Array, float]:
+    """(nq,) the pose of one frame, and the size of its next step.
+
+    It is sought from the start and from other orientations of the root; of poses that are equally good, the one that is
+    nearest to the start is taken.
+    """
+    tries = np.concatenate([start[None], _turned(problem, start)])
+    rows = np.broadcast_to(data, (len(tries), len(data)))
+    found, size = solver(tries, rows, FAR)
+    found = _normalized(problem, found)
+    cost = solver.assess(found, np.ascontiguousarray(rows))[0]
+    cost = np.where(np.isfinite(cost), cost, np.inf)
+    scale = float(problem.unpacked(data).scale)
+    equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
+    way = np.abs(problem.system.difference(start, found[equal])).max(axis=-1, initial=0.0)
+    best = int(equal[np.argmin(way)])
+    return found[best], float(size[best])
+
+
+def _turned(problem: PoseProblem, start: Array) -> Array:
+    """(n, nq) the start with every body that hangs on the ground by a joint of three turns or more turned otherwise."""
+    found = [np.empty((0, len(start)))]
+    system = problem.system
+    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if body.parent != system.ground or set(range(iu.start, iu.stop)) & problem.held:
+            continue
+        turns = [iq.start + i for i, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad"]
+        if isinstance(body.joint, (SphericalJoint, FloatingJoint)):
+            s: slice | list[int] = slice(iq.stop - 4, iq.stop)
+            others = quaternion_multiply(CUBE, start[s])
+        elif len(turns) == 3:
+            s = turns
+            others = start[turns] + np.array(list(product((0.0, np.pi / 2, np.pi, -np.pi / 2), repeat=3)))
+        else:
+            continue
+        rows = np.tile(start, (len(others), 1))
+        rows[:, s] = others
+        found.append(rows)
+    return np.concatenate(found)
+
+
+def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, stride: int) -> None:
+    """Solve all frames from the first: every `stride`-th one after the other, then those between by halving steps."""
+    for way in (1, -1):
+        rows = np.arange(first, len(q) if way > 0 else -1, way * stride)
+        for before, row in pairwise(rows):
+            q[row], size[row] = solver(q[before], data[row], NEAR)
+        step = stride // 2
+        while step:
+            rows = np.arange(first + way * step, len(q) if way > 0 else -1, way * 2 * step)
+            if len(rows):
+                q[rows], size[rows] = solver(q[rows - way * step], data[rows], NEAR)
+            step //= 2
+
+
+def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
+    """Solve frames again that are much worse than a neighbour, from each neighbour, and keep what is better."""
+    for way in (1, -1):
+        cost = _cost(problem, solver, q, data)
+        neighbour = np.roll(cost, way)
+        scale = problem.unpacked(data).scale
+        bad = ~(cost <= WORSE * neighbour + 1e-16 * scale)
+        bad[0 if way > 0 else -1] = False
+        rows = np.flatnonzero(bad)
+        if not len(rows):
+            continue
+        again, sizes = solver(q[rows - way], data[rows], FAR)
+        again = _normalized(problem, again)
+        better = _cost(problem, solver, again, data[rows]) < cost[rows]
+        q[rows[better]], size[rows[better]] = again[better], sizes[better]
+
+
+def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:
+    cost = solver.assess(q, np.ascontiguousarray(data))[0]
+    found: Array = np.where(np.isfinite(cost), cost, np.inf)
+    return found
+
+
+def _normalized(problem: PoseProblem, q: Array) -> Array:
+    """Quaternions divided by their length, from which many steps have taken round-off."""
+    q = q.copy()
+    for s in problem.system.quaternion_slices():
+        q[..., s] /= np.linalg.norm(q[..., s], axis=-1, keepdims=True)
+    return q
+
+
+def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array) -> FittedMotion:
+    """The result, with the errors of every frame."""
+    cost, markers, sensors, tasks = solver.assess(q, np.ascontiguousarray(frames.data))
+    return FittedMotion(
+        solver.problem.system,
+        time,
+        q,
+        problem=solver.problem,
+        data=frames.data,
+        marker_error=np.where(frames.lost, np.nan, markers),
+        sensor_error=np.where(frames.silent, np.nan, sensors),
+        task_error=tasks,
+        cost=cost,
+        settled=settled,
+        empty=empty,
+    )

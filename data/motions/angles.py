@@ -1,0 +1,163 @@
+"""The file's own angles of ball joints that a model describes by quaternions, both ways, and their rates.
+
+R = R(a1, f1) R(a2, f2) R(a3, f3) with f_k = factor_k x_k + offset_k and orthogonal axes a_k (see
+`myoquat.joints.types.angles.Angles`). The child's angular velocity in its own axes is omega = sum of b_k fdot_k with
+b_3 = a3, b_2 = R3^T a2, b_1 = R3^T R2^T a1; det [b1 b2 b3] = +-cos f2, zero in gimbal lock.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
+from myoquat.data.motions.orientations import continuous_quaternions
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.successive import child_axes
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["angle_table", "lock_distance", "unwrapped_angles", "with_quaternions"]
+
+DEGREE = np.pi / 180
+LOCKED = 1e-12  # |cos f2| below which rates of angles have no value
+
+
+class BallAngles(NamedTuple):
+    """A quaternion joint with named angles: its place among the bodies, its quaternion in q, its angular velocity in
+    u, whether that is in child axes, and the angles."""
+
+    body: int
+    quaternion: slice
+    omega: slice
+    in_child: bool
+    angles: Angles
+
+
+def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
+    """The quaternion joints of a system that have named angles."""
+    for i, (body, iq, iu) in enumerate(zip(system.bodies, system.q_slices, system.u_slices, strict=True)):
+        joint = body.joint
+        if isinstance(joint, (SphericalJoint, FloatingJoint)) and joint.angles is not None:
+            yield BallAngles(i, slice(iq.stop - 4, iq.stop), slice(iu.stop - 3, iu.stop), joint.in_child, joint.angles)
+
+
+def with_quaternions(
+    system: ArticulatedSystem, frame: pd.DataFrame, in_degrees: bool | None, start: ArrayLike | None = None
+) -> pd.DataFrame:
+    """The table with three columns of named angles replaced by the quaternion that the system has in their place, and
+    three columns of their speeds by its angular velocity.
+
+    An angle that the table lacks comes from `start` (nq,); without it ValueError names what is missing.
+    """
+    given = {bare_name(str(label)): label for label in frame.columns}
+    added: dict[str, Array] = {}
+    used = []
+    unit = DEGREE if in_degrees else 1.0
+    for ball in balls(system):
+        names = ball.angles.names
+        present = [name for name in names if name in given]
+        if not present:
+            continue
+        if len(present) < 3 and start is None:
+            missing = ", ".join(name for name in names if name not in given)
+            raise ValueError(f"the motion lacks {missing}; a rotation needs all of {', '.join(names)}")
+        rest = ball.angles.values(np.asarray(start, dtype=float)[ball.quaternion]) if len(present) < 3 else np.zeros(3)
+        x = np.stack(
+            [frame[given[n]].to_numpy(dtype=float) * unit if n in given else np.full(len(frame), rest[k])
+             for k, n in enumerate(names)], axis=-1,
+        )  # fmt: skip
+        Q = continuous_quaternions(ball.angles.quaternion(x))
+        added |= {name: Q[:, i] for i, name in enumerate(system.coordinate_names[ball.quaternion])}
+        used += [given[name] for name in present]
+        speeds = [f"{name}_u" for name in names]
+        if all(speed in given for speed in speeds):
+            rates = np.stack([frame[given[s]].to_numpy(dtype=float) * unit for s in speeds], axis=-1)
+            omega = matvec(angle_axes(ball.angles, x), rates)
+            omega = omega if ball.in_child else matvec(rotation_matrix(Q), omega)
+            added |= {name: omega[:, i] / unit for i, name in enumerate(system.velocity_names[ball.omega])}
+            used += [given[speed] for speed in speeds]
+    if not added:
+        return frame
+    result = pd.concat([frame.drop(columns=used), pd.DataFrame(added, index=frame.index)], axis=1)
+    result.attrs = dict(frame.attrs)
+    return result
+
+
+def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> pd.DataFrame:
+    """Columns of the file's own coordinates and speeds; see `Motion.angles`."""
+    labels, turning = coordinate_labels(system), {k: turning_entries(system, k) for k in ("q", "u")}
+    unit = DEGREE if in_degrees else 1.0
+    columns: dict[str, Array] = {}
+    speeds: dict[str, Array] = {}
+    places = {ball.body: ball for ball in balls(system)}
+    for i, (iq, iu) in enumerate(zip(system.q_slices, system.u_slices, strict=True)):
+        ball = places.get(i)
+        stop = ball.quaternion.start if ball else iq.stop
+        columns |= {labels["q"][k]: q[:, k] / (unit if turning["q"][k] else 1.0) for k in range(iq.start, stop)}
+        x = None
+        if ball:
+            x = unwrapped_angles(ball.angles, q[:, ball.quaternion])
+            columns |= {name: x[:, k] / unit for k, name in enumerate(ball.angles.names)}
+        if u is not None:
+            stop = ball.omega.start if ball else iu.stop
+            speeds |= {labels["u"][k]: u[:, k] / (unit if turning["u"][k] else 1.0) for k in range(iu.start, stop)}
+            if ball and x is not None:
+                rates = _rates(ball, q[:, ball.quaternion], u[:, ball.omega], x)
+                speeds |= {f"{name}_u": rates[:, k] / unit for k, name in enumerate(ball.angles.names)}
+    frame = pd.DataFrame(columns | speeds, index=pd.Index(time, name="time"))
+    frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
+    return frame
+
+
+def unwrapped_angles(angles: Angles, Q: Array) -> Array:
+    """(t, 3) angles x [rad] of Q (t, 4), continuous from frame to frame: with the triple (f1, f2, f3) goes
+    (f1 + pi, pi - f2, f3 + pi), and every full turn of each; the nearest to the frame before is taken, beginning with
+    the principal one."""
+    factors, offsets = np.array(angles.factors), np.array(angles.offsets)
+    f = angles.values(Q) * factors + offsets
+    choices = np.stack(
+        [f, np.array([0.0, np.pi, 0.0]) + f * np.array([1.0, -1.0, 1.0]) + np.array([np.pi, 0.0, np.pi])]
+    )
+    result = np.empty_like(f)
+    last = f[0] if len(f) else f
+    for row in range(len(f)):
+        near = choices[:, row] + 2 * np.pi * np.round((last - choices[:, row]) / (2 * np.pi))
+        last = near[np.argmin(((near - last) ** 2).sum(axis=-1))]
+        result[row] = last
+    unwrapped: Array = (result - offsets) / factors
+    return unwrapped
+
+
+def lock_distance(model: SystemLike, q: Array) -> pd.DataFrame:
+    """|cos f2| of every quaternion joint with named angles at q (t, nq), by body: 1 far from, 0 in gimbal lock."""
+    system = system_of(model)
+    found = {}
+    for ball in balls(system):
+        x = ball.angles.values(q[..., ball.quaternion])
+        middle = x[..., 1] * ball.angles.factors[1] + ball.angles.offsets[1]
+        found[system.body_names[ball.body]] = np.abs(np.cos(middle))
+    return pd.DataFrame(found)
+
+
+def angle_axes(angles: Angles, x: Array) -> Array:
+    """(..., 3, 3) B with omega = B xdot in child axes; its columns are the axes b_k times factor_k."""
+    f = x * np.array(angles.factors) + np.array(angles.offsets)
+    axes = np.stack(np.broadcast_arrays(*child_axes(angles.axes, np.moveaxis(f, -1, 0)), subok=True), axis=-1)
+    columns: Array = axes * np.array(angles.factors)
+    return columns
+
+
+def _rates(ball: BallAngles, Q: Array, omega: Array, x: Array) -> Array:
+    """(t, 3) rates of the angles; NaN where they are locked."""
+    omega = omega if ball.in_child else vecmat(omega, rotation_matrix(Q))
+    B = angle_axes(ball.angles, x)
+    free = np.abs(np.linalg.det(B)) > LOCKED * np.abs(np.prod(ball.angles.factors))
+    result = np.full(x.shape, np.nan)
+    result[free] = np.linalg.solve(B[free], omega[free][..., None])[..., 0]
+    return result

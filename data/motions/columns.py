@@ -1,0 +1,46 @@
+"""Columns of numbers over time, .csv: a line of labels, the first of them `time`, then a row each time."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from myoquat.data.files import check_output, read_text, write_text
+from myoquat.data.motions.rows import check_labels, check_times, parse_rows
+from myoquat.data.motions.storage import MAX_BYTES
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_columns", "write_columns"]
+
+
+def read_columns(path: str | Path) -> pd.DataFrame:
+    """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
+
+    Raises ModelError with the line where the first column is not `time`, labels are missing or repeated, a cell is no
+    number, or times do not increase.
+    """
+    path = Path(path)
+    lines = [(n, text.replace(",", "\t")) for n, text in enumerate(read_text(path, MAX_BYTES).splitlines(), start=1)]
+    labels = [label.strip().strip('"') for label in lines[0][1].split("\t")]
+    check_labels(path, 1, labels)
+    if labels[0] != "time":
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=1)
+    table = parse_rows(path, lines[1:], labels, gaps=True)
+    check_times(path, lines[1:], table[:, 0])
+    return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
+
+
+def write_columns(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a table over the index `time` [s] as a .csv file that reads back equal.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True, ValueError for columns on several levels.
+    """
+    path = check_output(path, overwrite)
+    if frame.columns.nlevels > 1 or frame.index.nlevels > 1:
+        raise ValueError("a .csv file holds plain columns over time; the table's columns or rows have several levels")
+    labels = ["time", *map(str, frame.columns)]
+    check_labels(path, 0, labels)
+    for label in labels:
+        if set(label) & set(',"\t\r\n'):
+            raise ValueError(f"the label {label!r} holds a comma, a quotation mark, a tab or a line end")
+    write_text(path, frame.astype(np.float64).to_csv(index_label="time"))

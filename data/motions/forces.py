@@ -1,0 +1,208 @@
+"""Forces: external loads on bodies over time, such as ground reactions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from myoquat.data.motions.c3d import read_c3d_plates
+from myoquat.data.motions.loads import LoadEntry, read_external_loads
+from myoquat.data.motions.series import (
+    assign,
+    axes_rotation,
+    check_names,
+    check_series,
+    check_time,
+    indices_of,
+    interpolated,
+)
+from myoquat.data.motions.storage import read_motion
+from myoquat.data.motions.trc import AXES
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Forces", "load_forces"]
+
+QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """Loads `names` (n,) at `time` (t,) [s]: each a force [N] at a point [m] of a body and a free torque [N m].
+
+    force, point, torque (t, n, 3). `bodies` (n,) are what they act on, "" where nobody has said yet.
+    `force_frames` (n,) name the frames, bodies or the ground, in whose axes force and torque are given, `point_frames`
+    (n,) those in whose axes, and from whose origin, the points are. Raises ValueError for times that do not increase,
+    names that come twice, other shapes, numbers that are not finite.
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    bodies: tuple[str, ...]
+    force: Array
+    point: Array
+    torque: Array
+    force_frames: tuple[str, ...] = ()
+    point_frames: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assign(self, time=check_time(self.time), names=check_names("load", self.names))
+        n = len(self.names)
+        for quantity in QUANTITIES:
+            assign(self, **{quantity: check_series(quantity, getattr(self, quantity), (len(self.time), n, 3))})
+        for frames in ("force_frames", "point_frames"):
+            assign(self, **{frames: tuple(getattr(self, frames)) or ("ground",) * n})
+        for entry in ("bodies", "force_frames", "point_frames"):
+            if len(getattr(self, entry)) != n:
+                raise ValueError(f"{entry} must name one for each of {n} loads, not {getattr(self, entry)}")
+
+    def __repr__(self) -> str:
+        on = ", ".join(f"{name} on {body or '?'}" for name, body in zip(self.names, self.bodies, strict=True))
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
+        return f"<Forces {on}; {len(self.time)} frames, {span}>"
+
+    def applied_to(self, bodies: Mapping[str, str]) -> "Forces":
+        """The loads on these bodies, load -> body; others stay where they are. ValueError for an unknown load."""
+        indices_of("load", bodies, self.names)
+        return replace(self, bodies=tuple(bodies.get(n, b) for n, b in zip(self.names, self.bodies, strict=True)))
+
+    def turned(self, axes: ArrayLike | str) -> "Forces":
+        """Loads of the laboratory in other axes, with R as `axes_rotation` takes it; those given in a body's frame
+        stay."""
+        R = axes_rotation(axes)
+        ground = np.array([frame == "ground" for frame in self.force_frames])[:, None]
+        points = np.array([frame == "ground" for frame in self.point_frames])[:, None]
+        return replace(
+            self,
+            force=np.where(ground, self.force @ R.T, self.force),
+            torque=np.where(ground, self.torque @ R.T, self.torque),
+            point=np.where(points, self.point @ R.T, self.point),
+        )
+
+    def between(self, start: float, end: float) -> "Forces":
+        """The rows from `start` to `end` [s], both included."""
+        rows = (self.time >= start) & (self.time <= end)
+        return replace(
+            self, time=self.time[rows], force=self.force[rows], point=self.point[rows], torque=self.torque[rows]
+        )
+
+    def resampled(self, time: ArrayLike) -> "Forces":
+        """The loads at other times by straight lines between the rows; ValueError for times outside the record."""
+        at = check_time(time)
+        if len(at) and (not len(self.time) or at[0] < self.time[0] or at[-1] > self.time[-1]):
+            span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "nothing"
+            raise ValueError(f"the loads cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
+        shape = (len(at), len(self.names), 3)
+        flat = (getattr(self, k).reshape(len(self.time), -1) for k in QUANTITIES)
+        force, point, torque = (interpolated(self.time, values, at, np.inf).reshape(shape) for values in flat)
+        return replace(self, time=at, force=force, point=point, torque=torque)
+
+    # ---- other forms ----------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns (load, "force" | "point" | "torque", axis) in SI units over the index time [s]."""
+        columns = pd.MultiIndex.from_product([self.names, QUANTITIES, AXES], names=["load", "quantity", "axis"])
+        values = np.stack([getattr(self, k) for k in QUANTITIES], axis=2)  # (t, n, 3, 3)
+        return pd.DataFrame(values.reshape(len(self.time), -1), pd.Index(self.time, name="time"), columns)
+
+    def to_xarray(self) -> xr.Dataset:
+        """force, point, torque (time, load, axis), with body and frames of each load."""
+        parts = {k: (("time", "load", "axis"), getattr(self, k), {"units": u}) for k, u in QUANTITIES.items()}
+        coordinates = {
+            "time": ("time", self.time, {"units": "s"}),
+            "load": list(self.names),
+            "axis": list(AXES),
+            "body": ("load", list(self.bodies)),
+            "force_frame": ("load", list(self.force_frames)),
+            "point_frame": ("load", list(self.point_frames)),
+        }
+        return xr.Dataset(parts, coordinates)
+
+    @classmethod
+    def from_xarray(cls, data: xr.Dataset) -> "Forces":
+        """From a dataset as `to_xarray` makes it."""
+        data = data.transpose("time", "load", "axis").sel(axis=list(AXES))
+        words = {k: tuple(map(str, data[k].values)) for k in ("load", "body", "force_frame", "point_frame")}
+        values = {k: data[k].values for k in QUANTITIES}
+        return cls(
+            data["time"].values, words["load"], words["body"], **values,
+            force_frames=words["force_frame"], point_frames=words["point_frame"],
+        )  # fmt: skip
+
+
+def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, threshold: float = 10.0) -> Forces:
+    """External loads from a file.
+
+    .xml  OpenSim's ExternalLoads: bodies, frames and columns as it says, numbers from its data file. Points are the
+          frame's origin where it names none.
+    .c3d  its force plates, "plate1", "plate2", ..., not yet on bodies: `applied_to` says on which. Signs are those of
+          the file; where a plate carries less than `threshold` [N] all its numbers are zero.
+
+    axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
+    `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
+    of another kind, an identifier that finds no columns, and data files that do not exist.
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in (".xml", ".c3d"):
+        raise ModelError("forces are read from .xml and .c3d files", file=path)
+    if not path.exists():
+        raise ModelError("no such file", file=path)
+    forces = _from_xml(path) if kind == ".xml" else _from_plates(path, threshold)
+    return forces if axes is None else forces.turned(axes)
+
+
+def _from_xml(path: Path) -> Forces:
+    entries, data_file, line = read_external_loads(path)
+    if not data_file.is_file():
+        raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
+    table = read_motion(data_file)
+    columns = [_columns(path, entry, table) for entry in entries]
+    force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))
+    return Forces(
+        table.index.to_numpy(dtype=float),
+        tuple(entry.name for entry in entries),
+        tuple(entry.body for entry in entries),
+        force, point, torque,
+        tuple(entry.force_frame for entry in entries),
+        tuple(entry.point_frame for entry in entries),
+    )  # fmt: skip
+
+
+def _columns(path: Path, entry: LoadEntry, table: pd.DataFrame) -> list[Array]:
+    """force, point, torque (t, 3) of one load; zero where it names no columns."""
+    found = []
+    for identifier in (entry.force, entry.point, entry.torque):
+        names = _labels(identifier, [str(label) for label in table.columns])
+        if identifier and len(names) != 3:
+            raise ModelError(
+                f"the data file has {len(names)} columns {identifier!r}..., not three: {', '.join(names) or 'none'}",
+                file=path, line=entry.line, element=f"load {entry.name!r}",
+            )  # fmt: skip
+        found.append(table[names].to_numpy(dtype=float) if identifier else np.zeros((len(table), 3)))
+    return found
+
+
+def _labels(identifier: str, labels: list[str]) -> list[str]:
+    """The columns of an identifier: with x, y, z after it, or after it and "_", else all that begin with it, which is
+    how OpenSim finds them."""
+    for middle in ("", "_"):
+        names = [identifier + middle + axis for axis in AXES]
+        if set(names) <= set(labels):
+            return names
+    return [label for label in labels if label.startswith(identifier)]
+
+
+def _from_plates(path: Path, threshold: float) -> Forces:
+    plates = read_c3d_plates(path)
+    parts: dict[str, list[Array]] = {k: [] for k in QUANTITIES}
+    for plate in plates:
+        loaded = (np.linalg.norm(plate.force, axis=-1) >= threshold) & np.isfinite(plate.point).all(axis=-1)
+        for k, values in zip(QUANTITIES, (plate.force, plate.point, plate.moment), strict=True):
+            parts[k].append(np.where(loaded[:, None], values, 0.0))
+    force, point, torque = (np.stack(values, axis=1) for values in parts.values())
+    names = tuple(f"plate{i + 1}" for i in range(len(plates)))
+    return Forces(plates[0].time, names, ("",) * len(plates), force, point, torque)

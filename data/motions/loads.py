@@ -1,0 +1,68 @@
+"""OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.osim.document import boolean, last_name, text
+from myoquat.data.xml import complain, parse
+from myoquat.joints.errors import ModelError
+
+__all__ = ["LoadEntry", "read_external_loads"]
+
+
+@dataclass(frozen=True)
+class LoadEntry:
+    """One ExternalForce: the body, the frames of force and point, the beginnings of the columns' names ("" for a
+    quantity that it lacks), and its line in the file."""
+
+    name: str
+    body: str
+    force_frame: str
+    point_frame: str
+    force: str
+    point: str
+    torque: str
+    line: int
+
+
+def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
+    """The loads that apply, the data file (relative paths start at the file's own folder) and the line that names it.
+
+    ModelError with file and line for another document, a load that has neither force nor torque, or that takes its data
+    from a source of its own, and a missing data file name.
+    """
+    path = Path(path)
+    root = parse(path)
+    loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
+    if loads is None:
+        raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
+    try:
+        forces = loads.findall("objects/ExternalForce")
+        entries = [_entry(force) for force in forces if _applies(force)]
+        if not entries:
+            complain(loads, "no <ExternalForce> applies")
+        name, named = text(loads, "datafile"), loads.find("datafile")
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+    return entries, path.parent / name, (0 if named is None else named.sourceline) or 0
+
+
+def _applies(force: Any) -> bool:
+    """appliesForce, or isDisabled of older documents."""
+    return boolean(force, "appliesForce", True) and not boolean(force, "isDisabled", False)
+
+
+def _entry(force: Any) -> LoadEntry:
+    identifiers = {key: text(force, f"{key}_identifier", "") for key in ("force", "point", "torque")}
+    identifiers = {key: "" if value == "Unassigned" else value for key, value in identifiers.items()}
+    if not identifiers["force"] and not identifiers["torque"]:
+        complain(force, "a load needs a <force_identifier> or a <torque_identifier>")
+    return LoadEntry(
+        str(force.get("name") or identifiers["force"] or identifiers["torque"]),
+        last_name(text(force, "applied_to_body")),
+        last_name(text(force, "force_expressed_in_body", "ground")),
+        last_name(text(force, "point_expressed_in_body", "ground")),
+        **identifiers,
+        line=int(force.sourceline),
+    )

@@ -1,0 +1,140 @@
+"""Markers: recorded positions of named points over time."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from myoquat.data.motions.c3d import read_c3d_points
+from myoquat.data.motions.series import (
+    assign,
+    axes_rotation,
+    check_names,
+    check_series,
+    check_time,
+    gaps_of,
+    indices_of,
+    interpolated,
+)
+from myoquat.data.motions.trc import AXES, read_markers, write_markers
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Markers", "load_markers"]
+
+
+@dataclass(frozen=True, eq=False)
+class Markers:
+    """positions (t, n, 3) [m] of markers `names` (n,) at `time` (t,) [s], NaN where a marker was not seen.
+
+    `frame` names the axes of the components, "ground" those of a model's ground. Raises ValueError for times that do
+    not increase, names that come twice, other shapes, infinities.
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    positions: Array
+    frame: str = "ground"
+
+    def __post_init__(self) -> None:
+        assign(self, time=check_time(self.time), names=check_names("marker", self.names))
+        shape = (len(self.time), len(self.names), 3)
+        positions = check_series("positions", self.positions, shape, gaps=True)
+        missing = np.isnan(positions).any(axis=-1, keepdims=True)
+        assign(self, positions=np.where(missing, np.nan, positions))
+
+    def __repr__(self) -> str:
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
+        return f"<Markers {len(self.names)} markers, {len(self.time)} frames, {span}, axes of {self.frame}>"
+
+    @property
+    def missing(self) -> Array:
+        """(t, n) whether a marker was not seen."""
+        return np.isnan(self.positions[..., 0])
+
+    def gaps(self) -> pd.DataFrame:
+        """Every gap: marker, first and last time [s] at which it was not seen, and the number of frames."""
+        rows = [
+            (name, self.time[a], self.time[b - 1], b - a)
+            for k, name in enumerate(self.names)
+            for a, b in gaps_of(self.missing[:, k])
+        ]
+        return pd.DataFrame(rows, columns=["marker", "first", "last", "frames"])
+
+    def turned(self, axes: ArrayLike | str, frame: str = "ground") -> "Markers":
+        """The same positions in other axes, R x, with R as `axes_rotation` takes it: a matrix or "x z -y"."""
+        return replace(self, positions=self.positions @ axes_rotation(axes).T, frame=frame)
+
+    def select(self, names: list[str] | tuple[str, ...]) -> "Markers":
+        """Only these markers, in this order; ValueError with the nearest names for one that is not there."""
+        return replace(self, names=tuple(names), positions=self.positions[:, indices_of("marker", names, self.names)])
+
+    def between(self, start: float, end: float) -> "Markers":
+        """The frames from `start` to `end` [s], both included."""
+        rows = (self.time >= start) & (self.time <= end)
+        return replace(self, time=self.time[rows], positions=self.positions[rows])
+
+    def resampled(self, time: ArrayLike, longest_gap: float) -> "Markers":
+        """Positions at other times, by straight lines between the frames that hold the marker.
+
+        NaN outside the record and in gaps of more than `longest_gap` [s] between neighbouring frames: what is bridged
+        is said by the caller.
+        """
+        at = check_time(time)
+        flat = interpolated(self.time, self.positions.reshape(len(self.time), -1), at, longest_gap)
+        return replace(self, time=at, positions=flat.reshape(len(at), len(self.names), 3))
+
+    # ---- other forms ----------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns (marker, "x" | "y" | "z") [m] over the index time [s]."""
+        columns = pd.MultiIndex.from_product([self.names, AXES], names=["marker", "axis"])
+        flat = self.positions.reshape(len(self.time), -1)
+        return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
+
+    @classmethod
+    def from_dataframe(cls, frame: pd.DataFrame, axes_of: str = "ground") -> "Markers":
+        """From columns (marker, axis) [m] over the index time [s], as `to_dataframe` makes them."""
+        names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
+        if list(frame.columns) != [(name, axis) for name in names for axis in AXES]:
+            raise ValueError("the columns must be (marker, 'x'), (marker, 'y'), (marker, 'z'), marker by marker")
+        values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), 3)
+        return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)
+
+    def to_xarray(self) -> xr.DataArray:
+        """(time, marker, axis) [m]."""
+        coordinates = {"time": ("time", self.time, {"units": "s"}), "marker": list(self.names), "axis": list(AXES)}
+        attributes = {"units": "m", "frame": self.frame}
+        return xr.DataArray(self.positions, coordinates, ("time", "marker", "axis"), "position", attributes)
+
+    @classmethod
+    def from_xarray(cls, array: xr.DataArray) -> "Markers":
+        """From (time, marker, axis) as `to_xarray` makes it; ValueError for other units."""
+        if array.attrs.get("units") != "m":
+            raise ValueError(f"positions in metres are needed, units 'm', not {array.attrs.get('units')!r}")
+        array = array.transpose("time", "marker", "axis").sel(axis=list(AXES))
+        names = tuple(map(str, array["marker"].values))
+        return cls(array["time"].values, names, array.values, array.attrs.get("frame", "ground"))
+
+    def save(self, path: str | Path, *, units: str = "m") -> None:
+        """Write a .trc file in `units` ("m", "cm", "mm")."""
+        write_markers(self.to_dataframe(), path, units=units)
+
+
+def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Markers:
+    """The markers of a .trc or .c3d file, in metres; a frame in which a marker was not seen is NaN.
+
+    axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
+    `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
+    and line for a file that is broken or of another kind, or that does not say its units.
+    """
+    path = Path(path)
+    readers = {".trc": read_markers, ".c3d": read_c3d_points}
+    if path.suffix.lower() not in readers:
+        raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)
+    if not path.exists():
+        raise ModelError("no such file", file=path)
+    markers = Markers.from_dataframe(readers[path.suffix.lower()](path))
+    return markers if axes is None else markers.turned(axes)

@@ -1,0 +1,176 @@
+"""Motion: coordinates, velocities and accelerations of a system over time."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from myoquat.data.motions.angles import angle_table, with_quaternions
+from myoquat.data.motions.coordinates import states_from_motion
+from myoquat.data.motions.orientations import continuous_quaternions
+from myoquat.data.motions.series import assign, check_series, check_time, indices_of
+from myoquat.data.motions.storage import read_motion, write_motion
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Motion", "load_motion"]
+
+KINDS = ("q", "u", "udot")
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
+
+    u and udot are None where nobody has found them yet. Quaternions have the sign that is nearer to the frame before,
+    so that q is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other
+    shapes, numbers that are not finite, and quaternions that are off the unit sphere by more than 1e-6.
+    """
+
+    system: ArticulatedSystem
+    time: Array
+    q: Array
+    u: Array | None = None
+    udot: Array | None = None
+
+    def __post_init__(self) -> None:
+        assign(self, system=system_of(self.system), time=check_time(self.time))
+        q = check_series("q", self.q, (len(self.time), self.system.nq))
+        q = self.system.check_q(q).copy()
+        for s in self.system.quaternion_slices():
+            q[:, s] = continuous_quaternions(q[:, s])
+        assign(self, q=q)
+        for name in ("u", "udot"):
+            values = getattr(self, name)
+            if values is not None:
+                assign(self, **{name: check_series(name, values, (len(self.time), self.system.nu))})
+
+    def __repr__(self) -> str:
+        has = ", ".join(kind for kind in KINDS if getattr(self, kind) is not None)
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
+        return f"<Motion {has} of {self.system.nu} velocities, {len(self.time)} frames, {span}>"
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Names of the entries of q, u and udot."""
+        velocities = self.system.velocity_names
+        return {"q": self.system.coordinate_names, "u": velocities, "udot": tuple(f"{n}_rate" for n in velocities)}
+
+    @property
+    def units(self) -> dict[str, tuple[str, ...]]:
+        """Units of the entries of q, u and udot: "rad", "m/s", "rad/s^2", "1" for quaternions, and so on."""
+        facts = [body.joint.facts for body in self.system.bodies]
+        speeds = tuple(unit for f in facts for unit in f.velocity_units)
+        accelerations = tuple(unit.replace("/s", "/s^2") for unit in speeds)
+        return {"q": tuple(unit for f in facts for unit in f.coordinate_units), "u": speeds, "udot": accelerations}
+
+    def between(self, start: float, end: float) -> "Motion":
+        """The frames from `start` to `end` [s], both included."""
+        rows = (self.time >= start) & (self.time <= end)
+        parts = {k: getattr(self, k)[rows] for k in KINDS if getattr(self, k) is not None}
+        return replace(self, time=self.time[rows], **parts)
+
+    # ---- the file's own angles ------------------------------------------------------------------------------
+
+    def angles(self, *, in_degrees: bool = False) -> pd.DataFrame:
+        """The motion in the coordinates of the file that the model came from, over the index time [s].
+
+        A column per coordinate; where the system has a quaternion in place of three named angles, these, unwrapped:
+        of the two triples that give the same rotation, and of their full turns, each frame has the one that is nearest
+        to the frame before. Velocities, if there are any, follow as '<coordinate>_u', or by their own names where a
+        quaternion has no named angles. Near a gimbal lock, rates of angles grow without bound; at it they are NaN.
+        `lock_distance` says how near each frame is.
+        """
+        return angle_table(self.system, self.time, self.q, self.u, in_degrees)
+
+    def save(self, path: str | Path, *, in_degrees: bool = True) -> None:
+        """Write the file's own angles (and speeds) as a .mot or .sto file, as OpenSim reads them."""
+        write_motion(self.angles(in_degrees=in_degrees), path)
+
+    # ---- other forms ----------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns (kind, name), kind being "q", "u", "udot", over the index time [s]; `attrs["units"]` by column."""
+        parts = {kind: getattr(self, kind) for kind in KINDS if getattr(self, kind) is not None}
+        labels = [(kind, name) for kind in parts for name in self.names[kind]]
+        columns = pd.MultiIndex.from_tuples(labels, names=["kind", "name"])
+        frame = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), pd.Index(self.time, name="time"), columns)
+        units = [unit for kind in parts for unit in self.units[kind]]
+        frame.attrs = {"units": dict(zip(labels, units, strict=True))}
+        return frame
+
+    @classmethod
+    def from_dataframe(cls, model: SystemLike, frame: pd.DataFrame) -> "Motion":
+        """From columns (kind, name) as `to_dataframe` makes them, in any order; ValueError for a missing one."""
+        system = system_of(model)
+        time = frame.index.to_numpy(dtype=float)
+        empty = cls(system, np.zeros(0), np.zeros((0, system.nq)))
+        given: dict[str, Any] = {}
+        for kind in (kind for kind in KINDS if kind in frame.columns.get_level_values(0)):
+            places = indices_of(kind, empty.names[kind], [str(name) for name in frame[kind].columns])
+            given[kind] = frame[kind].to_numpy(dtype=float)[:, places]
+        if "q" not in given:
+            raise ValueError("the columns hold no 'q'")
+        return cls(system, time, **given)
+
+    def to_xarray(self) -> xr.Dataset:
+        """q (time, coordinate), u and udot (time, velocity), with the units of each entry."""
+        axes = {"q": "coordinate", "u": "velocity", "udot": "velocity"}
+        parts = {k: (("time", axes[k]), getattr(self, k)) for k in KINDS if getattr(self, k) is not None}
+        coordinates = {
+            "time": ("time", self.time, {"units": "s"}),
+            "coordinate": list(self.names["q"]),
+            "velocity": list(self.names["u"]),
+            "coordinate_units": ("coordinate", list(self.units["q"])),
+            "velocity_units": ("velocity", list(self.units["u"])),
+        }
+        return xr.Dataset(parts, coordinates)
+
+    @classmethod
+    def from_xarray(cls, model: SystemLike, data: xr.Dataset) -> "Motion":
+        """From a dataset as `to_xarray` makes it; ValueError for a coordinate or velocity that is missing."""
+        system = system_of(model)
+        axes = {"q": ("coordinate", system.coordinate_names), "u": ("velocity", system.velocity_names)}
+        axes["udot"] = axes["u"]
+        given = {}
+        for kind in (kind for kind in KINDS if kind in data):
+            axis, names = axes[kind]
+            places = indices_of(axis, names, [str(name) for name in data[axis].values])
+            given[kind] = data[kind].transpose("time", axis).values[:, places]
+        return cls(system, data["time"].values, **given)
+
+
+def load_motion(
+    path: str | Path,
+    model: SystemLike,
+    *,
+    in_degrees: bool | None = None,
+    start: ArrayLike | None = None,
+    ignore: Collection[str] = (),
+) -> Motion:
+    """The motion of a model in a .mot or .sto file, read by the names of its columns.
+
+    Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
+    called as `states_from_motion` tells; angles become quaternions, and their rates angular velocities. in_degrees is
+    needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
+    columns in `ignore` are passed over. Raises ModelError with file and line for a broken file, and with the file's
+    name for columns that the model does not know, or lacks.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ModelError("no such file", file=path)
+    system = system_of(model)
+    frame = read_motion(path)
+    degrees = frame.attrs["in_degrees"] if in_degrees is None else in_degrees
+    try:
+        frame = with_quaternions(system, frame, degrees, start)
+        q, u = states_from_motion(system, frame, in_degrees=in_degrees, start=start, ignore=ignore)
+    except ValueError as error:
+        raise ModelError(str(error), file=path) from None
+    return Motion(system, frame.index.to_numpy(dtype=float), q, u)

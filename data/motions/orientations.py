@@ -1,0 +1,224 @@
+"""Orientations: recorded rotations of inertial sensors over time, as unit quaternions."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from myoquat.data.files import read_text, write_text
+from myoquat.data.motions.rows import check_labels, check_times, parse_rows
+from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, indices_of
+from myoquat.data.motions.storage import MAX_BYTES
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import quaternion_conjugate as conjugate
+from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Orientations", "load_orientations"]
+
+COMPONENTS = ("Q0", "Q1", "Q2", "Q3")
+ORDERS = {"wxyz": [0, 1, 2, 3], "xyzw": [3, 0, 1, 2]}
+UNIT = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
+
+
+@dataclass(frozen=True, eq=False)
+class Orientations:
+    """quaternions (t, n, 4), scalar first, of sensors `names` (n,) at `time` (t,) [s], NaN where a sensor was silent.
+
+    R(Q) takes components in the sensor's axes to components in the axes of `frame`. Lengths may differ from 1 by 1e-3,
+    as files with few digits have it, and are then made 1; each quaternion gets the sign that is nearer to the one
+    before. Raises ValueError for other lengths, times that do not increase, names that come twice, other shapes.
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    quaternions: Array
+    frame: str = "ground"
+
+    def __post_init__(self) -> None:
+        assign(self, time=check_time(self.time), names=check_names("sensor", self.names))
+        shape = (len(self.time), len(self.names), 4)
+        Q = check_series("quaternions", self.quaternions, shape, gaps=True)
+        length = np.linalg.norm(Q, axis=-1, keepdims=True)
+        wrong = np.abs(length[..., 0] - 1) > UNIT
+        if wrong.any():
+            row, k = (int(i) for i in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"the quaternion of {self.names[k]!r} at {self.time[row]:g} s has length {length[row, k, 0]:.6g}, not 1"
+            )
+        assign(self, quaternions=continuous_quaternions(Q / length))
+
+    def __repr__(self) -> str:
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
+        return f"<Orientations {len(self.names)} sensors, {len(self.time)} frames, {span}, axes of {self.frame}>"
+
+    @property
+    def missing(self) -> Array:
+        """(t, n) whether a sensor was silent."""
+        return np.isnan(self.quaternions[..., 0])
+
+    def turned(self, axes: ArrayLike | str, frame: str = "ground") -> "Orientations":
+        """The same rotations seen from other axes, Q_R Q, with R as `axes_rotation` takes it: a matrix or "x z -y"."""
+        return replace(self, quaternions=_product(quaternion_from_matrix(axes_rotation(axes)), self.quaternions),
+                       frame=frame)  # fmt: skip
+
+    def select(self, names: list[str] | tuple[str, ...]) -> "Orientations":
+        """Only these sensors, in this order; ValueError with the nearest names for one that is not there."""
+        return replace(
+            self, names=tuple(names), quaternions=self.quaternions[:, indices_of("sensor", names, self.names)]
+        )
+
+    def between(self, start: float, end: float) -> "Orientations":
+        """The frames from `start` to `end` [s], both included."""
+        rows = (self.time >= start) & (self.time <= end)
+        return replace(self, time=self.time[rows], quaternions=self.quaternions[rows])
+
+    def resampled(self, time: ArrayLike, longest_gap: float) -> "Orientations":
+        """Rotations at other times, turning evenly about one axis between neighbouring frames (slerp).
+
+        NaN outside the record and in gaps of more than `longest_gap` [s] between neighbouring frames.
+        """
+        at = check_time(time)
+        columns = [_resampled(self.time, self.quaternions[:, k], at, longest_gap) for k in range(len(self.names))]
+        return replace(self, time=at, quaternions=np.stack(columns, axis=1))
+
+    # ---- other forms ----------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns (sensor, "Q0" ... "Q3") over the index time [s]."""
+        columns = pd.MultiIndex.from_product([self.names, COMPONENTS], names=["sensor", "component"])
+        flat = self.quaternions.reshape(len(self.time), -1)
+        return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
+
+    @classmethod
+    def from_dataframe(cls, frame: pd.DataFrame, axes_of: str = "ground") -> "Orientations":
+        """From columns (sensor, component) over the index time [s], as `to_dataframe` makes them."""
+        names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
+        if list(frame.columns) != [(name, part) for name in names for part in COMPONENTS]:
+            raise ValueError("the columns must be (sensor, 'Q0'), ... (sensor, 'Q3'), sensor by sensor")
+        values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), 4)
+        return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)
+
+    def to_xarray(self) -> xr.DataArray:
+        """(time, sensor, component)."""
+        coordinates = {"time": ("time", self.time, {"units": "s"}), "sensor": list(self.names)}
+        coordinates["component"] = list(COMPONENTS)
+        attributes = {"units": "1", "frame": self.frame}
+        return xr.DataArray(self.quaternions, coordinates, ("time", "sensor", "component"), "orientation", attributes)
+
+    @classmethod
+    def from_xarray(cls, array: xr.DataArray) -> "Orientations":
+        """From (time, sensor, component) as `to_xarray` makes it."""
+        array = array.transpose("time", "sensor", "component").sel(component=list(COMPONENTS))
+        names = tuple(map(str, array["sensor"].values))
+        return cls(array["time"].values, names, array.values, array.attrs.get("frame", "ground"))
+
+    def save(self, path: str | Path) -> None:
+        """Write a .sto file of quaternions, as OpenSim reads them. A gap is written as nan."""
+        rate = (len(self.time) - 1) / (self.time[-1] - self.time[0]) if len(self.time) > 1 else 1.0
+        head = [
+            f"DataRate={rate:.9g}",
+            "DataType=Quaternion",
+            "version=3",
+            "endheader",
+            "\t".join(["time", *self.names]),
+        ]
+        rows = (
+            "\t".join([repr(float(t)), *(",".join(repr(float(x)) for x in Q) for Q in row)])
+            for t, row in zip(self.time, self.quaternions, strict=True)
+        )
+        write_text(Path(path), "\n".join([*head, *rows]) + "\n")
+
+
+def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, order: str = "wxyz") -> Orientations:
+    """The sensors of a .sto file of quaternions (DataType=Quaternion), four numbers with commas in each cell.
+
+    order: "wxyz" where the scalar comes first, as OpenSim writes it, or "xyzw".
+    axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
+    `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
+    of another kind, ValueError for a quaternion whose length is not 1.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
+    time, names, Q = _read(Path(path))
+    found = Orientations(time, names, Q[..., ORDERS[order]])
+    return found if axes is None else found.turned(axes)
+
+
+def continuous_quaternions(Q: Array) -> Array:
+    """(t, ..., 4) quaternions with the sign that is nearer to the last one before that is not NaN."""
+    result = np.array(Q, dtype=float)
+    columns = result.reshape(len(result), math.prod(result.shape[1:-1]), 4)
+    for k in range(columns.shape[1]):
+        seen = np.flatnonzero(~np.isnan(columns[:, k, 0]))
+        known = columns[seen, k]
+        away = np.sum(known[1:] * known[:-1], axis=-1) < 0
+        signs = np.concatenate([np.ones(min(1, len(seen))), np.cumprod(np.where(away, -1.0, 1.0))])
+        columns[seen, k] = known * signs[:, None]
+    return result
+
+
+def _product(P: Array, Q: Array) -> Array:
+    """P Q where Q may hold NaN."""
+    seen = ~np.isnan(Q[..., 0])
+    result = np.full(Q.shape, np.nan)
+    result[seen] = quaternion_multiply(P, Q[seen])
+    return result
+
+
+def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
+    """(s, 4) of one sensor (t, 4)."""
+    known = np.flatnonzero(~np.isnan(Q[:, 0]))
+    result = np.full((len(at), 4), np.nan)
+    if not len(known):
+        return result
+    t, Q = time[known], Q[known]
+    right = np.clip(np.searchsorted(t, at), 0, len(t) - 1)
+    left = np.where(t[right] == at, right, np.clip(right - 1, 0, len(t) - 1))
+    inside = (at >= t[0]) & (at <= t[-1]) & (t[right] - t[left] <= longest)
+    left, right, at = left[inside], right[inside], at[inside]
+    share = (at - t[left]) / np.where(right > left, t[right] - t[left], 1.0)
+    step = quaternion_multiply(conjugate(Q[left]), Q[right])
+    step = quaternion_log(np.where(step[:, :1] < 0, -step, step))
+    result[inside] = quaternion_multiply(Q[left], quaternion_exp(share[:, None] * step))
+    return result
+
+
+def _read(path: Path) -> tuple[Array, tuple[str, ...], Array]:
+    """Times, names and the four numbers of each cell in the file's order."""
+    if not path.exists():
+        raise ModelError("no such file", file=path)
+    lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
+    end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
+    if end is None:
+        raise ModelError("no line 'endheader': this is no .sto file", file=path)
+    header = dict(text.strip().partition("=")[::2] for _, text in lines[:end])
+    if header.get("DataType") != "Quaternion":
+        raise ModelError("no line 'DataType=Quaternion': this file holds no orientations", file=path, line=end + 1)
+    labels_at = next((i for i in range(end + 1, len(lines)) if lines[i][1].strip()), None)
+    if labels_at is None:
+        raise ModelError("no line of labels after 'endheader'", file=path)
+    number, text = lines[labels_at]
+    labels = [label.strip() for label in text.rstrip().split("\t")]
+    check_labels(path, number, labels)
+    if labels[0].lower() != "time":
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
+    wide = [labels[0], *(f"{label} {part}" for label in labels[1:] for part in COMPONENTS)]
+    body = [(i, _wide(path, i, line, labels)) for i, line in lines[labels_at + 1 :] if line.strip()]
+    table = parse_rows(path, body, wide, gaps=True)
+    check_times(path, body, table[:, 0])
+    return table[:, 0], tuple(labels[1:]), table[:, 1:].reshape(len(table), len(labels) - 1, 4)
+
+
+def _wide(path: Path, number: int, text: str, labels: list[str]) -> str:
+    """The row with a cell for each number."""
+    cells = text.rstrip().split("\t")
+    if len(cells) != len(labels):
+        raise ModelError(f"{len(cells)} columns; the header names {len(labels)}", file=path, line=number)
+    for label, cell in zip(labels[1:], cells[1:], strict=True):
+        if cell.count(",") != 3:
+            raise ModelError(f"{cell!r} is not a quaternion", file=path, line=number, element=f"column {label!r}")
+    return "\t".join([cells[0], *(part for cell in cells[1:] for part in cell.split(","))])

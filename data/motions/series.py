@@ -1,0 +1,120 @@
+"""What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = [
+    "assign",
+    "axes_rotation",
+    "check_names",
+    "check_series",
+    "check_time",
+    "gaps_of",
+    "indices_of",
+    "interpolated",
+]
+
+ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
+
+
+def assign(record: object, **values: object) -> None:
+    """Set fields of a frozen record, in its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
+def check_time(time: ArrayLike) -> Array:
+    """(t,) times [s] as floats; ValueError, with the row, unless they are finite and increase."""
+    times = np.asarray(time, dtype=float)
+    if times.ndim != 1:
+        raise ValueError(f"time has shape {times.shape}; (t,) is needed")
+    wrong = ~np.isfinite(times)
+    wrong[1:] |= ~(np.diff(times) > 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        before = f"; the time before is {times[row - 1]:.10g}" if row else ""
+        raise ValueError(f"time must be finite and increase: time[{row}] is {times[row]:.10g}{before}")
+    return times
+
+
+def check_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The names as a tuple; ValueError for one that is empty or comes twice."""
+    found = tuple(map(str, names))
+    for i, name in enumerate(found):
+        if not name:
+            raise ValueError(f"{kind} {i} has no name")
+        if name in found[:i]:
+            raise ValueError(f"the {kind} {name!r} comes twice")
+    return found
+
+
+def check_series(name: str, values: ArrayLike, shape: tuple[int, ...], gaps: bool = False) -> Array:
+    """The values as floats of the given shape; ValueError for another shape, infinities and, without `gaps`, NaN."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}; {shape} is needed")
+    bad = np.isinf(array) if gaps else ~np.isfinite(array)
+    if bad.any():
+        where = [int(i) for i in np.argwhere(bad)[0]]
+        raise ValueError(f"{name}{where} is {array[tuple(where)]}; finite numbers are needed")
+    return array
+
+
+def indices_of(kind: str, wanted: Iterable[str], known: Sequence[str]) -> list[int]:
+    """Places of the wanted names; ValueError with the nearest known ones for a name that is not there."""
+    places = {name: i for i, name in enumerate(known)}
+    found = []
+    for name in wanted:
+        if name not in places:
+            near = difflib.get_close_matches(name, known, n=3) or list(known)[:6]
+            raise ValueError(f"there is no {kind} {name!r}; nearest: {', '.join(near) or 'none'}")
+        found.append(places[name])
+    return found
+
+
+def axes_rotation(axes: ArrayLike | str) -> Array:
+    """(3, 3) R with v_model = R v_file, from R itself or from the file's axes along which the model's lie.
+
+    "x z -y" says: the model's x is the file's x, its y the file's z, its z the opposite of the file's y. That is the
+    way from a laboratory with z upwards to a model with y upwards. Raises ValueError for other words, and for a matrix
+    that is no rotation, such as a triple of axes that is left-handed.
+    """
+    if isinstance(axes, str):
+        words = axes.lower().replace("+", "").split()
+        unit = {sign + "xyz"[i]: (-1.0 if sign else 1.0) * np.eye(3)[i] for i in range(3) for sign in ("", "-")}
+        if len(words) != 3 or any(word not in unit for word in words):
+            raise ValueError(f"axes are three of x, y, z with signs, such as 'x z -y', not {axes!r}")
+        R = np.array([unit[word] for word in words])
+    else:
+        R = np.asarray(axes, dtype=float)
+    if R.shape != (3, 3) or not np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE) or np.linalg.det(R) < 0:
+        raise ValueError(f"axes must be a rotation (3, 3), right-handed axes to right-handed axes, not {axes!r}")
+    return R
+
+
+def gaps_of(missing: Array) -> list[tuple[int, int]]:
+    """Rows (first, after the last) of every stretch where missing (t,) is true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], missing, [False]]).astype(int)))
+    return [(int(a), int(b)) for a, b in pairwise(edges)][::2]
+
+
+def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array:
+    """(s, n) linear interpolation of values (t, n) at times (s,); NaN outside the record and between rows that are
+    farther apart than `longest` [s], rows with NaN not counted."""
+    result = np.full((len(at), values.shape[1]), np.nan)
+    for k in range(values.shape[1]):
+        known = np.flatnonzero(~np.isnan(values[:, k]))
+        if not len(known):
+            continue
+        t, x = time[known], values[known, k]
+        right = np.clip(np.searchsorted(t, at), 0, len(t) - 1)
+        left = np.clip(right - 1, 0, len(t) - 1)
+        exact = t[right] == at
+        inside = (at >= t[0]) & (at <= t[-1]) & ((t[right] - t[left] <= longest) | exact)
+        result[inside, k] = np.interp(at[inside], t, x)
+    return result

@@ -1,0 +1,107 @@
+"""The pictures of the site, drawn at every build by the library itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import myoquat as mq
+from myoquat.analysis import plot_curves
+from myoquat.muscle import LAWS, laws
+
+HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
+NUMBERS: dict[str, dict[str, float]] = {
+    "A": {"optimal_length": 20.0, "max_isometric_force": 1.0},
+    "B": {"optimal_length": 2.0, "max_isometric_force": 12.0},
+    "path_spring": {"stiffness": 1e4, "resting_length": 0.1},
+    "path_actuator": {"max_isometric_force": 100.0},
+    "ligament": {"resting_length": 0.1, "max_force": 100.0},
+}
+
+
+def draw(folder: Path) -> None:
+    """Every picture into a folder, as PNG; those that are there already stay."""
+    for name, picture in PICTURES.items():
+        path = folder / f"{name}.png"
+        if not path.exists():
+            picture().savefig(path, dpi=110)
+            plt.close("all")
+
+
+def _law(kind: str) -> Callable[[], Any]:
+    return lambda: plot_curves(LAWS[kind](**NUMBERS.get(kind, HILL)))
+
+
+def _muscle(k: int) -> dict[str, Any]:
+    """Colour and style of muscle k of six, apart in greyscale as well."""
+    return {"color": plt.get_cmap("viridis")(k / 6), "linestyle": ("-", "--")[k % 2]}
+
+
+def _gimbal() -> Any:
+    """How far each description is from its singularity along one turn of a ball joint."""
+    angle = np.linspace(-np.pi, np.pi, 720)
+    Q = mq.joints.quaternion_exp(angle[:, None] * np.array([0.0, 0.0, 1.0]))
+    tilted = mq.joints.quaternion_multiply(mq.joints.quaternion_exp(np.array([0.03, 0.02, 0.0])), Q)
+    figure, ax = plt.subplots(figsize=(7.5, 4.0), layout="constrained")
+    phi = mq.joints.euler_from_quaternion(tilted, "YZY")
+    ax.semilogy(np.degrees(angle), mq.joints.condition_euler(phi, "YZY"), "k-", label="Euler angles YZY")
+    fixed = mq.joints.condition_constrained(tilted, 0)
+    ax.semilogy(np.degrees(angle), fixed, "--", color="tab:blue", label="constrained quaternion, Q0 eliminated")
+    k = np.argmax(np.abs(tilted), axis=-1)
+    largest = mq.joints.condition_constrained(tilted, k)
+    ax.semilogy(np.degrees(angle), largest, ":", lw=2.5, color="tab:orange", label="the largest component eliminated")
+    ax.set(xlabel="rotation about z [deg]", ylabel="condition number", xlim=(-180, 180), ylim=(0.8, 1e3))
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+    return figure
+
+
+def _motion() -> Any:
+    motion = mq.simulate(mq.load_model("two_link"), duration=4.0, step=1e-3, output_step=0.02)
+    figure, (above, below) = plt.subplots(2, 1, figsize=(7.5, 5.0), sharex=True, layout="constrained")
+    for k, style in zip(range(4), ("-", "--", "-.", ":"), strict=True):
+        above.plot(motion.time, motion.q[:, k], style, label=f"Q{k}")
+    for k, name in enumerate(motion.model.muscle_names):
+        below.plot(motion.time, motion.forces[:, k], label=name, **_muscle(k))
+    above.set(ylabel="upper joint's quaternion")
+    below.set(ylabel="force [N]", xlabel="time [s]")
+    for ax in (above, below):
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+    return figure
+
+
+def _moment_arms() -> Any:
+    model = mq.load_model("two_link").with_rotations("sequence")
+    angle = np.linspace(-1.0, 1.0, 101)
+    q = np.tile([0.0, 0.6, 0.0, 0.0, 0.2, 0.0], (len(angle), 1))
+    q[:, 1] = 0.6 + 0.5 * angle
+    arms = -mq.path_jacobian(model, q, "coordinates")[:, :, 1]
+    figure, ax = plt.subplots(figsize=(7.5, 4.0), layout="constrained")
+    for k, name in enumerate(model.muscle_names):
+        ax.plot(np.degrees(q[:, 1]), arms[:, k], label=name, **_muscle(k))
+    ax.set(xlabel="second angle of the upper joint [deg]", ylabel="moment arm [m]")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+    return figure
+
+
+def _radial() -> Any:
+    """|J_Q| of a muscle, and what comes back of it from the spatial Jacobian."""
+    model = mq.load_model("two_link")
+    angle = np.linspace(-np.pi / 2, np.pi / 2, 201)
+    q = np.tile(np.array(model.start_q, float), (len(angle), 1))
+    q[:, :4] = mq.joints.quaternion_exp(angle[:, None] * np.array([0.6, 0.0, 0.8]))
+    J_Q = mq.path_jacobian(model, q, "quaternion")[:, 0, :4]
+    back = mq.joints.spatial_to_quaternion(mq.joints.quaternion_to_spatial(J_Q, q[:, :4]), q[:, :4])
+    figure, ax = plt.subplots(figsize=(7.5, 4.0), layout="constrained")
+    ax.plot(np.degrees(angle), np.linalg.norm(J_Q, axis=-1), "k-", label=r"$|J_Q|$")
+    ax.plot(np.degrees(angle), np.linalg.norm(back, axis=-1), "--", color="tab:blue", label=r"$|2 J G|$: comes back")
+    lost = np.linalg.norm(J_Q - back, axis=-1)
+    ax.plot(np.degrees(angle), lost, ":", lw=2.5, color="tab:orange", label=r"$|J_Q Q|$: radial, acts on nothing")
+    ax.set(xlabel="rotation of the upper joint [deg]", ylabel="muscle m1 [m]")
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    return figure
+
+
+PICTURES: dict[str, Callable[[], Any]] = {f"law_{kind}": _law(kind) for kind in laws.LAWS}
+PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial}

@@ -1,0 +1,36 @@
+"""Constraints as text: JSON of the records' fields, by the rules of model files (`myoquat.data.toml.records`)."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from myoquat.data.toml.records import kind_of, read_record, write_fields
+from myoquat.dynamics.constraints.base import Constraint
+from myoquat.joints.errors import ModelError
+
+__all__ = ["constraints_text", "parse_constraints"]
+
+
+def constraints_text(constraints: Sequence[Constraint]) -> str:
+    """The constraints as JSON; ValueError, naming the constraint, for one that holds a function."""
+    return json.dumps([_table(number, one) for number, one in enumerate(constraints, start=1)])
+
+
+def _table(number: int, constraint: Constraint) -> dict[str, Any]:
+    for name, value in vars(constraint).items():
+        if callable(value):
+            raise ValueError(
+                f"constraint {number}, {type(constraint).__name__}, holds a Python function as its {name!r}, which a "
+                "file cannot keep"
+            )
+    return {"type": kind_of(type(constraint)), **write_fields(constraint)}
+
+
+def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:
+    """The constraints in a text of `constraints_text`; ModelError for a kind that this process does not know."""
+    tables = enumerate(json.loads(text), start=1)
+    try:
+        return tuple(read_record(Constraint, table, f"constraint {n}", "") for n, table in tables)  # type: ignore[type-abstract]
+    except ModelError as error:
+        raise error.located(path, None) from None

@@ -1,0 +1,109 @@
+"""A leg with a free pelvis for recorded motions: hips of three turns, a knee that drives a patella, an ankle."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from myoquat.data import Markers, Motion
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.functions import Linear, SimmSpline
+from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
+from myoquat.muscle import Model
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, follow
+
+X, Y, Z = np.eye(3).tolist()
+
+
+def turns(names, slides=()):
+    """Three turns about z, x and y, then slides along x, y and z, as OpenSim's pelvis and hip have them."""
+    rotations = tuple(Axis(tuple(a), i) for i, a in enumerate((Z, X, Y)))
+    translations = tuple(Axis(tuple(a), i + 3) for i, a in enumerate((X, Y, Z)[: len(slides)]))
+    return CustomJoint((*names, *slides), rotations, translations, ("rad",) * 3 + ("m",) * len(slides))
+
+
+def body(name, parent, joint, **more):
+    names = joint.coordinates if isinstance(joint, CustomJoint) else (f"{name}_angle",)
+    inertia = (0.02, 0.03, 0.04, 0.001, 0.0, 0.002)
+    return Body(name, parent, joint, mass=2.0, center_of_mass=(0.01, -0.1, 0.02), inertia=inertia,
+                coordinate_names=names, **more)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def leg() -> Model:
+    """The leg in the angles of a file. 23 markers; knee and patella are coupled, the toe is locked."""
+    pelvis = turns(("tilt", "list", "spin"), ("tx", "ty", "tz"))
+    # fmt: off
+    bodies = (
+        body("pelvis", "ground", pelvis),
+        body("thigh", "pelvis", turns(("flexion", "adduction", "rotation")), position=(0.0, -0.1, 0.1)),
+        body("shank", "thigh", RevoluteJoint(), position=(0.0, -0.4, 0.0)),
+        body("patella", "thigh", RevoluteJoint(), position=(0.05, -0.38, 0.0)),
+        body("foot", "shank", RevoluteJoint((0.1, 0.0, 0.9949874371066199)), position=(0.0, -0.4, 0.0)),
+        body("toe", "foot", RevoluteJoint(), position=(0.15, -0.05, 0.0)),
+    )
+    # fmt: on
+    system = ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0), name="leg")
+    rng = np.random.default_rng(5)
+    counts = {"pelvis": 5, "thigh": 4, "shank": 4, "patella": 3, "foot": 4, "toe": 3}
+    markers = [
+        Marker(f"{name}{k}", name, tuple(rng.uniform(-0.15, 0.15, 3))) for name, n in counts.items() for k in range(n)
+    ]
+    spline = SimmSpline((-2.0, -1.0, 0.0, 1.0), (-1.2, -0.5, 0.0, 0.2))
+    return Model(
+        system,
+        name="leg",
+        coordinates=(
+            Coordinate("shank_angle", (-2.0, 0.1), clamped=True),
+            Coordinate("toe_angle", (-1.0, 1.0), locked=True),
+        ),
+        couplers=(Coupler("knee", "patella_angle", "shank_angle", spline, 0.7),),
+        markers=tuple(markers),
+        start_q=tuple(np.where(np.array(system.coordinate_names) == "toe_angle", 0.2, 0.0)),
+    )
+
+
+@pytest.fixture(scope="session")
+def ball_leg(leg) -> Model:
+    """The same with quaternions at pelvis and hip."""
+    return leg.with_rotations("quaternion")
+
+
+@dataclass
+class Recording:
+    """Random motions of a model and what its markers would show."""
+
+    model: Model
+
+    def motion(self, rng: Any, frames: int = 200, speed: float = 3.0, rate: float = 100.0) -> Motion:
+        """Quaternions wander over the whole sphere, hinges within their ranges, couplers followed."""
+        system, time = self.model.system, np.arange(frames) / rate
+        names, u_names = system.coordinate_names, system.velocity_names
+        q = np.tile(self.model.start, (frames, 1))
+        phases, waves = rng.uniform(0, 6, (3, system.nu)), rng.normal(size=(3, system.nu)) * speed
+        for k in range(1, frames):
+            u = sum(waves[i] * np.sin((i + 1) * 2 * time[k] + phases[i]) for i in range(3))
+            u[[i for i, n in enumerate(u_names) if "toe" in n]] = 0.0
+            q[k] = system.integrate(q[k - 1], u / rate)
+        q[:, names.index("shank_angle")] = -1 + 0.9 * np.sin(7 * time)
+        follow(self.model.couplers, names, q)
+        return Motion(system, time, q)
+
+    def markers(self, motion: Motion, noise: float = 0.0, rng: Any = None) -> Markers:
+        """Where the markers are, with errors of a standard deviation [m] in each direction."""
+        poses = self.model.system.poses(motion.q)
+        x = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in self.model.markers], axis=1)
+        if noise:
+            x = x + rng.normal(size=x.shape) * noise
+        return Markers(motion.time, tuple(m.name for m in self.model.markers), x)
+
+
+@pytest.fixture(scope="session")
+def recording():
+    return Recording
+
+
+@pytest.fixture(scope="session")
+def linear():
+    return Linear

@@ -1,0 +1,463 @@
+"""Inverse kinematics: its equations against differences, its poses against what was put in, SciPy and OpenSim."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
+from myoquat.analysis.motion.problem import PoseProblem, elimination_order, rotation_vector
+from myoquat.data import Markers, Orientations, load_motion
+from myoquat.dynamics.factor import ancestors, factor, solve
+from myoquat.joints.errors import ModelError
+from myoquat.joints.motion import kinematics, world_poses
+from myoquat.joints.quaternion import quaternion_from_matrix, random_quaternions, rotation_matrix
+from myoquat.kernels import compile
+from myoquat.muscle.coordinates import Coordinate
+
+SENSORS = (
+    Sensor("pelvis_imu", "pelvis", (1.0, 0.0, 0.0, 0.0)),
+    Sensor("thigh_imu", "thigh", (0.5, 0.5, 0.5, 0.5)),
+    Sensor("shank_imu", "shank", (0.6, 0.0, 0.8, 0.0)),
+    Sensor("foot_imu", "foot", (0.0, 0.6, 0.0, 0.8)),
+)
+
+
+@pytest.fixture(params=["leg", "ball_leg"])
+def model(request):
+    """The leg in angles, and with quaternions."""
+    return request.getfixturevalue(request.param)
+
+
+def felt(model, motion, rng=None, noise=0.0):
+    """What the sensors would say."""
+    poses = model.system.poses(motion.q)
+    rows = []
+    for sensor in SENSORS:
+        R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
+        if noise:
+            R = R @ Rotation.from_rotvec(rng.normal(size=(len(R), 3)) * noise).as_matrix()
+        rows.append(quaternion_from_matrix(R))
+    return Orientations(motion.time, tuple(s.name for s in SENSORS), np.stack(rows, axis=1))
+
+
+def problem_of(model):
+    """Markers, sensors, tasks on a hinge and an angle of the hip, couplers, a held toe."""
+    toe = model.system.velocity_names.index("toe_angle_dot")
+    return PoseProblem(model.system, model.markers, SENSORS, ("shank_angle", "adduction"), model.couplers, {toe})
+
+
+def data_of(problem, q, rng, spread=0.05):
+    """Random data near the pose q, with random weights."""
+    m, s, c = len(problem.markers), len(problem.sensors), len(problem.tasks)
+    blank = np.zeros((*q.shape[:-1], sum(problem.sizes)))
+    blank[..., 4 * m : 4 * m + 4 * s : 4] = 1.0
+    poses = problem.system.poses(q)
+    x = np.stack([poses[k.body][1] + poses[k.body][0] @ np.array(k.position) for k in problem.markers], axis=-2)
+    R = [poses[k.body][0] @ rotation_matrix(np.array(k.orientation)) for k in problem.sensors]
+    turned = [r @ Rotation.from_rotvec(rng.normal(size=3) * spread).as_matrix() for r in R]
+    Q = np.stack([quaternion_from_matrix(r) for r in turned], axis=-2)
+    y = np.stack([problem.system.coordinate(name, q) for name in problem.tasks], axis=-1)
+    parts = [
+        (x + rng.normal(size=x.shape) * spread).reshape(*q.shape[:-1], -1), rng.uniform(0, 2, (*q.shape[:-1], m)),
+        Q.reshape(*q.shape[:-1], -1), rng.uniform(0, 2, (*q.shape[:-1], s)),
+        y + rng.normal(size=y.shape) * spread, rng.uniform(0, 2, (*q.shape[:-1], c)), np.full((*q.shape[:-1], 1), 50.0),
+    ]  # fmt: skip
+    return np.concatenate(parts, axis=-1)
+
+
+def poses_of(model, rng, n=4):
+    q = model.system.random(n, rng)
+    q[:, model.system.coordinate_names.index("shank_angle")] = rng.uniform(-1.9, 0.0, n)
+    return PoseProblem(model.system, couplers=model.couplers).moved(q, np.zeros((n, model.system.nu - 1)))
+
+
+# ---- the equations -----------------------------------------------------------------------------------------------
+
+
+def test_the_right_hand_side_is_the_slope_of_the_cost(model, rng):
+    """-grad c / 2 on the free velocities, couplers followed, by central differences along the group."""
+    problem, q = problem_of(model), poses_of(model, rng)
+    data, h = data_of(problem, q, rng), 1e-6
+    f, _ = problem.reduced(q, problem.terms(q, data))
+    for k in range(len(problem.free)):
+        v = np.zeros(len(problem.free))
+        v[k] = h
+        slope = (problem.cost(problem.moved(q, v), data) - problem.cost(problem.moved(q, -v), data)) / (2 * h)
+        np.testing.assert_allclose(f[:, k], -slope / 2, rtol=1e-6, atol=1e-7)
+
+
+def test_the_normal_matrix_is_that_of_the_residuals(model, rng):
+    """J^T W J with J by central differences of every residual, at sensors that agree."""
+    problem, q = problem_of(model), poses_of(model, rng, 1)
+    data, h = data_of(problem, q, rng, spread=0.0), 1e-6
+    given = problem.unpacked(data)
+
+    def residuals(p):
+        poses = world_poses(problem.system.tree, kinematics(problem.system.tree, p))
+        parts = problem.marker_residuals(poses, given) + problem.sensor_residuals(poses, given)
+        return np.concatenate([*parts, *(r[..., None] for r in problem.task_residuals(p, given))], axis=-1)[0]
+
+    columns = []
+    for k in range(len(problem.free)):
+        v = np.zeros((1, len(problem.free)))
+        v[0, k] = h
+        columns.append((residuals(problem.moved(q, v)) - residuals(problem.moved(q, -v))) / (2 * h))
+    J = np.stack(columns, axis=-1)
+    W = np.concatenate([np.repeat(given.position_weights[0], 3), np.repeat(given.rotation_weights[0], 3),
+                        given.value_weights[0]])  # fmt: skip
+    _, N = problem.reduced(q, problem.terms(q, data))
+    np.testing.assert_allclose(N[0], J.T @ (W[:, None] * J), rtol=1e-5, atol=1e-7)
+
+
+def test_steps_on_floats_and_in_kernels_agree(model, rng):
+    problem, q = problem_of(model), poses_of(model, rng)
+    data = data_of(problem, q, rng)
+    start = problem.start(problem.moved(q, rng.normal(size=(4, len(problem.free))) * 0.1), 1e-3)
+    kernel = compile(problem.step, {"z": start.shape[1], "data": data.shape[1]}, cache="off")
+    z = start
+    for _ in range(3):
+        both = problem.step(z, data), kernel(z, data)
+        np.testing.assert_allclose(both[0], both[1], rtol=1e-9, atol=1e-10)
+        z = both[0]
+
+
+def test_the_cost_never_rises(model, rng):
+    problem, q = problem_of(model), poses_of(model, rng)
+    data = data_of(problem, q, rng)
+    z = problem.start(poses_of(model, rng), 1e-3)  # far away
+    costs = []
+    for _ in range(40):
+        z = problem.step(z, data)
+        costs.append(z[:, -1])
+    assert (np.diff(costs, axis=0) <= 1e-12 * np.array(costs[:-1])).all()
+    np.testing.assert_allclose(problem.cost(z[:, : problem.system.nq], data), z[:, -1], rtol=1e-9, atol=1e-12)
+
+
+def test_elimination_keeps_to_its_pattern(rng):
+    """Random sparse matrices are factored and solved within the entries that the order names."""
+    for n in (1, 4, 9, 15):
+        near = [set() for _ in range(n)]
+        for _ in range(2 * n):
+            i, j = rng.integers(n, size=2)
+            if i != j:
+                near[i].add(int(j))
+                near[j].add(int(i))
+        A = np.eye(n) * 10
+        for i in range(n):
+            for j in near[i]:
+                A[i, j] = A[j, i] = rng.uniform(-1, 1)
+        order = elimination_order(near)
+        assert sorted(k for k, _ in order) == list(range(n))
+        b = rng.normal(size=(n, 2))
+        np.testing.assert_allclose(solve(order, factor(order, A), b), np.linalg.solve(A, b), rtol=1e-12)
+
+
+def test_a_tree_is_eliminated_without_fill_in(model):
+    problem = PoseProblem(model.system, model.markers)
+    entries = sum(len(above) for _, above in problem.order)
+    assert entries == sum(len(above) for _, above in ancestors(model.system))
+
+
+def test_rotation_vectors_up_to_half_a_turn(rng):
+    v = rng.normal(size=(200, 3))
+    v *= rng.choice([1e-9, 1e-3, 1.0, np.pi - 1e-7], (200, 1)) / np.linalg.norm(v, axis=-1, keepdims=True)
+    np.testing.assert_allclose(rotation_vector(Rotation.from_rotvec(v).as_matrix()), v, atol=1e-8)
+
+
+# ---- the poses ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["batch", "sequential"])
+def test_exact_markers_give_back_the_motion_through_every_lock(ball_leg, recording, rng, method):
+    """Random quaternion motion around the whole sphere: recovered to 1e-9 rad, without a jump."""
+    play = recording(ball_leg)
+    motion = play.motion(rng)
+    fit = inverse_kinematics(ball_leg, play.markers(motion), method=method)
+    assert fit.settled.all()
+    assert np.abs(ball_leg.system.difference(motion.q, fit.q)).max() < 1e-9
+    assert fit.marker_error.max() < 1e-9
+    steps = np.abs(np.diff(fit.q, axis=0)).max()
+    assert steps <= np.abs(np.diff(motion.q, axis=0)).max() + 1e-8  # quaternions keep their sign
+    assert fit.undetermined() == ()
+
+
+def test_the_first_frame_may_face_any_way(model, recording, rng):
+    play = recording(model)
+    for Q in random_quaternions(4, rng):
+        q = model.start
+        s = model.system.quaternion_slices()
+        if s:
+            q[s[0]] = Q
+        else:
+            q[:3] = Rotation.from_quat(np.roll(Q, -1)).as_euler("ZXY")
+        motion = replace(play.motion(rng, 2), q=np.tile(q, (2, 1)), time=np.array([0.0, 0.01]))
+        markers = play.markers(motion)
+        fit = inverse_kinematics(
+            model, Markers(markers.time, markers.names, markers.positions + np.array([5.0, -3.0, 2.0]))
+        )
+        assert fit.settled.all()
+        assert fit.marker_error.max() < 1e-9
+
+
+def test_poses_are_those_of_an_independent_optimizer(leg, recording, rng):
+    """SciPy's trust-region solver on angles, its residuals from the system's poses."""
+    play = recording(leg)
+    markers = play.markers(play.motion(rng, 3, speed=0.5), noise=0.01, rng=rng)
+    weights = {m.name: float(rng.uniform(0.2, 3)) for m in leg.markers}
+    fit = inverse_kinematics(leg, markers, weights)
+    w = np.sqrt([weights[m.name] for m in leg.markers])[:, None]
+    names = leg.system.coordinate_names
+    free = [i for i, name in enumerate(names) if name not in ("toe_angle", "patella_angle")]
+    knee = free.index(names.index("shank_angle"))
+    low, high = np.full(len(free), -np.inf), np.full(len(free), np.inf)
+    low[knee], high[knee] = -2.0, 0.1
+
+    def residuals(x, seen):
+        q = leg.start
+        q[free] = x
+        q[names.index("patella_angle")] = 0.7 * leg.couplers[0].function.value(q[names.index("shank_angle")])
+        poses = leg.system.poses(q)
+        p = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in leg.markers])
+        return (w * (seen - p)).ravel()
+
+    for k in range(3):
+        found = least_squares(residuals, np.clip(fit.q[k, free] + 0.05, low + 1e-3, high - 1e-3), bounds=(low, high),
+                              args=(markers.positions[k],), xtol=1e-14, ftol=1e-14, gtol=1e-14)  # fmt: skip
+        np.testing.assert_allclose(fit.q[k, free], found.x, atol=1e-6)
+        assert fit.cost[k] <= 2 * found.cost * (1 + 1e-9)
+
+
+def test_noise_is_what_the_covariance_says(ball_leg, recording, rng):
+    """800 frames of one pose with 1 mm in each direction: variances of all velocities within 10 % on the whole."""
+    play = recording(ball_leg)
+    one = play.motion(rng, 2)
+    n = 800
+    motion = replace(one, time=np.arange(n) / 100.0, q=np.tile(one.q[-1], (n, 1)))
+    fit = inverse_kinematics(ball_leg, play.markers(motion, noise=1e-3, rng=rng), weights={"pelvis0": 3.0})
+    names, C = fit.covariance(1e-3)
+    free = [ball_leg.system.velocity_names.index(name) for name in names]
+    away = ball_leg.system.difference(motion.q, fit.q)[:, free]
+    measured, said = away.var(axis=0), np.diagonal(C.mean(axis=0))
+    assert np.sqrt(measured.mean() / said.mean()) == pytest.approx(1, abs=0.1)
+    np.testing.assert_allclose(measured, said, rtol=0.25)
+    assert np.abs(away.mean(axis=0)).max() < 5 * np.sqrt(said.max() / n)
+
+
+def test_batch_and_sequence_agree(model, recording, rng):
+    play = recording(model)
+    markers = play.markers(play.motion(rng, 150, speed=1.0), noise=0.005, rng=rng)
+    fits = [inverse_kinematics(model, markers, method=method) for method in ("batch", "sequential")]
+    np.testing.assert_allclose(fits[0].q, fits[1].q, atol=1e-7)
+    assert all(fit.settled.all() for fit in fits)
+
+
+def test_angles_of_both_descriptions_agree(leg, ball_leg, recording, rng):
+    """The same poses, and the file's angles beside the quaternions."""
+    play = recording(leg)
+    markers = play.markers(play.motion(rng, 100, speed=0.7), noise=0.003, rng=rng)
+    angles = [inverse_kinematics(m, markers).angles() for m in (leg, ball_leg)]
+    for name in leg.system.coordinate_names:
+        turn = angles[0][name] - angles[1][name]
+        np.testing.assert_allclose(turn - 2 * np.pi * np.round(turn / (2 * np.pi)), 0, atol=1e-6)
+
+
+def test_sensors_alone_give_rotations(ball_leg, recording, rng):
+    play = recording(ball_leg)
+    motion = play.motion(rng, 100)
+    fit = inverse_kinematics(ball_leg, felt(ball_leg, motion), sensors=SENSORS)
+    rotations = [i for i, n in enumerate(ball_leg.system.velocity_names) if not n.startswith("pelvis.v_")]
+    assert np.abs(ball_leg.system.difference(motion.q, fit.q)[:, rotations]).max() < 1e-8
+    assert set(fit.undetermined()) == {"pelvis.v_x", "pelvis.v_y", "pelvis.v_z"}
+    assert fit.sensor_error.shape == (100, 4)
+    assert np.isnan(fit.marker_rms).all()
+
+
+def test_markers_and_sensors_together_balance_by_their_weights(ball_leg, recording, rng):
+    play = recording(ball_leg)
+    motion = play.motion(rng, 40)
+    markers, sensors = play.markers(motion, 0.01, rng), felt(ball_leg, motion, rng, 0.05)
+    errors = []
+    for weight in (1e-6, 1.0, 1e6):
+        fit = inverse_kinematics(
+            ball_leg, (markers, sensors), {s.name: weight for s in SENSORS}, sensors=SENSORS
+        )  # fmt: skip
+        errors.append((fit.marker_rms.mean(), fit.sensor_error.mean()))
+        assert fit.settled.all()
+    assert errors[0][0] < errors[1][0] < errors[2][0]
+    assert errors[0][1] > errors[1][1] > errors[2][1]
+
+
+# ---- what is missing, held, bounded ------------------------------------------------------------------------------
+
+
+def test_missing_markers_and_empty_frames(model, recording, rng):
+    play = recording(model)
+    motion = play.motion(rng, 60, speed=1.0)
+    x = play.markers(motion).positions.copy()
+    for k in range(x.shape[1]):
+        x[rng.random(60) < 0.2, k] = np.nan
+    x[20:23] = np.nan
+    fit = inverse_kinematics(model, Markers(motion.time, play.markers(motion).names, x))
+    assert np.flatnonzero(fit.empty).tolist() == [20, 21, 22]
+    full = ~fit.empty
+    assert fit.settled[full].all()
+    assert not fit.settled[~full].any()
+    assert np.isnan(fit.marker_error).sum() == np.isnan(x[..., 0]).sum()
+    assert np.nanmax(fit.marker_error) < 1e-9
+    assert np.isfinite(fit.q).all()
+
+
+def test_what_nothing_depends_on_stays(ball_leg, recording, rng):
+    play = recording(ball_leg)
+    motion = play.motion(rng, 40)
+    names = [m.name for m in ball_leg.markers if m.body not in ("foot", "toe")]
+    fit = inverse_kinematics(ball_leg, play.markers(motion).select(names))
+    assert fit.undetermined() == ("foot_angle_dot",)
+    assert np.abs(fit.q[:, ball_leg.system.coordinate_names.index("foot_angle")]).max() < 1e-9
+    assert fit.settled.all()
+
+
+def test_locked_coordinates_keep_their_start_and_couplers_hold(model, recording, rng):
+    play = recording(model)
+    markers = play.markers(play.motion(rng, 50, speed=1.0), noise=0.01, rng=rng)
+    fit = inverse_kinematics(model, markers)
+    names = model.system.coordinate_names
+    q = dict(zip(names, fit.q.T, strict=True))
+    assert (q["toe_angle"] == 0.2).all()
+    np.testing.assert_allclose(q["patella_angle"], 0.7 * model.couplers[0].function.value(q["shank_angle"]), atol=1e-14)
+    assert inverse_kinematics(model, markers, locked=()).q[:, names.index("toe_angle")].std() > 1e-3
+    held = inverse_kinematics(model, markers, locked=["foot_angle", "toe_angle"])
+    assert (held.q[:, names.index("foot_angle")] == 0).all()
+    assert (held.cost >= fit.cost).all()
+    knee = inverse_kinematics(model, markers, locked=["shank_angle"])  # clamped as well
+    assert (knee.q[:, names.index("shank_angle")] == 0).all()
+
+
+def test_all_angles_of_a_ball_can_be_locked_together(ball_leg, recording, rng):
+    play = recording(ball_leg)
+    markers = play.markers(play.motion(rng, 20), noise=0.01, rng=rng)
+    fit = inverse_kinematics(ball_leg, markers, locked=["flexion", "adduction", "rotation"])
+    s = ball_leg.system.quaternion_slices()[1]
+    np.testing.assert_allclose(fit.q[:, s], np.tile([1.0, 0, 0, 0], (20, 1)), atol=1e-14)
+    with pytest.raises(ModelError, match=r"coordinate 'flexion': .*quaternion describes the joint"):
+        inverse_kinematics(ball_leg, markers, locked=["flexion"])
+
+
+def test_clamped_coordinates_stay_in_their_range_at_the_constrained_optimum(model, recording, rng):
+    """Beyond the range the cost falls towards it, and nothing else can improve: the gradient on the rest is zero."""
+    play = recording(model)
+    markers = play.markers(play.motion(rng, 60, speed=1.0), noise=0.01, rng=rng)
+    narrow = replace(model, coordinates=(Coordinate("shank_angle", (-1.2, -0.6), clamped=True), *model.coordinates[1:]))
+    fit = inverse_kinematics(narrow, markers)
+    knee = fit.q[:, model.system.coordinate_names.index("shank_angle")]
+    assert knee.min() == -1.2
+    assert knee.max() == -0.6
+    assert fit.settled.all()
+    problem = fit.problem
+    free = replace(problem, bounds=())
+    f, N = free.reduced(fit.q, free.terms(fit.q, fit.data))
+    row = problem.free.index(problem.bounds[0][0])
+    rest = [k for k in range(len(problem.free)) if k != row]
+    assert np.abs(f[:, rest] / np.diagonal(N, axis1=1, axis2=2)[:, rest]).max() < 1e-7
+    assert (f[knee == -1.2, row] <= 1e-9).all()
+    assert (f[knee == -0.6, row] >= -1e-9).all()
+    wide = inverse_kinematics(narrow, markers, ranges=False, start=fit.q)
+    assert (wide.cost <= fit.cost * (1 + 1e-9)).all()
+    assert wide.q[:, model.system.coordinate_names.index("shank_angle")].max() > -0.5
+
+
+def test_coordinate_tasks_pull(model, recording, rng):
+    """A task of great weight is met, that of a small one hardly moves anything, also for angles of a quaternion."""
+    play = recording(model)
+    motion = play.motion(rng, 30, speed=0.3)
+    markers = play.markers(motion)
+    wanted = {"adduction": 0.2 + 0.1 * np.sin(motion.time * 9), "foot_angle": -0.3, "ty": 0.05}
+    tight = inverse_kinematics(model, markers, dict.fromkeys(wanted, 1e5), coordinates=wanted)
+    assert np.abs(tight.task_error).max() < 1e-4
+    np.testing.assert_allclose(tight.angles()["adduction"], wanted["adduction"], atol=1e-4)
+    loose = inverse_kinematics(model, markers, dict.fromkeys(wanted, 1e-9), coordinates=wanted)
+    assert loose.marker_error.max() < 1e-6
+    assert tight.settled.all()
+    assert loose.settled.all()
+
+
+def test_a_weight_of_zero_leaves_a_marker_out(model, recording, rng):
+    play = recording(model)
+    motion = play.motion(rng, 10, speed=0.5)
+    markers = play.markers(motion)
+    wrong = markers.positions.copy()
+    wrong[:, 0] += 0.5
+    fit = inverse_kinematics(model, Markers(markers.time, markers.names, wrong), {"pelvis0": 0})
+    assert fit.marker_names == markers.names[1:]
+    assert fit.marker_error.max() < 1e-9
+
+
+def test_starts_of_each_frame(ball_leg, recording, rng):
+    """Frames that have nothing to do with each other, each from its own start."""
+    play = recording(ball_leg)
+    q = poses_of(ball_leg, rng, 20)
+    q[:, ball_leg.system.coordinate_names.index("toe_angle")] = 0.2
+    motion = replace(play.motion(rng, 20), q=q)
+    near = ball_leg.system.integrate(q, rng.normal(size=(20, ball_leg.system.nu)) * 0.05)
+    near[:, ball_leg.system.coordinate_names.index("toe_angle")] = 0.2
+    fit = inverse_kinematics(ball_leg, play.markers(motion), start=near)
+    assert np.abs(ball_leg.system.difference(motion.q, fit.q)).max() < 1e-9
+
+
+def test_results_as_tables(ball_leg, recording, rng, tmp_path):
+    play = recording(ball_leg)
+    fit = inverse_kinematics(ball_leg, play.markers(play.motion(rng, 30)))
+    assert list(fit.errors().columns) == [m.name for m in ball_leg.markers]
+    part = fit.between(0.1, 0.2)
+    assert len(part.cost) == len(part.time) == len(part.marker_rms) == 11
+    fit.save(tmp_path / "x.mot")
+    again = load_motion(tmp_path / "x.mot", ball_leg)
+    assert np.abs(ball_leg.system.difference(fit.q, again.q)).max() < 1e-9
+    assert repr(fit).startswith("<FittedMotion 30 frames, ")
+
+
+# ---- bad input ---------------------------------------------------------------------------------------------------
+
+
+def test_wrong_input(leg, ball_leg, recording, rng):
+    play = recording(leg)
+    markers = play.markers(play.motion(rng, 4))
+    shifted = Orientations(markers.time + 1, ("thigh_imu",), np.tile([1.0, 0, 0, 0], (4, 1, 1)))
+    strangers = Markers(markers.time, ("x", "y"), markers.positions[:, :2])
+    cases = [
+        ({"data": markers, "weights": {"pelvs0": 1.0}}, "'pelvs0'; nearest: pelvis0"),
+        ({"data": markers, "weights": {"pelvis0": -1.0}}, "'pelvis0' must be finite and not negative"),
+        ({"data": markers, "method": "magic"}, "'batch' or 'sequential'"),
+        ({"data": (markers, shifted), "sensors": SENSORS}, "different times"),
+        ({"data": markers, "coordinates": {"knee": 1.0}}, "no coordinate 'knee'"),
+        ({"data": markers, "coordinates": {"flexion": [1.0, 2.0]}}, "one for each of 4 frames"),
+        ({"data": markers, "locked": ["knee"]}, "no coordinate 'knee'"),
+        ({"data": markers, "start": np.zeros((3, leg.system.nq))}, "start has shape"),
+        ({"data": markers, "sensors": [Sensor("a", "nose", (1.0, 0, 0, 0))]}, "body 'nose' does not exist"),
+        ({"data": markers, "sensors": [Sensor("a", "foot", (1.0, 1.0, 0, 0))]}, "unit quaternion"),
+        ({"data": strangers, "ignore": ["x", "y"]}, "nothing to fit"),
+    ]  # fmt: skip
+    for arguments, message in cases:
+        with pytest.raises(ValueError, match=message):
+            inverse_kinematics(leg, **arguments)
+    with pytest.raises(TypeError, match="Markers, Orientations"):
+        inverse_kinematics(leg, (markers, markers))
+    with pytest.raises(ValueError, match="part of a quaternion"):
+        inverse_kinematics(ball_leg, markers, coordinates={"thigh.Q0": 1.0})
+    circle = replace(leg, couplers=(*leg.couplers, replace(leg.couplers[0], dependent="shank_angle",
+                                                           independent="patella_angle")))  # fmt: skip
+    with pytest.raises(ModelError, match="circle"):
+        inverse_kinematics(circle, markers)
+
+
+def test_names_that_the_model_lacks_are_told_with_the_nearest(leg, recording, rng):
+    play = recording(leg)
+    markers = play.markers(play.motion(rng, 4, speed=0.2))
+    renamed = Markers(markers.time, ("pelvs0", *markers.names[1:]), markers.positions)
+    with pytest.warns(MotionWarning, match=r"no such marker: 'pelvs0' \(nearest: pelvis0"):
+        fit = inverse_kinematics(leg, renamed)
+    assert fit.marker_names == markers.names[1:]
+    inverse_kinematics(leg, renamed, ignore=["pelvs0"])

@@ -1,0 +1,476 @@
+"""Labelled records of motions, markers, orientations and forces: round trips, axes, gaps, and what is refused."""
+
+import ezc3d
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from myoquat.data import (
+    Forces,
+    Markers,
+    Motion,
+    Orientations,
+    axes_rotation,
+    load_forces,
+    load_markers,
+    load_motion,
+    load_orientations,
+    lock_distance,
+    read_motion,
+)
+from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_rotations
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, random_quaternions
+from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
+
+TIME = np.array([0.0, 0.1, 0.25, 0.3])
+X, Y, Z = np.eye(3).tolist()
+
+
+def turns(names, axes=(Z, X, Y)):
+    """A custom joint of three turns, as OpenSim's hips are."""
+    return CustomJoint(names, tuple(Axis(tuple(a), i) for i, a in enumerate(axes)))
+
+
+@pytest.fixture(scope="module")
+def angles():
+    """A free pelvis, a hip and a knee, in the file's own angles."""
+    free = CustomJoint(
+        ("tilt", "list", "spin", "tx", "ty", "tz"),
+        tuple(Axis(tuple(a), i) for i, a in enumerate((Z, X, Y))),
+        tuple(Axis(tuple(a), i + 3) for i, a in enumerate((X, Y, Z))),
+        ("rad",) * 3 + ("m",) * 3,
+    )
+    named = lambda joint: {"joint": joint, "coordinate_names": joint.coordinates}  # noqa: E731
+    return ArticulatedSystem(
+        (
+            Body("pelvis", "ground", **named(free), mass=10.0, inertia=(1, 1, 1, 0, 0, 0)),
+            Body("thigh", "pelvis", **named(turns(("flexion", "adduction", "rotation"))), mass=5.0,
+                 inertia=(0.1, 0.1, 0.1, 0, 0, 0), position=(0, -0.1, 0.1)),
+            Body("shank", "thigh", RevoluteJoint(), mass=3.0, coordinate_names=("knee",), position=(0, -0.4, 0)),
+        )
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def balls(angles):
+    return with_rotations(angles, "quaternion")
+
+
+def tumbling(system, rng, frames=400):
+    """A motion that turns every ball joint through several full turns, locks included."""
+    time = np.linspace(0, 1, frames)
+    q = system.neutral() + np.zeros((frames, system.nq))
+    u = rng.normal(size=system.nu) * 9
+    for k in range(1, frames):
+        u = u + rng.normal(size=system.nu) * 0.5
+        q[k] = system.integrate(q[k - 1], u * (time[k] - time[k - 1]))
+    return Motion(system, time, q)
+
+
+# ---- axes, names, times ------------------------------------------------------------------------------------------
+
+
+def test_words_say_how_the_laboratory_lies():
+    R = axes_rotation("x z -y")
+    np.testing.assert_array_equal(R @ [1, 2, 3], [1, 3, -2])  # z was up; now y is
+    np.testing.assert_array_equal(axes_rotation("+Y +Z +X") @ [1, 2, 3], [2, 3, 1])
+    Q = Rotation.random(random_state=3).as_matrix()
+    np.testing.assert_array_equal(axes_rotation(Q), Q)
+
+
+@pytest.mark.parametrize("axes", ["x y", "x y w", "x z y", "x x y", np.eye(2), 2 * np.eye(3), -np.eye(3), "--x y z"])
+def test_other_axes_are_refused(axes):
+    with pytest.raises(ValueError, match="axes"):
+        axes_rotation(axes)
+
+
+@pytest.mark.parametrize("time", [[0, 0.1, 0.1, 0.3], [0, 0.3, 0.2, 0.4], [0, np.nan, 1, 2], [[0, 1, 2, 3]]])
+def test_times_must_increase(time):
+    with pytest.raises(ValueError, match="time"):
+        Markers(np.array(time), ("a",), np.zeros((4, 1, 3)))
+
+
+# ---- markers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def markers(rng):
+    positions = rng.normal(size=(4, 3, 3))
+    positions[1:3, 1] = np.nan
+    return Markers(TIME, ("heel", "toe", "knee"), positions)
+
+
+def test_markers_go_round(markers, tmp_path):
+    for other in (
+        Markers.from_dataframe(markers.to_dataframe()),
+        Markers.from_xarray(markers.to_xarray()),
+        Markers.from_xarray(markers.to_xarray().transpose("axis", "marker", "time")),
+    ):
+        assert other.names == markers.names
+        np.testing.assert_array_equal(other.positions, markers.positions)
+        np.testing.assert_array_equal(other.time, markers.time)
+    for units in ("m", "mm"):
+        markers.save(tmp_path / "x.trc", units=units)
+        np.testing.assert_allclose(load_markers(tmp_path / "x.trc").positions, markers.positions, atol=1e-15)
+    assert repr(markers) == "<Markers 3 markers, 4 frames, 0 to 0.3 s, axes of ground>"
+
+
+def test_a_marker_with_one_lost_coordinate_is_lost():
+    positions = np.zeros((4, 1, 3))
+    positions[2, 0, 1] = np.nan
+    found = Markers(TIME, ("a",), positions)
+    assert np.isnan(found.positions[2]).all()
+    assert found.gaps().to_numpy().tolist() == [["a", 0.25, 0.25, 1]]
+
+
+def test_markers_in_other_axes(markers, tmp_path):
+    markers.save(tmp_path / "x.trc")
+    turned = load_markers(tmp_path / "x.trc", axes="x z -y")
+    expected = np.stack([markers.positions[..., 0], markers.positions[..., 2], -markers.positions[..., 1]], axis=-1)
+    np.testing.assert_array_equal(turned.positions, expected)
+
+
+def test_gaps_are_bridged_only_up_to_what_is_said(markers):
+    middle = markers.resampled([0.05, 0.1, 0.2], longest_gap=0.2)
+    np.testing.assert_allclose(middle.positions[0, 0], markers.positions[:2, 0].mean(axis=0))
+    assert np.isnan(middle.positions[:, 1]).all()  # its neighbours are 0.3 s apart
+    bridged = markers.resampled([0.1], longest_gap=0.3).positions[0, 1]
+    np.testing.assert_allclose(bridged, markers.positions[0, 1] * 2 / 3 + markers.positions[3, 1] / 3)
+    assert np.isnan(markers.resampled([-0.1, 0.31], longest_gap=1).positions).all()
+    np.testing.assert_array_equal(markers.resampled(TIME, longest_gap=0).positions, markers.positions)
+
+
+def test_wrong_markers(markers, tmp_path):
+    with pytest.raises(ValueError, match="no marker 'hell'; nearest: heel"):
+        markers.select(["hell"])
+    with pytest.raises(ValueError, match="comes twice"):
+        Markers(TIME, ("a", "a"), np.zeros((4, 2, 3)))
+    with pytest.raises(ValueError, match="finite"):
+        Markers(TIME, ("a",), np.full((4, 1, 3), np.inf))
+    with pytest.raises(ValueError, match="shape"):
+        Markers(TIME, ("a",), np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="metres"):
+        Markers.from_xarray(markers.to_xarray().assign_attrs(units="mm"))
+    for name, message in (("x.txt", "read from"), ("none.trc", "no such file"), ("none.c3d", "no such file")):
+        with pytest.raises(ModelError, match=message):
+            load_markers(tmp_path / name)
+
+
+def test_names_that_stand_two_columns_apart(tmp_path):
+    """As in OpenSim's own synthetic marker file."""
+    path = tmp_path / "x.trc"
+    head = "PathFileType\t4\t(X/Y/Z)\tx\nDataRate NumFrames NumMarkers Units\n60 1 2 m\n"
+    path.write_text(head + "Frame#\tTime\t\tA\t\tB\n\t\tX1\n\n1\t0.5\t1\t2\t3\t4\t5\t6\n")
+    markers = load_markers(path)
+    assert markers.names == ("A", "B")
+    np.testing.assert_array_equal(markers.positions, [[[1, 2, 3], [4, 5, 6]]])
+
+
+# ---- c3d ---------------------------------------------------------------------------------------------------------
+
+CORNERS = np.array([[400, 0, 0], [0, 0, 0], [0, 600, 0], [400, 600, 0]]).T.reshape(3, 4, 1)
+
+
+def write_c3d(path, units="mm", plate=True):
+    """Two markers over five frames, one lost once, and a plate of type 2 with its z axis downwards."""
+    c = ezc3d.c3d()
+    points = np.ones((4, 2, 5))
+    points[:3] = np.arange(30).reshape(3, 2, 5)
+    points[:3, 1, 2] = np.nan
+    for key, value in {"RATE": [100.0], "LABELS": ["A", "B"], "UNITS": [units]}.items():
+        c["parameters"]["POINT"][key]["value"] = value
+    c["data"]["points"] = points
+    analog = np.zeros((1, 6, 50))
+    analog[0, :, :25] = np.array([20.0, 0.0, -700.0, -7e3, 1.4e4, 500.0])[:, None]
+    names = ["Fx", "Fy", "Fz", "Mx", "My", "Mz"]
+    for key, value in {"RATE": [1000.0], "LABELS": names, "UNITS": ["N"] * 3 + ["Nmm"] * 3}.items():
+        c["parameters"]["ANALOG"][key]["value"] = value
+    c["data"]["analogs"] = analog
+
+    def whole(name, values, shape):
+        parameter = ezc3d.ezc3d.Parameter(name, "")
+        parameter.set(ezc3d.ezc3d.VecInt(values), shape)
+        c._storage["parameters"].add_parameter("FORCE_PLATFORM", parameter)
+
+    if plate:
+        for name, values, shape in (
+            ("USED", [1], [1]), ("TYPE", [2], [1]), ("ZERO", [0, 0], [2]), ("CHANNEL", [1, 2, 3, 4, 5, 6], [6, 1]),
+        ):  # fmt: skip
+            whole(name, values, shape)
+        c.add_parameter("FORCE_PLATFORM", "CORNERS", CORNERS.astype(float))
+        c.add_parameter("FORCE_PLATFORM", "ORIGIN", np.array([[0.0], [0.0], [-40.0]]))
+    c.write(str(path))
+    return points
+
+
+def test_points_of_c3d(tmp_path):
+    points = write_c3d(tmp_path / "x.c3d")
+    markers = load_markers(tmp_path / "x.c3d")
+    assert markers.names == ("A", "B")
+    np.testing.assert_allclose(np.diff(markers.time), 0.01)
+    np.testing.assert_allclose(markers.positions, points[:3].transpose(2, 1, 0) / 1000, rtol=1e-7)
+    assert markers.missing.tolist() == [[False, False]] * 2 + [[False, True]] + [[False, False]] * 2
+
+
+def test_the_plate_is_in_equilibrium_with_its_channels(tmp_path):
+    """The wrench at the centre of pressure, moved to the plate's origin in its axes, is what it measured."""
+    write_c3d(tmp_path / "x.c3d")
+    forces = load_forces(tmp_path / "x.c3d")
+    assert forces.names == ("plate1",)
+    assert forces.bodies == ("",)
+    assert forces.time[1] - forces.time[0] == pytest.approx(1e-3)
+    force, point, torque = forces.force[3, 0], forces.point[3, 0], forces.torque[3, 0]
+    R = np.diag([1.0, -1.0, -1.0])  # plate axes: x towards the first edge, y and z against the laboratory's
+    np.testing.assert_allclose(R.T @ force, [20, 0, -700], rtol=1e-6)
+    center = np.array([0.2, 0.3, 0.0])
+    origin = center + R @ [0, 0, 0.04]  # 40 mm below the surface; ORIGIN goes from there to the surface
+    moment = torque + np.cross(point - origin, force)
+    np.testing.assert_allclose(R.T @ moment, [-7.0, 14.0, 0.5], rtol=1e-5)
+    assert abs(point[2]) < 1e-9
+    np.testing.assert_allclose(torque[:2], 0, atol=1e-9)
+    for unloaded in (forces.force, forces.point, forces.torque):
+        assert not unloaded[25:].any()
+
+
+def test_wrong_c3d(tmp_path):
+    path = tmp_path / "x.c3d"
+    path.write_bytes(b"text" * 200)
+    with pytest.raises(ModelError, match="header block"):
+        load_markers(path)
+    write_c3d(path)
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_markers(path)
+    write_c3d(path, units="ell")
+    with pytest.raises(ModelError, match="'ell'; m, cm or mm"):
+        load_markers(path)
+    write_c3d(path, plate=False)
+    with pytest.raises(ModelError, match="no force plate"):
+        load_forces(path)
+
+
+# ---- orientations ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def orientations(rng):
+    Q = random_quaternions((4, 2), rng)
+    Q[1, 1] = np.nan
+    return Orientations(TIME, ("thigh_imu", "shank_imu"), Q)
+
+
+def test_orientations_go_round(orientations, tmp_path):
+    orientations.save(tmp_path / "x.sto")
+    for other in (
+        Orientations.from_dataframe(orientations.to_dataframe()),
+        Orientations.from_xarray(orientations.to_xarray()),
+        load_orientations(tmp_path / "x.sto"),
+    ):
+        assert other.names == orientations.names
+        np.testing.assert_allclose(other.quaternions, orientations.quaternions, atol=1e-15)
+
+
+def test_the_order_of_a_file_is_said(tmp_path):
+    path = tmp_path / "x.sto"
+    path.write_text("DataType=Quaternion\nendheader\ntime\ta\n0\t0,0,0.6,0.8\n")
+    np.testing.assert_allclose(load_orientations(path).quaternions[0, 0], [0, 0, 0.6, 0.8])
+    np.testing.assert_allclose(load_orientations(path, order="xyzw").quaternions[0, 0], [0.8, 0, 0, 0.6])
+    with pytest.raises(ValueError, match="order"):
+        load_orientations(path, order="wzyx")
+
+
+def test_quaternions_are_continuous_and_turn_with_the_laboratory(rng):
+    Q = quaternion_multiply(random_quaternions(1, rng), quaternion_exp(np.linspace(0, 9, 50)[:, None] * [0.6, 0.8, 0]))
+    signs = rng.choice([-1.0, 1.0], (50, 1))
+    found = Orientations(np.arange(50.0), ("a",), (Q * signs)[:, None])
+    assert np.linalg.norm(np.diff(found.quaternions[:, 0], axis=0), axis=-1).max() < 0.2
+    R = axes_rotation("x z -y")
+    expected = R @ Rotation.from_quat(np.roll(Q, -1, axis=-1)).as_matrix()
+    got = Rotation.from_quat(np.roll(found.turned(R).quaternions[:, 0], -1, axis=-1)).as_matrix()
+    np.testing.assert_allclose(got, expected, atol=1e-14)
+
+
+def test_sensors_are_resampled_along_the_shortest_turn():
+    v = np.array([0.3, -1.2, 0.7])
+    Q = quaternion_exp(np.array([0.0, 1.0, 1.5, 2.0])[:, None] * v)
+    Q[1], Q[2] = -Q[1], np.nan
+    found = Orientations(np.arange(4.0), ("a",), Q[:, None])
+    at = np.array([0.25, 1.0, 1.5, 2.0, 3.0, 3.5])
+    dense = found.resampled(at, longest_gap=2.0).quaternions[:, 0]
+    expected = quaternion_exp(np.array([0.25, 1.0, 1.25, 1.5, 2.0])[:, None] * v)
+    np.testing.assert_allclose(np.abs(np.sum(dense[:5] * expected, axis=-1)), 1, atol=1e-14)
+    assert np.isnan(dense[5]).all()
+    assert np.isnan(found.resampled(at, longest_gap=1.0).quaternions[2:4, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("endheader\ntime\ta\n0\t1,0,0,0\n", "x.sto:1: no line 'DataType=Quaternion'"),
+        ("DataType=Quaternion\ntime\ta\n", "endheader"),
+        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0\n", "x.sto:4: column 'a'.*not a quaternion"),
+        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,0\t1,0,0,0\n", "x.sto:4: 3 columns"),
+        ("DataType=Quaternion\nendheader\ntime\ta\n1\t1,0,0,0\n0\t1,0,0,0\n", "x.sto:5: time must increase"),
+        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,x\n", "'x' is not a number"),
+        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,1\n", "'a' at 0 s has length 1.414"),
+    ],
+)
+def test_wrong_orientation_files(tmp_path, text, message):
+    (tmp_path / "x.sto").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_orientations(tmp_path / "x.sto")
+
+
+# ---- forces ------------------------------------------------------------------------------------------------------
+
+ENTRY = """<ExternalForce name="{name}"><applied_to_body>{body}</applied_to_body>
+<force_expressed_in_body>{frame}</force_expressed_in_body><point_expressed_in_body>ground</point_expressed_in_body>
+<force_identifier>f{name}_v</force_identifier><point_identifier>f{name}_p</point_identifier>
+<torque_identifier>{torque}</torque_identifier>{more}</ExternalForce>"""
+LOADS = """<OpenSimDocument Version="40000"><ExternalLoads><objects>{}</objects>
+<datafile>grf.mot</datafile></ExternalLoads></OpenSimDocument>"""
+
+
+def write_loads(tmp_path, rng, *entries):
+    table = rng.normal(size=(4, 9))
+    labels = [f"fR_{k}{axis}" for k in "vp" for axis in "xyz"] + [f"tR_{axis}" for axis in "xyz"]
+    rows = "\n".join("\t".join(map(repr, map(float, [t, *row]))) for t, row in zip(TIME, table, strict=True))
+    (tmp_path / "grf.mot").write_text("grf\nendheader\n" + "\t".join(["time", *labels]) + "\n" + rows + "\n")
+    usual = {"name": "R", "body": "/bodyset/foot", "frame": "ground", "torque": "tR", "more": ""}
+    filled = [ENTRY.format(**(usual | entry)) for entry in entries]
+    (tmp_path / "loads.xml").write_text(LOADS.format("".join(filled)))
+    return table
+
+
+def test_external_loads_are_read_and_go_round(tmp_path, rng):
+    off = {"name": "off", "more": "<appliesForce>false</appliesForce>"}
+    table = write_loads(tmp_path, rng, {}, off)
+    forces = load_forces(tmp_path / "loads.xml")
+    assert (forces.names, forces.bodies, forces.force_frames) == (("R",), ("foot",), ("ground",))
+    for k, quantity in enumerate(("force", "point", "torque")):
+        np.testing.assert_array_equal(getattr(forces, quantity)[:, 0], table[:, 3 * k : 3 * k + 3])
+    back = Forces.from_xarray(forces.to_xarray())
+    np.testing.assert_array_equal(back.to_dataframe(), forces.to_dataframe())
+    assert back.bodies == forces.bodies
+    np.testing.assert_array_equal(forces.turned("x z -y").force[..., 1], forces.force[..., 2])
+    np.testing.assert_allclose(forces.resampled([0.05]).force, forces.force[:2].mean(axis=0, keepdims=True))
+    assert repr(forces) == "<Forces R on foot; 4 frames, 0 to 0.3 s>"
+
+
+def test_loads_in_a_bodys_frame_do_not_turn_with_the_laboratory(tmp_path, rng):
+    write_loads(tmp_path, rng, {"frame": "foot"})
+    forces = load_forces(tmp_path / "loads.xml")
+    turned = forces.turned("x z -y")
+    np.testing.assert_array_equal(turned.force, forces.force)
+    np.testing.assert_array_equal(turned.point[..., 1], forces.point[..., 2])
+
+
+def test_wrong_forces(tmp_path, rng):
+    write_loads(tmp_path, rng, {"torque": "none"})
+    with pytest.raises(ModelError, match=r"loads.xml:1: load 'R': the data file has 0 columns 'none'"):
+        load_forces(tmp_path / "loads.xml")
+    (tmp_path / "grf.mot").unlink()
+    with pytest.raises(ModelError, match=r"loads.xml:5: the data file .*grf.mot does not exist"):
+        load_forces(tmp_path / "loads.xml")
+    (tmp_path / "loads.xml").write_text("<OpenSimDocument/>")
+    with pytest.raises(ModelError, match="ExternalLoads"):
+        load_forces(tmp_path / "loads.xml")
+    with pytest.raises(ModelError, match="read from"):
+        load_forces(tmp_path / "grf.mot")
+    forces = Forces(TIME, ("a",), ("foot",), *np.zeros((3, 4, 1, 3)))
+    with pytest.raises(ValueError, match=r"cover 0 to 0.3 s; they are wanted from 0 to 0.4 s"):
+        forces.resampled([0, 0.4])
+    with pytest.raises(ValueError, match="no load 'b'; nearest: a"):
+        forces.applied_to({"b": "foot"})
+    with pytest.raises(ValueError, match="bodies"):
+        Forces(TIME, ("a",), (), *np.zeros((3, 4, 1, 3)))
+
+
+# ---- motions -----------------------------------------------------------------------------------------------------
+
+
+def test_angles_of_a_tumbling_motion_are_continuous_and_come_back(angles, balls, rng, tmp_path):
+    motion = tumbling(balls, rng)
+    table = motion.angles()
+    assert list(table.columns) == ["tx", "ty", "tz", "tilt", "list", "spin", "flexion", "adduction", "rotation", "knee"]
+    assert np.abs(table[["tilt", "flexion", "spin", "rotation"]].to_numpy()).max() > 2 * np.pi  # unwrapped
+    q = convert_coordinates(angles, balls, table[list(angles.coordinate_names)].to_numpy())
+    np.testing.assert_allclose(balls.difference(motion.q, q), 0, atol=1e-9)
+    free = lock_distance(balls, motion.q)["thigh"].to_numpy() > 0.3
+    steps = np.abs(np.diff(table[["flexion", "adduction", "rotation"]].to_numpy(), axis=0)).max(axis=1)
+    assert steps[free[1:] & free[:-1]].max() < 0.5  # no jump by pi or 2 pi
+    motion.save(tmp_path / "x.mot")
+    again = load_motion(tmp_path / "x.mot", balls)
+    np.testing.assert_allclose(balls.difference(motion.q, again.q), 0, atol=1e-9)
+    theirs = load_motion(tmp_path / "x.mot", angles)
+    np.testing.assert_allclose(theirs.q, table[list(angles.coordinate_names)].to_numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("frame", ["child", "parent"])
+def test_rates_of_angles_are_their_derivatives(angles, balls, rng, tmp_path, frame):
+    """Against central differences of the angles, and back from the file to the same velocities."""
+    balls = ArticulatedSystem(balls.bodies, velocity_frame=frame)
+    q, u = balls.random(1, rng), rng.normal(size=(1, balls.nu))
+    h = 1e-5
+    time = np.array([-h, 0.0, h])
+    path = np.concatenate([balls.integrate(q, t * u) for t in time])
+    motion = Motion(balls, time, path, np.repeat(u, 3, axis=0))
+    table = motion.angles()
+    for name in ("tilt", "spin", "flexion", "rotation", "knee", "tx"):
+        slope = (table[name].iloc[2] - table[name].iloc[0]) / (2 * h)
+        if name != "tx" or frame == "parent":
+            rate = table.get(f"{name}_u", table.get("pelvis.v_x"))
+            assert rate.iloc[1] == pytest.approx(slope, rel=1e-6, abs=1e-6)
+    motion.save(tmp_path / "x.sto")
+    again = load_motion(tmp_path / "x.sto", balls)
+    np.testing.assert_allclose(again.u, motion.u, rtol=1e-9, atol=1e-9)
+
+
+def test_motions_go_round(balls, rng):
+    q = balls.random(4, rng)
+    motion = Motion(balls, TIME, q, rng.normal(size=(4, balls.nu)), rng.normal(size=(4, balls.nu)))
+    shuffled = motion.to_dataframe().sample(frac=1, axis=1, random_state=1)
+    for other in (Motion.from_dataframe(balls, shuffled), Motion.from_xarray(balls, motion.to_xarray())):
+        for kind in ("q", "u", "udot"):
+            np.testing.assert_array_equal(getattr(other, kind), getattr(motion, kind))
+    units = motion.to_dataframe().attrs["units"]
+    assert units["udot", "pelvis.v_x_rate"] == "m/s^2"
+    assert units["q", "thigh.Q0"] == "1"
+    assert units["q", "knee"] == "rad"
+    assert repr(motion) == "<Motion q, u, udot of 10 velocities, 4 frames, 0 to 0.3 s>"
+    assert len(motion.between(0.05, 0.25).time) == 2
+
+
+def test_wrong_motions(balls, rng, tmp_path):
+    q = balls.random(4, rng)
+    with pytest.raises(ValueError, match=r"unit|length"):
+        Motion(balls, TIME, 2 * q)
+    with pytest.raises(ValueError, match="shape"):
+        Motion(balls, TIME, q[:3])
+    with pytest.raises(ValueError, match="u has shape"):
+        Motion(balls, TIME, q, q)
+    path = tmp_path / "x.mot"
+    Motion(balls, TIME, q).save(path)
+    table = read_motion(path)
+    text = path.read_text()
+    path.write_text(text.replace("rotation", "rotatoin"))
+    with pytest.raises(ModelError, match=r"x.mot: the motion lacks rotation"):
+        load_motion(path, balls)
+    path.write_text(text.replace("knee", "knie"))
+    with pytest.raises(ModelError, match=r"x.mot: .*'knie'.*nearest: knee"):
+        load_motion(path, balls)
+    path.write_text(text.replace("inDegrees=yes\n", ""))
+    with pytest.raises(ModelError, match="in_degrees"):
+        load_motion(path, balls)
+    found = load_motion(path, balls, in_degrees=True)
+    assert np.rad2deg(found.q[:, balls.coordinate_names.index("knee")]) == pytest.approx(table["knee"].to_numpy())
+    with pytest.raises(ModelError, match="no such file"):
+        load_motion(tmp_path / "none.mot", balls)
+
+
+def test_angles_that_a_file_lacks_come_from_the_start(balls, tmp_path):
+    (tmp_path / "x.mot").write_text("x\ninDegrees=yes\nendheader\ntime\tflexion\n0\t90\n")
+    motion = load_motion(tmp_path / "x.mot", balls, start=balls.neutral())
+    expected = np.concatenate([balls.neutral()[:7], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)], [0.0]])
+    np.testing.assert_allclose(motion.q[0], expected, atol=1e-15)

@@ -1,0 +1,296 @@
+"""The kinds of files that are read: where their mutants begin, how they are made, read, and may be refused."""
+
+import hashlib
+import json
+import shutil
+import struct
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from myoquat import kernels
+from myoquat.analysis.studies import Study, open_results
+from myoquat.analysis.studies.store import StoreError
+from myoquat.analysis.studies.verification import verify_results
+from myoquat.data import load_model, motions
+from myoquat.dynamics import Trajectory, simulate
+from myoquat.joints.errors import ModelError, OffSphereError
+from myoquat.kernels import build
+from myoquat.kernels.cache import Cache
+
+from . import mutate
+
+DATA = Path(__file__).parents[1] / "data"
+STUDY = b"""format = "myoquat-study"
+version = 1
+model = "two_link"
+
+[sample]
+design = "latin_hypercube"
+samples = 8
+seed = 0
+
+[vary]
+"muscles.m1.max_isometric_force" = { uniform = [0.8, 1.2], relative = true }
+"bodies.A.mass" = { normal = [5.0, 0.2] }
+
+[simulate]
+duration = 0.01
+step = 1e-3
+method = "rk4"
+activation = { times = [0.0, 0.01], values = [[0.1, 1.0, 0.1, 1.0, 0.1, 0.1], [0.1, 1.0, 0.1, 1.0, 0.1, 0.2]] }
+[simulate.limits]
+"A.omega_x" = [-50.0, 50.0]
+
+[keep]
+final = true
+times = 2
+summaries = ["peak_force", "range_of_motion"]
+summary_step = 0.005
+"""
+Mutation = Callable[[Any, Random], Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """seeds(folder): what mutants begin from; write(seed, rng, folder): a mutant's path; read(path); promised: the
+    exceptions with which a mutant may be refused."""
+
+    name: str
+    seeds: Callable[[Path], list[Any]]
+    write: Callable[[Any, Random, Path], Path]
+    read: Callable[[Path], Any]
+    promised: tuple[type[Exception], ...]
+
+
+def text_kind(
+    name: str, suffix: str, seeds: Callable[[Path], list[bytes]], change: Mutation, read: Any, *promised: Any
+):
+    """A kind of single files."""
+
+    def write(seed: bytes, rng: Random, folder: Path) -> Path:
+        path = folder / f"mutant{suffix}"
+        path.write_bytes(change(seed, rng))
+        return path
+
+    return Kind(name, seeds, write, read, promised)
+
+
+# ---- seeds ---------------------------------------------------------------------------------------------------
+
+
+def saved(model: str | Path, suffix: str) -> Callable[[Path], bytes]:
+    """The bytes of a model in another format."""
+
+    def seed(folder: Path) -> bytes:
+        path = folder / f"seed{suffix}"
+        load_model(model).save(path, overwrite=True)
+        return path.read_bytes()
+
+    return seed
+
+
+def osim_seeds(folder: Path) -> list[bytes]:
+    return [(DATA / "small_leg.osim").read_bytes(), saved("two_link", ".osim")(folder)]
+
+
+def toml_seeds(folder: Path) -> list[bytes]:
+    seeds = [saved("two_link", ".toml")(folder), saved(DATA / "small_leg.osim", ".toml")(folder)]
+    return [*seeds, mutate.in_lines(tomllib.loads(seeds[0].decode())).encode()]
+
+
+def mjcf_seeds(folder: Path) -> list[bytes]:
+    return [saved("two_link", ".xml")(folder), saved("two_link_euler", ".xml")(folder)]
+
+
+def motion_seeds(folder: Path) -> list[bytes]:
+    model = load_model("two_link")
+    q = np.tile(model.system.neutral(), (4, 1))
+    frame = motions.motion_from_states(model, np.arange(4) / 10, q, np.zeros((4, model.system.nu)))
+    motions.write_motion(frame, folder / "seed.sto", overwrite=True)
+    written = (folder / "seed.sto").read_bytes()
+    return [written, b"Coordinates\nversion=1\nnRows=2\nnColumns=2\ninDegrees=yes\nendheader\ntime\ta\n0\t1\n1\t2\n"]
+
+
+def marker_seeds(folder: Path) -> list[bytes]:
+    axes = motions.trc.AXES
+    columns = motions.trc.pd.MultiIndex.from_product([["a", "b"], axes])
+    frame = motions.trc.pd.DataFrame(np.arange(24.0).reshape(4, 6), np.arange(4) / 100, columns)
+    frame.iloc[1, 2] = np.nan
+    motions.write_markers(frame, folder / "seed.trc", overwrite=True)
+    return [(folder / "seed.trc").read_bytes()]
+
+
+# ---- archives of arrays --------------------------------------------------------------------------------------
+
+
+def npz_seeds(folder: Path) -> list[bytes]:
+    simulate(load_model("two_link"), duration=0.003).save(folder / "seed.npz")
+    return [(folder / "seed.npz").read_bytes()]
+
+
+def write_npz(seed: bytes, rng: Random, folder: Path) -> Path:
+    path = folder / "mutant.npz"
+    path.write_bytes(seed)
+    if rng.random() < 0.4:
+        path.write_bytes(mutate.damaged(seed, rng))
+        return path
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    for _ in range(rng.choice((1, 1, 2))):
+        name = rng.choice(sorted(arrays))
+        change = rng.choice(ARRAYS)
+        if change is None and len(arrays) > 1:
+            del arrays[name]
+        elif change is not None:
+            arrays[name] = change(arrays[name], rng)
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+def _text_of(array: np.ndarray, rng: Random) -> np.ndarray:
+    text = mutate.text(str(array).encode(), rng).decode("utf-8", "replace").rstrip("\x00")
+    return np.array(text if array.dtype.kind == "U" else "x")
+
+
+ARRAYS: tuple[Any, ...] = (
+    None,
+    lambda array, rng: array[..., None],
+    lambda array, rng: np.ravel(array)[: rng.randrange(3)],
+    lambda array, rng: np.zeros(()),
+    lambda array, rng: np.full(np.shape(array), rng.choice((np.nan, 1e300, -1.0, 99.0))),
+    lambda array, rng: array.astype(str),
+    lambda array, rng: np.ones(np.shape(array), rng.choice(("complex", "bool", "int8", "S3", "datetime64[s]"))),
+    _text_of,
+    _text_of,
+)
+
+
+# ---- stores --------------------------------------------------------------------------------------------------
+
+
+def store_seeds(folder: Path) -> list[Path]:
+    path = folder / "seed.toml"
+    path.write_bytes(STUDY)
+    if not (folder / "seed.zarr").exists():
+        Study.from_toml(path).run(folder / "seed.zarr", threads=1, block=4, progress=False)
+    return [folder / "seed.zarr"]
+
+
+def write_store(seed: Path, rng: Random, folder: Path) -> Path:
+    path = folder / "mutant.zarr"
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(seed, path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    described = [file for file in files if file.name == "zarr.json"]
+    file = rng.choice((rng.choice(files), rng.choice(described), path / "zarr.json"))
+    kind = rng.randrange(8)
+    if kind == 0:
+        file.unlink()
+    elif kind == 1:
+        file.unlink()
+        file.mkdir()
+    elif kind <= 4 and file.name == "zarr.json":
+        file.write_text(json.dumps(_metadata(json.loads(file.read_text()), rng)))
+    else:
+        file.write_bytes(mutate.text(file.read_bytes(), rng))
+    return path
+
+
+def _metadata(found: dict, rng: Random) -> dict:
+    """Changed metadata: of the file as a whole, or of the study inside."""
+    study = found.get("attributes", {}).get("study")
+    if study is None or rng.random() < 0.5:
+        return mutate.tree(found, rng)
+    found["attributes"]["study"] = json.dumps(mutate.tree(json.loads(study), rng))
+    return found
+
+
+def read_store(path: Path) -> None:
+    open_results(path).load()
+    verify_results(path)
+
+
+# ---- cache entries -------------------------------------------------------------------------------------------
+
+
+def wave(q):
+    return np.sin(q) * q[0]
+
+
+@cache
+def _first(folder: Path) -> Any:
+    """What `build` finds in the entry before it is mutated."""
+    (path,) = folder.glob("*.kernel")
+    return build.stored_code(Cache(folder), path.stem)
+
+
+def cache_seeds(folder: Path) -> list[tuple[str, bytes]]:
+    kernels.compile(wave, {"q": 4}, cache=folder / "cache")
+    _first(folder / "cache")
+    return [(path.name, path.read_bytes()) for path in (folder / "cache").glob("*.kernel")][:1]
+
+
+def write_entry(seed: tuple[str, bytes], rng: Random, folder: Path) -> Path:
+    """A damaged entry, or one with a valid checksum over a header that is not ours; the code is never changed then."""
+    name, data = seed
+    path = folder / "cache" / name
+    if rng.random() < 0.4:
+        changed = mutate.damaged(data, rng)
+        path.write_bytes(changed if changed != data else b"")
+        return path
+    magic, body = data[: data.index(b"\n") + 1], data[data.index(b"\n") + 33 :]
+    key, rest = body[: body.index(b"\n") + 1], body[body.index(b"\n") + 1 :]
+    (length,) = struct.unpack("<Q", rest[:8])
+    header, code = rest[8 : 8 + length], rest[8 + length :]
+    for _ in range(20):
+        new = _header(header, rng)
+        if new != header:
+            break
+    wrong = struct.pack("<Q", rng.choice((len(new), len(new), len(new), 2**63, 0, len(new) + 10**6)))
+    body = key + wrong + new + code if rng.random() < 0.9 else (key + wrong + new)[: rng.randrange(len(key) + 12)]
+    path.write_bytes(magic + hashlib.sha256(body).digest() + body)
+    return path
+
+
+def _header(header: bytes, rng: Random) -> bytes:
+    if rng.random() < 0.4:
+        return mutate.text(header, rng)
+    if rng.random() < 0.2:
+        return json.dumps(rng.choice(mutate.VALUES)).encode()
+    return json.dumps(mutate.tree(json.loads(header), rng)).encode()
+
+
+def read_entry(path: Path) -> None:
+    """The entry read; the kernel built and run where it is refused, or as it was. An entry of another form that has a
+    valid checksum is not run: only this user can have written it, and code of this user can do all that he can."""
+    if build.stored_code(Cache(path.parent), path.stem) not in (None, _first(path.parent)):
+        return
+    kernel = kernels.compile(wave, {"q": 4}, cache=path.parent)
+    if not np.array_equal(kernel(np.ones((2, 4))), np.sin(np.ones((2, 4)))):
+        raise AssertionError("a damaged entry ran")
+
+
+MODELS, STUDIES = (ModelError,), (ModelError, ValueError, OffSphereError, OSError)
+KINDS = {
+    kind.name: kind
+    for kind in (
+        text_kind("osim", ".osim", osim_seeds, mutate.xml, load_model, *MODELS),
+        text_kind("toml", ".toml", toml_seeds, mutate.toml, load_model, *MODELS),
+        text_kind("study", ".toml", lambda folder: [STUDY], mutate.toml, Study.from_toml, *STUDIES),
+        text_kind("urdf", ".urdf", lambda folder: [(DATA / "arm.urdf").read_bytes()], mutate.xml, load_model, *MODELS),
+        text_kind("mjcf", ".xml", mjcf_seeds, mutate.xml, load_model, *MODELS),
+        text_kind("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),
+        text_kind("sto", ".sto", motion_seeds, mutate.text, motions.load_table, *MODELS),
+        text_kind("trc", ".trc", marker_seeds, mutate.text, motions.load_table, *MODELS),
+        Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
+        Kind("store", store_seeds, write_store, read_store, (ValueError, StoreError, ModelError, OSError)),
+        Kind("cache", cache_seeds, write_entry, read_entry, ()),
+    )
+}

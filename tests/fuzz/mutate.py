@@ -1,0 +1,214 @@
+"""Mutations of texts, bytes, XML and TOML trees, drawn from a `random.Random`."""
+
+import copy
+import json
+import re
+import tomllib
+from random import Random
+
+from lxml import etree
+
+EXTREMES = (
+    "0", "-0.0", "-1", "1e-300", "1e300", "-1e300", "1e999", "nan", "inf", "-inf", "9" * 400, "0x10", "1_0", "1e-400",
+    "10000000000000000000", "-9223372036854775809", "true", '""', "[]", "{}", "'a'", "é", "\x00", "3", "0.5",
+    "[[1]]", "../../x", "/", "1979-05-27",
+)  # fmt: skip
+VALUES = (
+    0, -1, 3, 10**19, int("9" * 400), 1e300, -1e300, 1e-300, float("nan"), float("inf"), True, "", "x", "x" * 20000,
+    [], {}, [[]], [1.0, 2.0, 3.0], ["a"], {"type": []}, [{}], {"x": 1}, "\n", "../x", "no", False, "*", "\x7f",
+)  # fmt: skip
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?(?![\w.])")
+WORD = re.compile(r"[A-Za-z_][\w.]*")
+
+
+def flip(data: bytes, rng: Random) -> bytes:
+    """One to eight bytes changed."""
+    found = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        if found:
+            found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
+    return bytes(found)
+
+
+def cut(data: bytes, rng: Random) -> bytes:
+    """The end, or a part of the middle, missing."""
+    begin = rng.randrange(len(data) + 1)
+    return data[:begin] + (b"" if rng.random() < 0.5 else data[begin + rng.randrange(1, 40) :])
+
+
+def insert(data: bytes, rng: Random) -> bytes:
+    """Bytes that were not there: a mark of order in front, noise, or a part of the file once more."""
+    kind = rng.randrange(3)
+    if kind == 0:
+        return b"\xef\xbb\xbf" + data
+    begin, at = rng.randrange(len(data)), rng.randrange(len(data))
+    part = data[begin : begin + rng.randrange(1, 200)] if kind == 1 else rng.randbytes(rng.randrange(1, 20))
+    return data[:at] + part + data[at:]
+
+
+def damaged(data: bytes, rng: Random) -> bytes:
+    """Any change of bytes."""
+    return rng.choice((flip, cut, insert))(data, rng)
+
+
+def lines(text: str, rng: Random) -> str:
+    """A line missing, twice, elsewhere, or many times."""
+    found = text.splitlines(keepends=True)
+    i, j = rng.randrange(len(found)), rng.randrange(len(found))
+    kind = rng.randrange(4)
+    if kind == 0:
+        del found[i]
+    elif kind == 1:
+        found.insert(j, found[i])
+    elif kind == 2:
+        found[i], found[j] = found[j], found[i]
+    else:
+        found[i] *= rng.choice((2, 300))
+    return "".join(found)
+
+
+def number(text: str, rng: Random) -> str:
+    """A number replaced by an extreme one, or by what is none."""
+    return _replaced(NUMBER, text, rng, lambda old: rng.choice(EXTREMES))
+
+
+def word(text: str, rng: Random) -> str:
+    """A word replaced by another one of the file, a huge one, or what is none."""
+    words = WORD.findall(text) or ["x"]
+    other = rng.choice((rng.choice(words), rng.choice(words), "x" * 20000, rng.choice(EXTREMES)))
+    return _replaced(WORD, text, rng, lambda old: other)
+
+
+def nest(text: str, rng: Random) -> str:
+    """Brackets in brackets around a number."""
+    opened, closed = rng.choice((("[", "]"), ("{a=", "}"), ("<a>", "</a>"), ("(", ")"), ("{", "}")))
+    deep = rng.choice((1, 3, 250, 3000))
+    return _replaced(NUMBER, text, rng, lambda old: opened * deep + old + closed * deep)
+
+
+def _replaced(pattern: re.Pattern, text: str, rng: Random, new) -> str:
+    found = list(pattern.finditer(text))
+    if not found:
+        return text
+    match = rng.choice(found)
+    return text[: match.start()] + new(match.group()) + text[match.end() :]
+
+
+def text(data: bytes, rng: Random) -> bytes:
+    """Any change of a text, one to three of them."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        kind = rng.choice((damaged, lines, number, number, word, word, nest))
+        if kind is damaged or not data.strip():
+            data = damaged(data or b"x", rng)
+        else:
+            data = kind(data.decode("utf-8", "surrogateescape"), rng).encode("utf-8", "surrogateescape")
+    return data
+
+
+def xml(data: bytes, rng: Random) -> bytes:
+    """A text changed as such, or as a tree: elements gone, twice, nested, elsewhere, with other texts and names."""
+    if rng.random() < 0.4:
+        return text(data, rng)
+    root = etree.fromstring(data, etree.XMLParser(recover=True))  # our files of robots hold what is no XML
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        elements = [e for e in root.iter() if isinstance(e.tag, str) and e is not root]
+        if elements:
+            _change_element(rng.choice(elements), rng.choice(elements), rng)
+    return etree.tostring(root)
+
+
+def _change_element(one, other, rng: Random) -> None:
+    kind = rng.randrange(6)
+    if kind == 0:
+        one.getparent().remove(one)
+    elif kind == 1:
+        one.addnext(copy.deepcopy(one))
+    elif kind == 2 and one not in other.iterancestors() and one is not other:
+        other.append(one)
+    elif kind == 3:
+        for _ in range(rng.choice((1, 20))):
+            one.append(copy.deepcopy(other) if len(list(other.iter())) < 20 else one.makeelement(other.tag))
+    elif kind == 4:
+        one.tag = other.tag
+    else:
+        _reword(one, other, rng)
+
+
+def _reword(one, other, rng: Random) -> None:
+    new = rng.choice((*EXTREMES, other.get("name", "x"), other.text or "", "x" * 20000)).replace("\x00", "?")
+    if one.attrib and rng.random() < 0.5:
+        one.set(rng.choice(list(one.attrib)), new)
+    else:
+        one.text = new
+
+
+def tree(data: dict, rng: Random) -> dict:
+    """Values of nested tables and arrays replaced, missing, twice, or where others were."""
+    data = copy.deepcopy(data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        places = list(_places(data))
+        holder, key = rng.choice(places)
+        other_holder, other_key = rng.choice(places)
+        kind = rng.randrange(5)
+        if kind <= 1:
+            holder[key] = copy.deepcopy(rng.choice(VALUES))
+        elif kind == 2:
+            holder[key] = copy.deepcopy(other_holder[other_key])
+        elif kind == 3 and isinstance(holder, list):
+            holder.insert(key, copy.deepcopy(holder[key]))
+        elif kind == 3:
+            holder[rng.choice(("x", "", "x" * 20000, "a.b"))] = copy.deepcopy(other_holder[other_key])
+        elif len(places) > 3:
+            del holder[key]
+    return data
+
+
+def _places(data):
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, value in list(items):
+        yield data, key
+        if isinstance(value, (dict, list)):
+            yield from _places(value)
+
+
+def toml(data: bytes, rng: Random) -> bytes:
+    """A text changed as such, or as tables, written with tables of their own or in lines."""
+    if rng.random() < 0.4:
+        return text(data, rng)
+    changed = tree(tomllib.loads(data.decode()), rng)
+    return (in_lines(changed) if rng.random() < 0.3 else in_tables(changed)).encode()
+
+
+def in_lines(tables: dict) -> str:
+    """Tables as TOML, each value in its line."""
+    return "".join(f"{key(k)} = {inline(v)}\n" for k, v in tables.items())
+
+
+def in_tables(tables: dict) -> str:
+    """Tables as TOML, each under its head."""
+    plain = {k: v for k, v in tables.items() if not _under_heads(v)}
+    found = [in_lines(plain)]
+    for k, v in tables.items():
+        if k not in plain and isinstance(v, list):
+            found += [f"[[{key(k)}]]\n{in_lines(table)}" for table in v]
+        elif k not in plain:
+            found.append(f"[{key(k)}]\n{in_lines(v)}")
+    return "\n".join(found)
+
+
+def _under_heads(value) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and value and all(isinstance(v, dict) for v in value))
+
+
+def key(name: str) -> str:
+    """A key of TOML, in quotes where it needs them."""
+    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
+
+
+def inline(value) -> str:
+    """A value of TOML in one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key(k)} = {inline(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return json.dumps(value) if isinstance(value, (str, bool)) else str(value)

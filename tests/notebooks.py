@@ -1,0 +1,49 @@
+"""The notebooks with what they print and draw, as the documentation shows them.
+
+    python -m tests.notebooks [NAMES]     runs them (all, or those named) and stores their outputs
+
+The documentation shows the stored outputs and runs nothing; `tests/test_notebooks.py` runs every notebook and checks
+that outputs are stored. Progress bars, times of execution and the states of widgets are not stored.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+HANGS = 1800  # seconds for one cell: far beyond what a busy machine needs
+FOLDER = Path(__file__).parents[1] / "notebooks"
+COMPILING = re.compile(r"(compiling \S+ \.\.\.)?( [\d.]+ m?s\n)?")  # what a kernel says that is compiled there and then
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def executed(path: Path) -> nbformat.NotebookNode:
+    """A notebook after it has run from top to bottom, in its own folder."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=HANGS, resources={"metadata": {"path": str(path.parent)}}).execute()
+    return notebook
+
+
+def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Without what differs at every run or shows in a running notebook only."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if _shown(output)]
+    return notebook
+
+
+def _shown(output: nbformat.NotebookNode) -> bool:
+    if output.output_type == "stream":
+        return output.name == "stdout" and not COMPILING.fullmatch(output.text)
+    return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
+
+
+if __name__ == "__main__":
+    for path in NOTEBOOKS:
+        if path.stem in sys.argv[1:] or len(sys.argv) == 1:
+            nbformat.write(cleaned(executed(path)), path)
+            print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB")

@@ -1,0 +1,58 @@
+"""The examples in docstrings run, and the suite says how many public names have one."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import sys
+from types import ModuleType
+
+import public_api
+import pytest
+
+import myoquat
+
+MODULES = sorted(module.name for module in pkgutil.walk_packages(myoquat.__path__, "myoquat."))
+OPTIONAL = {"myoquat.__main__"}  # runs the command line when it is imported
+EXAMPLES = 50  # public names with an example: the number may only grow
+
+
+def examples(name):
+    found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)
+    return [test for test in found if test.examples]
+
+
+WITH_EXAMPLES = [name for name in MODULES if name not in OPTIONAL and examples(name)]
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_run(name):
+    for test in examples(name):
+        failed, _ = doctest.DocTestRunner().run(test)
+        assert not failed, f"{failed} lines of the example of {test.name} print something else"
+
+
+def public_names():
+    """The public functions and classes, each once, by the first name that it has."""
+    found = {}
+    for package in public_api.PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not isinstance(value, ModuleType) and (inspect.isclass(value) or inspect.isroutine(value)):
+                found.setdefault(id(value), (f"{package}.{name}", value))
+    return dict(found.values())
+
+
+def test_public_names_have_examples(capsys):
+    names = public_names()
+    having = [name for name, value in names.items() if ">>>" in (inspect.getdoc(value) or "")]
+    with capsys.disabled():
+        sys.stdout.write(f"\n{len(having)} of {len(names)} public functions and classes have an example that runs\n")
+    assert len(having) >= EXAMPLES
+
+
+def test_the_face_has_examples():
+    face = [getattr(myoquat, name) for name in myoquat.__all__]
+    values = [value for value in face if not isinstance(value, ModuleType | str)]
+    assert not [value.__name__ for value in values if ">>>" not in (inspect.getdoc(value) or "")]

@@ -1,0 +1,113 @@
+"""Strangers' files: mutants of every format are read, or refused as is promised; and what the fuzzer once found."""
+
+import os
+
+import numpy as np
+import pytest
+from fuzz import KINDS, fuzz
+
+from myoquat.analysis.studies import Study
+from myoquat.data import load_model, read_motion
+from myoquat.dynamics import Trajectory, simulate
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.cache import Cache
+from myoquat.muscle.laws import Millard2012, Thelen2003
+
+# A mutant of these takes 0.05 to 0.5 s each: fewer of them
+COUNTS = dict.fromkeys(KINDS, 300) | {"store": 12, "cache": 40, "toml": 100, "osim": 150, "urdf": 150, "study": 150}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore")
+def test_mutants_are_read_or_refused_as_promised(kind, tmp_path):
+    report = fuzz(KINDS[kind], COUNTS[kind], tmp_path)
+    assert not report.foreign, str(report.foreign)[:5000]
+
+
+def toml(text, tmp_path):
+    path = tmp_path / "model.toml"
+    path.write_text('format = "myoquat-model"\nversion = 1\n' + text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('bodies = [{name = "A", parent = "ground"}]', 3),
+        ('[["bodies"]]\nname = "A"\nparent = "ground"', 4),
+        ('[[bodies]]\nname = "A"\nparent = "ground"\njoint = {type = []}', 4),
+        (f'[[bodies]]\nname = "A"\nparent = "ground"\nmass = {"9" * 400}\njoint = {{type = "fixed"}}', 4),
+        (".".join(["a"] * 50000) + " = 1", 3),
+    ],
+)
+def test_model_files_are_refused_with_their_line(text, line, tmp_path):
+    with pytest.raises(ModelError) as caught:
+        load_model(toml(text, tmp_path))
+    assert caught.value.line == line
+    assert len(str(caught.value)) < 2000
+
+
+def test_messages_are_short():
+    assert len(str(ModelError("x" * 800_000, element="y" * 800_000))) < 2000
+
+
+def test_laws_refuse_what_no_muscle_has():
+    numbers = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2}
+    for law in (
+        Thelen2003(**numbers, eccentric_force=0.0),
+        Thelen2003(**numbers, concentric_shape=-1.0),
+        Millard2012(**numbers, tendon_strain=0.0),
+    ):
+        with pytest.raises(ModelError):
+            law.check("muscle 'm'")
+
+
+def test_a_table_of_many_columns_is_read_at_once(tmp_path):
+    labels = "\t".join(f"c{i}" for i in range(100_000))
+    (tmp_path / "wide.sto").write_text(f"endheader\ntime\t{labels}\n" + "0\t" + "\t".join(["1"] * 100_000) + "\n")
+    assert read_motion(tmp_path / "wide.sto").shape == (1, 100_000)
+
+
+@pytest.mark.parametrize(
+    "change", [{"final": "no"}, {"times": True}, {"limits": 3}, {"summaries": 5}, {"duration": 1e300}]
+)
+def test_studies_check_their_arguments(change):
+    given = {"model": "two_link", "vary": {"bodies.A.mass": {"uniform": [4.0, 5.0]}}, "samples": 2}
+    with pytest.raises(ValueError, match=next(iter(change))):
+        Study(**given, **change)
+    with pytest.raises(ValueError, match="samples"):
+        Study(**given | {"samples": 10**19})
+    with pytest.raises(ValueError, match="increasing"):
+        Study(**given, activation=([0.0, 0.0], np.zeros((2, 6))))
+
+
+def test_simulations_without_end_are_refused():
+    with pytest.raises(ValueError, match="steps"):
+        simulate(load_model("two_link"), duration=1.0, step=1e-300)
+
+
+def test_trajectories_check_their_arrays(tmp_path):
+    simulate(load_model("two_link"), duration=0.002).save(tmp_path / "a.npz")
+    arrays = dict(np.load(tmp_path / "a.npz"))
+    for changed in ({"u": arrays["u"][:1]}, {"q": arrays["q"].astype(str)}):
+        np.savez(tmp_path / "b.npz", **arrays | changed)
+        with pytest.raises(ValueError, match=next(iter(changed))):
+            Trajectory.load(tmp_path / "b.npz")
+    del arrays["model"]
+    np.savez(tmp_path / "b.npz", **arrays)
+    with pytest.raises(ValueError, match="no saved trajectory"):
+        Trajectory.load(tmp_path / "b.npz")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no modes here")
+def test_entries_that_others_may_write_are_not_there(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    cache.store("a", {"size": 1}, b"code")
+    (path,) = cache.folder.glob("*.kernel")
+    assert cache.load("a") is not None
+    path.chmod(0o666)
+    assert cache.load("a") is None
+    path.chmod(0o600)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cache.load("a") is None
