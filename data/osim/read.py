@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from myoquat.data.leftovers import Census
+from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.bodies import read_skeleton
 from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, read_document, text
 from myoquat.data.osim.frames import Frames
@@ -27,9 +27,10 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     """The model in an OpenSim file of document version 40000 or later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
-    too. What is not supported is told in one UnsupportedWarning with counts and lines; `strict` makes that an error.
-    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
-    function that is not supported, since the model would move otherwise.
+    too. What is not supported is told in one UnsupportedWarning with counts and lines; inertias that no rigid body can
+    have, which OpenSim accepts, in one ImplausibleWarning; `strict` makes either an error. Raises ModelError with file,
+    element and line for a file that is broken, names what it lacks, or holds a joint or a function that is not
+    supported, since the model would move otherwise.
     """
     path = Path(path)
     census = Census()
@@ -39,8 +40,18 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
         raise error.located(path, error.line) from None
     except ValueError as error:
         raise ModelError(str(error), file=path) from None
+    _doubts(model).report(path, strict)
     census.report(path, strict)
     return model
+
+
+def _doubts(model: Model) -> Doubts:
+    """What the model has that no body can have."""
+    doubts = Doubts()
+    for body in model.system.bodies:
+        if body.lenient_inertia:
+            doubts.count("the inertia of bodies", body.name)
+    return doubts
 
 
 def _model(element: Any, path: Path, census: Census) -> Model:
