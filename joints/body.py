@@ -13,7 +13,7 @@ from myoquat.joints.vectors import full
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
-__all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
+__all__ = ["Body", "Vector", "check_body", "check_inertia", "check_mount", "check_physical", "principal_moments"]
 
 Vector = tuple[float, ...]
 INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
@@ -30,7 +30,8 @@ class Body(Record):
     N/m] pulls the joint to q = `spring_mount` (nq numbers, a quaternion for a spherical joint; None for neutral);
     rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint.
     joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as
-    names of the joint's coordinates.
+    names of the joint's coordinates. An inertia that no rigid body can have is refused (`check_inertia`) unless
+    `lenient_inertia`, which bodies of files have whose own program accepts it, such as OpenSim's.
 
     >>> from myoquat.joints import Body, RevoluteJoint
     >>> Body("fore", "ground", RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(0.02, 0.02, 0.003, 0, 0, 0)).mass
@@ -52,6 +53,7 @@ class Body(Record):
     joint_name: str = ""
     coordinate_names: tuple[str, ...] | None = None
     shapes: tuple[Shape, ...] = ()
+    lenient_inertia: bool = False
 
     def __repr__(self) -> str:
         return f"<Body {self.name!r} on {self.parent!r} by a {self.joint.kind} joint, {self.mass:g} kg>"
@@ -87,9 +89,8 @@ def check_body(body: Body) -> None:
     names = body.coordinate_names
     if names is not None and len(names) != body.joint.nq:
         raise ModelError(f"coordinate_names must be {body.joint.nq} names, not {names}", element=element)
-    lowest, highest = principal_moments(body.inertia)[[0, 2]]
-    if lowest < -INERTIA_TOLERANCE * max(highest, 0.0) or (highest <= 0.0 and lowest < 0.0):
-        raise ModelError(f"the inertia is indefinite: a principal moment is {lowest:.6g}", element=element)
+    if not body.lenient_inertia:
+        check_inertia(body)
 
 
 def _check_vector(element: str | None, key: str, values: Vector, size: int) -> None:
@@ -103,6 +104,15 @@ def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None
     start = joint.facts.quaternion
     if start is not None and abs(math.hypot(*mount[start : start + 4]) - 1) > UNIT_TOLERANCE:
         raise ModelError(f"spring_mount must hold a unit quaternion, not {mount}", element=element)
+
+
+def check_inertia(body: Body) -> None:
+    """ModelError if no rigid body can have this inertia: it is indefinite."""
+    lowest, highest = principal_moments(body.inertia)[[0, 2]]
+    if lowest < -INERTIA_TOLERANCE * max(highest, 0.0) or (highest <= 0.0 and lowest < 0.0):
+        raise ModelError(
+            f"the inertia is indefinite: a principal moment is {lowest:.6g}", element=f"body {body.name!r}"
+        )
 
 
 def check_physical(body: Body) -> None:

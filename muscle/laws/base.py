@@ -25,6 +25,7 @@ class ForceLaw(Record, ABC):
     """
 
     kind: ClassVar[str]  # its name in model files
+    may_be_zero: ClassVar[tuple[str, ...]] = ()  # lengths that nothing divides by
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -67,5 +68,6 @@ class ForceLaw(Record, ABC):
                 continue
             if not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise ModelError(f"{f.name} must be a finite number, not {value!r}", element=element)
-            if f.name.endswith("_length") and value <= 0:
+            zero = f.name in self.may_be_zero and value == 0
+            if f.name.endswith("_length") and value <= 0 and not zero:
                 raise ModelError(f"{f.name} must be positive, not {value!r}", element=element)

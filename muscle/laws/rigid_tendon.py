@@ -41,6 +41,7 @@ class RigidTendonMuscle(ForceLaw):
     """
 
     kind: ClassVar[str] = "rigid_tendon_muscle"
+    may_be_zero: ClassVar[tuple[str, ...]] = ("tendon_slack_length",)
     max_isometric_force: float
     optimal_fiber_length: float
     tendon_slack_length: float
