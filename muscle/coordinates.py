@@ -44,8 +44,10 @@ def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class Marker(Record):
-    """A named point of a body: position [m] in the body's frame."""
+    """A named point of a body: position [m] in the body's frame; fixed: it keeps its place on the body when markers are
+    placed by a recorded pose."""
 
     name: str
     body: str
     position: tuple[float, ...]
+    fixed: bool = False

@@ -4,6 +4,7 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.problem import Sensor
+from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.smoothing import differentiate, smooth
 from myoquat.data.motions import (
     Forces,
@@ -21,6 +22,7 @@ __all__ = [
     "Forces",
     "JointTorques",
     "Markers",
+    "Measurement",
     "Motion",
     "MotionWarning",
     "Orientations",
@@ -33,5 +35,8 @@ __all__ = [
     "load_markers",
     "load_motion",
     "load_orientations",
+    "place_markers",
+    "scale_factors",
+    "scale_model",
     "smooth",
 ]
