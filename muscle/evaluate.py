@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.checks import check_state
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
@@ -21,7 +22,7 @@ from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths
+from myoquat.muscle.path import lengths, wrenches
 
 __all__ = [
     "activation_rates",
@@ -33,6 +34,7 @@ __all__ = [
     "muscle_state_rates",
     "muscle_state_residuals",
     "muscle_torques",
+    "muscle_wrenches",
     "path_flags",
     "path_jacobian",
     "path_lengths",
@@ -179,6 +181,28 @@ def muscle_torques(
         return states.torques(model, q, u, activation, state)
 
     return call.run_muscles("torques", torques, 1, out, backend)
+
+
+def muscle_wrenches(
+    model: Model, q: ArrayLike, tensions: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> Array:
+    """(..., bodies, 6) forces [N] and torques [N m] of tensions (..., m) [N] on the bodies at their origins, in world
+    axes: external wrenches f_ext with the torques -J^T F of `muscle_torques`. ValueError as `path_lengths` does, and
+    for tensions of another shape.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> mq.muscle.muscle_wrenches(model, model.start_q, np.ones(6)).shape
+    (2, 6)
+    """
+    names, size = model.muscle_names, len(model.muscles)
+    call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, size, names), size)
+
+    def pulled(q: Array, tensions: Array) -> Array:
+        return wrenches(model.system, model.muscles, q, tensions)
+
+    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend)
 
 
 def limit_torques(
