@@ -15,7 +15,7 @@ __all__ = ["Coordinate", "Coupler", "Marker", "follow"]
 class Coordinate(Record):
     """A coordinate: its range [rad or m], whether it is held where it starts, and whether it stays in its range.
 
-    Kept as data: the equations of motion leave every coordinate free.
+    Kept as data: the equations of motion leave every coordinate free, locked ones too.
     """
 
     name: str

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.constraints import Constraint
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem, check_state
@@ -29,7 +30,8 @@ class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
-    limits act where coordinates leave their ranges. coordinates, couplers and markers are what a file says beyond the
+    limits act where coordinates leave their ranges. constraints, numbers and names without functions, hold its motion
+    (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a file says beyond the
     mechanics, by the names of its coordinates.
 
     >>> import myoquat as mq
@@ -54,6 +56,7 @@ class Model(Record):
     couplers: tuple[Coupler, ...] = ()
     markers: tuple[Marker, ...] = ()
     limits: tuple[CoordinateLimit, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,6 +73,9 @@ class Model(Record):
                     raise ModelError(f"coordinate {coordinate!r} does not exist", element=f"coupler {coupler.name!r}")
         for limit in self.limits:
             limit.check(self.system)
+        for constraint in self.constraints:
+            constraint.check(self.system)
+            _check_plain(constraint)
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
@@ -110,7 +116,7 @@ class Model(Record):
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        return content_digest(self.system.content_key, self.muscles, self.limits)
+        return content_digest(self.system.content_key, self.muscles, self.limits, self.couplers, self.constraints)
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.
@@ -152,6 +158,17 @@ class Model(Record):
                 "it must lie in [0, 1]"
             )
         return checked
+
+
+def _check_plain(constraint: Constraint) -> None:
+    """ModelError for a constraint that holds a function, which no file can."""
+    for key, value in vars(constraint).items():
+        if callable(value):
+            raise ModelError(
+                f"it holds a Python function as its {key!r}, which a model cannot; simulate(..., constraints=[...]) "
+                "takes it",
+                element=constraint.label,
+            )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

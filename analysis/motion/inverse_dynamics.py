@@ -102,9 +102,10 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
     """What the joints of a model have to give for a motion (q, u, udot) under external loads.
 
     torque = M udot + b - J^T f_ext, less what the model's own coordinate limits give; gravity, springs and dampers of
-    the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight lines at
-    the times of the motion, each a force at a point and a free torque in the frames that it names, on the body that it
-    names; those on the ground do nothing.
+    the joints are in b, muscles are not (they are what produces the torque), nor are forces of constraints, which the
+    motion does not determine: `myoquat.analysis.muscles.free_torques` has torques without them. loads: interpolated by
+    straight lines at the times of the motion, each a force at a point and a free torque in the frames that it names, on
+    the body that it names; those on the ground do nothing.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
