@@ -19,6 +19,7 @@ from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -30,9 +31,9 @@ class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
-    limits act where coordinates leave their ranges. constraints, numbers and names without functions, hold its motion
-    (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a file says beyond the
-    mechanics, by the names of its coordinates.
+    limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always. constraints, numbers and
+    names without functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and
+    markers are what a file says beyond the mechanics, by the names of its coordinates.
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -57,6 +58,7 @@ class Model(Record):
     markers: tuple[Marker, ...] = ()
     limits: tuple[CoordinateLimit, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    forces: tuple[PassiveForce, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,6 +75,8 @@ class Model(Record):
                     raise ModelError(f"coordinate {coordinate!r} does not exist", element=f"coupler {coupler.name!r}")
         for limit in self.limits:
             limit.check(self.system)
+        for force in self.forces:
+            force.check(self.system)
         for constraint in self.constraints:
             constraint.check(self.system)
             _check_plain(constraint)
@@ -113,10 +117,15 @@ class Model(Record):
         """(nq,) the coordinates at the start: start_q, or neutral ones."""
         return self.system.neutral() if self.start_q is None else np.array(self.start_q)
 
+    @property
+    def _acting(self) -> tuple[object, ...]:
+        """All beside the system that the model computes with."""
+        return self.muscles, self.limits, self.forces, self.couplers, self.constraints
+
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        return content_digest(self.system.content_key, self.muscles, self.limits, self.couplers, self.constraints)
+        return content_digest(self.system.content_key, *self._acting)
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.

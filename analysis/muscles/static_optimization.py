@@ -94,7 +94,7 @@ def static_optimization(
     names, C = free_velocities(model, q)
     sizes = _sizes(names, reserves)
     arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
-    if model.limits:
+    if model.limits or model.forces:
         torque = torque - limit_torques(model, q, u)
     wanted = vecmat(torque, C)
     a, settled = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))

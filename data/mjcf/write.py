@@ -39,7 +39,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a
     sphere or a cylinder at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of
     angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
-    ModelError for joints and inertias that MuJoCo refuses, and for constraints other than couplers.
+    ModelError for joints and inertias that MuJoCo refuses, for constraints other than couplers, and for passive forces.
     """
     path, left = check_output(path, overwrite), Leftovers()
     root = etree.Element("mujoco", model=model.name)
@@ -50,6 +50,8 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 
 def _add_model(root: Element, model: Model, left: Leftovers) -> None:
+    for force in model.forces:
+        raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
     for constraint in model.constraints:
         raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
     system, coordinates = model.system, {c.name: c for c in model.coordinates}

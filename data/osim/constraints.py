@@ -17,7 +17,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["CONSTRAINTS", "COUPLER", "powers_of", "read_constraints"]
+__all__ = ["CONSTRAINTS", "COUPLER", "placed", "powers_of", "read_constraints"]
 
 COUPLER = "CoordinateCouplerConstraint"
 
@@ -120,14 +120,20 @@ def _distance(element: Any, frames: Frames) -> Constraint:
 
 
 def _weld(element: Any, frames: Frames) -> Constraint:
-    one, two = (_welded(element, k, frames) for k in (1, 2))
-    return Weld(
-        one.body, two.body, _vector(one.p), _vector(two.p), _angles(one), _angles(two), name=str(element.get("name"))
-    )
+    return Weld(**placed(element, frames), name=str(element.get("name")))
 
 
-def _welded(element: Any, k: int, frames: Frames) -> Frame:
-    """The frame that is held; older documents give its place on the body."""
+def placed(element: Any, frames: Frames) -> dict[str, Any]:
+    """Two bodies, and place and XYZ angles of a frame on each: what links two frames."""
+    found: dict[str, Any] = {}
+    for ours, k in (("first", 1), ("second", 2)):
+        frame = _linked(element, k, frames)
+        found |= {ours: frame.body, f"{ours}_point": _vector(frame.p), f"{ours}_angles": _angles(frame)}
+    return found
+
+
+def _linked(element: Any, k: int, frames: Frames) -> Frame:
+    """The frame that is linked; older documents give its place on the body."""
     if element.find(f"socket_body_{k}") is None:
         return frames.of(element, f"socket_frame{k}")
     base = frames.of(element, f"socket_body_{k}")

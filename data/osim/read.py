@@ -8,6 +8,7 @@ from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.bodies import read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.document import boolean, numbers, objects, text
+from myoquat.data.osim.forces import FORCES, read_force
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.millard import is_rigid
@@ -66,7 +67,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     skeleton = read_skeleton(element, frames)
     name = str(element.get("name") or path.stem)
     forces = _Forces.of(element, census)
-    bodies = with_springs(skeleton.bodies, forces.springs, census)
+    bodies, springs = with_springs(skeleton.bodies, forces.springs)
     system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
     surfaces = Surfaces.of(element)
     couplers, constraints = read_constraints(element, frames, census)
@@ -86,6 +87,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
         constraints=constraints,
+        forces=tuple(read_force(force, frames) for force in (*springs, *forces.passive)),
     )
     return settled(model)
 
@@ -97,12 +99,14 @@ class _Forces:
     paths: list[Any]
     springs: list[Any]
     limits: list[Any]
+    passive: list[Any]
 
     @classmethod
     def of(cls, model: Any, census: Census) -> "_Forces":
         """Those that apply; others are noted."""
-        found = cls([], [], [])
-        kinds = {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
+        found = cls([], [], [], [])
+        kinds = dict.fromkeys(FORCES, found.passive)
+        kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
             along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
             if not along and force.tag not in kinds:

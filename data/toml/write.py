@@ -12,6 +12,7 @@ from myoquat.data.toml.values import array
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.system import Body
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -26,6 +27,7 @@ EXTRAS: dict[str, type] = {
     "markers": Marker,
     "limits": CoordinateLimit,
     "constraints": Constraint,
+    "forces": PassiveForce,
 }
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint

@@ -23,7 +23,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
-__all__ = ["add_constraints"]
+__all__ = ["add_constraints", "add_placed"]
 
 
 def add_constraints(parent: Element, model: Model, left: Leftovers) -> None:
@@ -102,13 +102,14 @@ def _write_distance(entry: Element, constraint: Distance) -> None:
     add(entry, "constant_distance", constraint.distance)
 
 
-def _write_weld(entry: Element, constraint: Weld) -> None:
+def add_placed(entry: Element, pair: Any) -> None:
+    """The two frames that a constraint or a force links, and the sockets that name them."""
     frames = add(entry, "frames")
     for ours, k in (("first", 1), ("second", 2)):
-        angles = getattr(constraint, f"{ours}_angles")
+        angles = getattr(pair, f"{ours}_angles")
         add(entry, f"socket_frame{k}", f"held_{k}")
         turned = quaternion_from_euler(angles, "XYZ")
-        add_offset(frames, f"held_{k}", getattr(constraint, ours), getattr(constraint, f"{ours}_point"), turned)
+        add_offset(frames, f"held_{k}", getattr(pair, ours), getattr(pair, f"{ours}_point"), turned)
 
 
 def _write_on_line(entry: Element, constraint: PointOnLine) -> None:
@@ -123,7 +124,7 @@ WRITERS: dict[type[Constraint], tuple[str, Callable[[Element, Any], None]]] = {
     CoordinateCoupler: (COUPLER, _write_coupler),
     PolynomialCoupler: (COUPLER, _write_polynomial),
     PointLoop: ("PointConstraint", _write_loop),
-    Weld: ("WeldConstraint", _write_weld),
+    Weld: ("WeldConstraint", add_placed),
     Distance: ("ConstantDistanceConstraint", _write_distance),
     PointOnLine: ("PointOnLineConstraint", _write_on_line),
 }

@@ -13,13 +13,13 @@ from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.writing.constraints import add_constraints
+from myoquat.data.osim.writing.forces import add_forces
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
 from myoquat.data.xml import Element
 from myoquat.joints.axes import with_angles
-from myoquat.joints.constraints import Constraint
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.model import Model
@@ -75,6 +75,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
         paths.add(force, muscle)
     add_passive(forces, original.system, left)
     add_limits(forces, system, model.limits)
+    add_forces(forces, model.forces)
     _add_markers(element, model)
 
 
@@ -94,15 +95,16 @@ def _prepared(model: Model) -> Model:
         muscles=muscles,
         markers=on(model.markers),
         constraints=tuple(_on_ground(constraint, was, new) for constraint in model.constraints),
+        forces=tuple(_on_ground(force, was, new) for force in model.forces),
         start_q=None,
         start_u=None,
     )
 
 
-def _on_ground(constraint: Constraint, was: str, new: str) -> Constraint:
-    """The constraint with another name for the ground."""
-    held = {key: new for key in ("first", "second") if getattr(constraint, key, None) == was}
-    return replace(constraint, **held) if held else constraint
+def _on_ground(pair: Any, was: str, new: str) -> Any:
+    """The constraint or force with another name for the ground."""
+    held = {key: new for key in ("first", "second") if getattr(pair, key, None) == was}
+    return replace(pair, **held) if held else pair
 
 
 def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +119,9 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
 def _named(model: Model) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
-    held = {getattr(c, key) for c in model.constraints for key in ("first", "second") if hasattr(c, key)}
+    held = {
+        getattr(c, key) for c in (*model.constraints, *model.forces) for key in ("first", "second") if hasattr(c, key)
+    }
     return held | {thing.body for thing in (*things, *model.markers)}
 
 
