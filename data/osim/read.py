@@ -120,4 +120,6 @@ class _Forces:
 
 def _marker(element: Any, frames: Frames) -> Marker:
     frame = frames.of(element, "socket_parent_frame")
-    return Marker(str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)))
+    return Marker(
+        str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)), boolean(element, "fixed")
+    )

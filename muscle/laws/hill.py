@@ -3,11 +3,12 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
@@ -40,19 +41,19 @@ class HillLaw(ForceLaw):
     (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
     """
 
-    max_isometric_force: float
-    optimal_fiber_length: float
-    tendon_slack_length: float
-    pennation: float = 0.0
-    max_contraction_velocity: float = 10.0
+    max_isometric_force: NotNegative
+    optimal_fiber_length: Positive
+    tendon_slack_length: NotNegative
+    pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
+    max_contraction_velocity: Positive = 10.0
     tendon: str = "elastic"
-    tendon_strain: float = 0.049
-    minimum_activation: float = 0.01
-    maximum_pennation: float = math.acos(0.1)
+    tendon_strain: Positive = 0.049
+    minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.01
+    maximum_pennation: Annotated[float, Range(0.0, math.pi / 2, open_low=True)] = math.acos(0.1)
     pull_only: bool = field(default=False, kw_only=True)
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
-    may_be_zero: ClassVar[tuple[str, ...]] = ("tendon_slack_length",)
+    state_range: ClassVar[Range] = Range(0.0, open_low=True)
 
     # ---- the curves of a kind of muscle ----------------------------------------------------------------------
 
@@ -175,19 +176,11 @@ class HillLaw(ForceLaw):
                 "tendon_slack_length must be positive with an elastic tendon; one of length 0 is tendon='rigid'",
                 element=element,
             )
-        if self.max_isometric_force < 0 or self.max_contraction_velocity <= 0:
-            raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
-        if self.tendon_strain <= 0:
-            raise ModelError(f"tendon_strain must be positive, not {self.tendon_strain}", element=element)
-        if not 0 < self.maximum_pennation <= math.pi / 2:
-            raise ModelError(f"maximum_pennation must lie in (0, pi/2], not {self.maximum_pennation}", element=element)
-        if not 0 <= self.pennation < self.maximum_pennation:
+        if not self.pennation < self.maximum_pennation:
             raise ModelError(
                 f"pennation must lie in [0, {self.maximum_pennation:.6g}), below the greatest, not {self.pennation}",
                 element=element,
             )
-        if not 0 <= self.minimum_activation < 1:
-            raise ModelError(f"minimum_activation must lie in [0, 1), not {self.minimum_activation}", element=element)
         if self.tendon == "elastic" and self.minimum_activation == 0 and not self.is_damped:
             raise ModelError(
                 "minimum_activation must be positive with an elastic tendon and no damping: the fiber's speed divides "

@@ -140,3 +140,5 @@ def _add_markers(parent: Element, model: Model) -> None:
         entry = add(holder, "Marker", name=checked_name(marker.name, f"marker {marker.name!r}"))
         add(entry, "socket_parent_frame", path_of(marker.body))
         add(entry, "location", marker.position)
+        if marker.fixed:
+            add(entry, "fixed", True)
