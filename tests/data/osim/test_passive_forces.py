@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from myoquat.analysis.muscles import static_optimization
-from myoquat.data import load_model
+from myoquat.analysis.motion import scale_model
+from myoquat.analysis.muscles import joint_loads, static_optimization
+from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
+from myoquat.dynamics.constraints import PointLoop, PointOnLine
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
 from myoquat.joints.types import EulerJoint, UniversalJoint
 from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, limit_torques
@@ -105,6 +107,21 @@ def test_static_optimization_leaves_them_their_part(rng):
     assert own[1] == pytest.approx(-12.0 * (q[1] - 0.1) - 0.7 * u[1])
     found = static_optimization(sprung, q, u, torque + own).activation
     np.testing.assert_allclose(found, static_optimization(plain, q, u, torque).activation, atol=1e-12)
+
+
+def test_what_cannot_be_scaled_or_loaded_yet_is_refused_by_name():
+    rail = PointOnLine("A", "B", name="rail")
+    with pytest.raises(ModelError, match=r"force 'soft': what scaling makes of its lengths"):
+        scale_model(Model(SYSTEM, forces=(FORCES["bushing"],)), factors={"A": 1.1})
+    with pytest.raises(ModelError, match=r"point on line 'rail': what scaling makes of its lengths"):
+        scale_model(Model(SYSTEM, constraints=(rail,)), factors={"A": 1.1})
+    pinned = Model(SYSTEM, constraints=(PointLoop("A", "ground", (0.1, 0.2, 0.3), (0.3, 0.2, 0.1)),))
+    bigger = scale_model(pinned, factors={"A": (1.1, 1.0, 2.0)}).constraints[0]
+    assert (bigger.first_point, bigger.second_point) == (pytest.approx((0.11, 0.2, 0.6)), (0.3, 0.2, 0.1))
+    motion = Motion(SYSTEM, np.zeros(1), np.zeros((1, 5)), np.zeros((1, 5)), np.zeros((1, 5)))
+    for model in (pinned, Model(SYSTEM, forces=(FORCES["points"],))):
+        with pytest.raises(ModelError, match="its part in the loads of joints is not determined"):
+            joint_loads(model, motion)
 
 
 @pytest.mark.parametrize(
