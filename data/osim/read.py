@@ -12,7 +12,7 @@ from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.muscles import read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
 from myoquat.data.osim.wraps import Surfaces, settled
-from myoquat.data.xml import complain
+from myoquat.data.xml import complain, located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler, Marker
@@ -34,12 +34,13 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     """
     path = Path(path)
     census = Census()
+    element = read_document(path)
     try:
-        model = _model(read_document(path), path, census)
+        model = _model(element, path, census)
     except ModelError as error:
-        raise error.located(path, error.line) from None
+        raise located(error, path, element) from None
     except ValueError as error:
-        raise ModelError(str(error), file=path) from None
+        raise located(ModelError(str(error)), path, element) from None
     _doubts(model).report(path, strict)
     census.report(path, strict)
     return model

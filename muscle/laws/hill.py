@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -49,7 +49,7 @@ class HillLaw(ForceLaw):
     tendon_strain: Positive = 0.049
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.01
     maximum_pennation: Annotated[float, Range(0.0, math.pi / 2, open_low=True)] = math.acos(0.1)
-    pull_only: bool = False
+    pull_only: bool = field(default=False, kw_only=True)
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
     state_range: ClassVar[Range] = Range(0.0, open_low=True)
