@@ -9,6 +9,7 @@ from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels import Program
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -97,10 +98,12 @@ class Call:
         variant: Hashable = None,
         out: Array | None = None,
         backend: str = "kernel",
+        program: Callable[[], Program] | None = None,
     ) -> Array:
-        """The formula function(**arguments). `variant` tells apart formulas of one quantity."""
+        """The formula function(**arguments), through `program` where one is given for its kernel. `variant` tells apart
+        formulas of one quantity."""
         content = (self.system.content_key, variant, tuple(self.inputs))
-        return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend)
+        return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend, program=program)
 
     @property
     def symbolic(self) -> bool:

@@ -75,11 +75,13 @@ def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class Marker(Record):
-    """A named point of a body: position [m] in the body's frame."""
+    """A named point of a body: position [m] in the body's frame; fixed: it keeps its place on the body when markers are
+    placed by a recorded pose."""
 
     name: str
     body: str
     position: tuple[float, ...]
+    fixed: bool = False
 
     def check(self, bodies: Collection[str]) -> None:
         """ModelError for a body that is not among `bodies`, or a position that is not three finite numbers."""

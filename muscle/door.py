@@ -60,7 +60,13 @@ class MuscleCall(Call):
         return self
 
     def run_muscles(
-        self, quantity: str, formula: Callable[..., Any], axes: int, out: np.ndarray | None, backend: str
+        self,
+        quantity: str,
+        formula: Callable[..., Any],
+        axes: int,
+        out: np.ndarray | None,
+        backend: str,
+        program: Callable[[], kernels.Program] | None = None,
     ) -> Array:
         """`run` for a formula that depends on the muscles too. TypeError for symbols and a path without expression."""
         q = self.inputs["q"].array if "q" in self.inputs else None
@@ -68,7 +74,9 @@ class MuscleCall(Call):
             in_casadi = is_imported("casadi") and any(isinstance(x, (casadi.SX, casadi.MX)) for x in np.asarray(q).flat)
             for muscle in self.model.muscles:
                 _check_closed_form(muscle, in_casadi)
-        result: Array = self.run(quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend)
+        result: Array = self.run(
+            quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend, program=program
+        )
         return result
 
 

@@ -2,7 +2,7 @@
 
 import html
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,13 @@ import numpy as np
 
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
+from myoquat.joints.pose import by_name, named_system
 from myoquat.joints.system import ArticulatedSystem, check_state
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -117,6 +118,24 @@ class Model(Record):
     def start(self) -> np.ndarray:
         """(nq,) the coordinates at the start: start_q, or neutral ones."""
         return self.system.neutral() if self.start_q is None else np.array(self.start_q)
+
+    def pose(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
+        """(..., nq) the start with coordinates set by name, angles [rad] and lengths [m] that broadcast.
+
+        Angles of a model file that a quaternion has replaced are coordinates too; couplers are followed. Raises
+        ValueError for a name that is unknown.
+
+        >>> import myoquat as mq
+        >>> model = mq.load_model("two_link").with_rotations("sequence")
+        >>> model.pose({"A.p2": 0.5}).round(2)[:3]
+        array([0. , 0.5, 0. ])
+        """
+        values = values or {}
+        driven = [name for c in self.couplers for name in (c.dependent, c.independent)]
+        named = named_system(self.system, [*values, *driven])
+        q = by_name(named, values, convert_coordinates(self.system, named, self.start))
+        follow(self.couplers, named.coordinate_names, q)
+        return convert_coordinates(named, self.system, q)
 
     @cached_property
     def content_key(self) -> str:

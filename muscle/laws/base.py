@@ -1,8 +1,8 @@
 """What every force law can do."""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
-from typing import ClassVar
+from dataclasses import fields, replace
+from typing import ClassVar, Self
 
 from myoquat.joints.ranges import Range, check_ranges
 from myoquat.kernels.records import Record
@@ -53,6 +53,12 @@ class ForceLaw(Record, ABC):
     def equilibrium(self, length: ArrayLike, speed: ArrayLike, activation: ArrayLike) -> Array:
         """(..., ns) states from which a motion can start at rest; floats, batched."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
+
+    def scaled(self, ratio: float) -> Self:
+        """The law on a path that is `ratio` times as long: every length, a parameter called '..._length', grows."""
+        lengths = {f.name for f in fields(self) if f.name.endswith("_length")}  # type: ignore[arg-type]
+        known = {name: getattr(self, name) for name in lengths if getattr(self, name) is not None}
+        return replace(self, **{name: ratio * value for name, value in known.items()})  # type: ignore[type-var]
 
     def open_parameters(self) -> tuple[str, ...]:
         """Names of the parameters that have no value yet."""

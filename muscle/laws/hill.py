@@ -31,10 +31,11 @@ class HillLaw(ForceLaw):
     than `shortest`: a state below counts as that length, and its rate is zero where it would shorten further. On a path
     too short for the shortest fiber and the tendon at its slack length, the tendon is slack and carries nothing: F = 0.
 
-    max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], pennation alpha_0 [rad] at
-    l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
-    minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that the fiber's speed stays
-    finite where it divides by the activation; derivatives by such an activation are zero. maximum_pennation [rad].
+    max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], 0 with a rigid tendon for
+    none, pennation alpha_0 [rad] at l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid",
+    tendon_strain at F0, minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that
+    the fiber's speed stays finite where it divides by the activation; derivatives by such an activation are zero.
+    maximum_pennation [rad].
 
     With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
     (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
@@ -42,7 +43,7 @@ class HillLaw(ForceLaw):
 
     max_isometric_force: NotNegative
     optimal_fiber_length: Positive
-    tendon_slack_length: Positive
+    tendon_slack_length: NotNegative
     pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
     max_contraction_velocity: Positive = 10.0
     tendon: str = "elastic"
@@ -170,6 +171,11 @@ class HillLaw(ForceLaw):
         super().check(element)
         if self.tendon not in TENDONS:
             raise ModelError(f"tendon is 'elastic' or 'rigid', not {self.tendon!r}", element=element)
+        if self.tendon == "elastic" and self.tendon_slack_length == 0:
+            raise ModelError(
+                "tendon_slack_length must be positive with an elastic tendon; one of length 0 is tendon='rigid'",
+                element=element,
+            )
         if not self.pennation < self.maximum_pennation:
             raise ModelError(
                 f"pennation must lie in [0, {self.maximum_pennation:.6g}), below the greatest, not {self.pennation}",

@@ -43,7 +43,7 @@ class RigidTendonMuscle(ForceLaw):
     kind: ClassVar[str] = "rigid_tendon_muscle"
     max_isometric_force: NotNegative
     optimal_fiber_length: Positive
-    tendon_slack_length: Positive
+    tendon_slack_length: NotNegative
     pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
     max_contraction_velocity: Positive = 10.0
     active_curve: AxisFunction = ACTIVE

@@ -306,7 +306,7 @@ def load(tmp_path, text):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('Version="40600"', 'Version="30000"', "document version 30000 is not read; open the model in OpenSim 4"),
+        ('Version="40600"', 'Version="10902"', "document version 10902 is not read; open the model in OpenSim 4"),
         (
             "<OpenSimDocument",
             "<!DOCTYPE x [<!ENTITY a 'b'>]><OpenSimDocument",
