@@ -49,7 +49,16 @@ _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but Na
 
 
 # What Zarr, xarray and NumPy raise over damaged descriptions
-DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError)
+DAMAGE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,
+    RecursionError,
+)
 
 
 class StoreError(ValueError):
@@ -91,8 +100,8 @@ def open_results(path: str | Path) -> xr.Dataset:
     try:
         _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
         return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
-    except DAMAGE as error:
-        raise StoreError(f"{path}: the description of an array, or a label, is damaged: {error}") from None
+    except DAMAGE:
+        raise StoreError(f"{path}: the description of an array, or a label, is damaged") from None
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from myoquat.data.osim.muscles import read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
 from myoquat.data.osim.version import read_document
 from myoquat.data.osim.wraps import Surfaces, settled
+from myoquat.data.xml import located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
@@ -37,13 +38,14 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     """
     path = Path(path)
     census = Census()
+    document = None
     try:
         document = read_document(path)
         model = _model(document, path, census)
     except ModelError as error:
-        raise error.located(path, error.line) from None
+        raise located(error, path, document) from None
     except ValueError as error:
-        raise ModelError(str(error), file=path) from None
+        raise located(ModelError(str(error)), path, document) from None
     _doubts(document, model).report(path, strict)
     census.report(path, strict)
     return model

@@ -13,7 +13,7 @@ from typing import Any
 
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, located
 from myoquat.joints.body import Body, Vector, check_body, check_mount
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
@@ -81,7 +81,7 @@ def load_urdf(
             joint_order=joint_order,
         )
     except ModelError as error:
-        raise error.located(path, error.line) from None
+        raise located(error, path, robot) from None
 
 
 def _bodies(robot: Element, base: str) -> tuple[list[Body], str]:

@@ -12,13 +12,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import ezc3d
 import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.store import StoreError
 from myoquat.analysis.studies.verification import verify_results
-from myoquat.data import load_model, motions
+from myoquat.data import load_forces, load_markers, load_model, load_orientations, motions
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
 from myoquat.kernels import build
@@ -127,11 +128,61 @@ def marker_seeds(folder: Path) -> list[bytes]:
     return [(folder / "seed.trc").read_bytes()]
 
 
+ORIENTATIONS = b"""DataRate=100
+DataType=Quaternion
+version=3
+endheader
+time\tpelvis\ttibia_r
+0\t1,0,0,0\t0.6,0.8,0,0
+0.01\t1,0,0,0\tnan,nan,nan,nan
+0.02\t0,1,0,0\t0.6,0,0.8,0
+"""
+LOADS = b"""<?xml version="1.0" encoding="UTF-8" ?>
+<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects>
+<ExternalForce name="right"><applied_to_body>calcn_r</applied_to_body>
+<force_expressed_in_body>ground</force_expressed_in_body><point_expressed_in_body>ground</point_expressed_in_body>
+<force_identifier>force_v</force_identifier><point_identifier>point_p</point_identifier>
+<torque_identifier>torque_</torque_identifier></ExternalForce>
+<ExternalForce name="left"><appliesForce>false</appliesForce><applied_to_body>calcn_l</applied_to_body></ExternalForce>
+</objects><datafile>loads.sto</datafile></ExternalLoads></OpenSimDocument>
+"""
+
+
+def load_seeds(folder: Path) -> list[bytes]:
+    """Loads beside the table that they name, which stays whole: tables are a kind of their own."""
+    labels = [f"{name}{axis}" for name in ("force_v", "point_p", "torque_") for axis in "xyz"]
+    frame = motions.trc.pd.DataFrame(np.ones((2, 9)), motions.trc.pd.Index([0.0, 0.1], name="time"), labels)
+    motions.write_motion(frame, folder / "loads.sto", overwrite=True)
+    return [LOADS]
+
+
+def c3d_seeds(folder: Path) -> list[bytes]:
+    """Two markers over five frames, and four channels."""
+    made = ezc3d.c3d()
+    for group, labels in (("POINT", ["A", "B"]), ("ANALOG", ["Fx", "Fy", "Fz", "Mx"])):
+        for key, value in {"RATE": [100.0], "LABELS": labels, "UNITS": ["m"] * len(labels)}.items():
+            made["parameters"][group][key]["value"] = value
+    made["data"]["points"] = np.ones((4, 2, 5))
+    made["data"]["analogs"] = np.ones((1, 4, 5))
+    made.write(str(folder / "seed.c3d"))
+    return [(folder / "seed.c3d").read_bytes()]
+
+
+def read_c3d(path: Path) -> None:
+    """The markers, and, also where they could not be read, the plates."""
+    try:
+        load_markers(path)
+    except ModelError:
+        load_forces(path)
+        raise
+    load_forces(path)
+
+
 # ---- archives of arrays --------------------------------------------------------------------------------------
 
 
 def npz_seeds(folder: Path) -> list[bytes]:
-    simulate(load_model("two_link"), duration=0.003).save(folder / "seed.npz")
+    simulate(load_model("two_link"), duration=0.003).save(folder / "seed.npz", overwrite=True)
     return [(folder / "seed.npz").read_bytes()]
 
 
@@ -318,6 +369,17 @@ KINDS = {
         text_kind("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),
         text_kind("sto", ".sto", motion_seeds, mutate.text, motions.load_table, *MODELS),
         text_kind("trc", ".trc", marker_seeds, mutate.text, motions.load_table, *MODELS),
+        text_kind(
+            "csv",
+            ".csv",
+            lambda folder: [b"time,a,b\n0,1,2\n0.1,,4\n0.2,5,6\n"],
+            mutate.text,
+            motions.load_table,
+            *MODELS,
+        ),
+        text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *STUDIES),
+        text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
+        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, read_c3d, *MODELS),
         Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
         Kind("store", store_seeds, write_store, read_store, STORES),
         Kind("cache", cache_seeds, write_entry, read_entry, ()),
