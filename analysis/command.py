@@ -15,6 +15,7 @@ COMMANDS = {
     "mapping": "Compare all mappings between a model's muscle Jacobians.",
     "simulate": "Move a model, store and draw its motion.",
     "sweep": "Run a study: thousands of simulations with varied parameters.",
+    "view": "Show a model and its motions in the browser.",
     "warm": "Compile what a model needs ahead of its first use.",
 }
 

@@ -74,6 +74,11 @@ class MuscleCall(Call):
             in_casadi = is_imported("casadi") and any(isinstance(x, (casadi.SX, casadi.MX)) for x in np.asarray(q).flat)
             for muscle in self.model.muscles:
                 _check_closed_form(muscle, in_casadi)
+                if "activation" in self.inputs and not in_casadi and muscle.law and not muscle.law.closed_form:
+                    raise TypeError(
+                        f"muscle {muscle.name!r}: the curves of its law {muscle.law.kind!r} are found by an iteration, "
+                        "which takes numbers and CasADi symbols, not SymPy's"
+                    )
         result: Array = self.run(
             quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend, program=program
         )

@@ -10,6 +10,7 @@ from myoquat.data.osim.scapula import TAG, scapular_bodies
 from myoquat.data.xml import complain
 from myoquat.joints.body import Body, check_inertia
 from myoquat.joints.errors import ModelError
+from myoquat.joints.shapes import Shape
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
@@ -61,6 +62,7 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         "mass": number(element, "mass", 0.0),
         "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
+        "shapes": _meshes(element),
     }
     mass["lenient_inertia"] = not _possible(Body("", "", FixedJoint(), **mass))
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
@@ -84,3 +86,14 @@ def _possible(body: Body) -> bool:
     except ModelError:
         return False
     return True
+
+
+def _meshes(body: Any) -> tuple[Shape, ...]:
+    """The <Mesh>es of a body: the names of their files, and their scales."""
+    found = []
+    for mesh in body.findall("attached_geometry/Mesh"):
+        file = (mesh.findtext("mesh_file") or "").strip()
+        if file:
+            scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
+            found.append(Shape("mesh", scales, file=file, name=mesh.get("name") or ""))
+    return tuple(found)

@@ -91,6 +91,11 @@ def _check(model: Model, forces: bool) -> None:
                 f"its force depends on its {muscle.law.states[0].replace('_', ' ')}, which a solver finds; take a "
                 "rigid tendon, or forces=False (--no-forces) for lengths and the Jacobian alone"
             )
+        elif forces and muscle.law is not None and not muscle.law.closed_form:
+            problem = (
+                f"the curves of its law {muscle.law.kind!r} are found by an iteration, which SymPy cannot write; "
+                "forces=False (--no-forces) derives lengths and the Jacobian alone"
+            )
         if problem is not None:
             raise ModelError(problem, element=f"muscle {muscle.name!r}", file=model.file)
 

@@ -30,6 +30,11 @@ class ForceLaw(Record, ABC):
         """Names of the states of the muscle itself, such as its fiber length; none unless the law says otherwise."""
         return ()
 
+    @property
+    def closed_form(self) -> bool:
+        """Whether SymPy can take the law; not where a solver runs on curves."""
+        return True
+
     @abstractmethod
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """Tension F (...) [N], positive when it pulls, at length [m], speed dl/dt [m/s] and activation in [0, 1].

@@ -159,6 +159,11 @@ class Millard2012(HillLaw):
         return False
 
     @property
+    def closed_form(self) -> bool:
+        """Never: the curves are found by an iteration."""
+        return False
+
+    @property
     def is_damped(self) -> bool:
         return self.damping > 0
 

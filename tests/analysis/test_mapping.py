@@ -182,3 +182,17 @@ def test_figures_show_both_curves(draw, width):
             np.testing.assert_allclose(direct, mapped, atol=1e-12)
         assert "[m]" in axis.get_title()
     assert {axis.get_xlabel() for axis in axes[-1]} == {"time [s]"}
+
+
+def test_figures_are_of_the_muscle_and_the_kind_of_file_that_is_wanted(report, tmp_path):
+    model = load_model("two_link")
+    figures.check_folder(tmp_path, suffix="pdf")
+    paths = figures.save_figures(model, report, tmp_path, "m3", "pdf")
+    assert [path.name for path in paths] == [f"{name}.pdf" for name in figures.NAMES]
+    assert all(path.read_bytes().startswith(b"%PDF") for path in paths)
+    with pytest.raises(FileExistsError):
+        figures.check_folder(tmp_path, suffix="pdf")
+    with pytest.raises(ValueError, match="muscle is one of m1"):
+        figures.save_figures(model, report, tmp_path, "m7", "pdf")
+    with pytest.raises(ValueError, match="png, pdf, svg, not 'doc'"):
+        figures.check_folder(tmp_path, suffix="doc")
