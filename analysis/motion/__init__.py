@@ -1,5 +1,6 @@
 """From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics."""
 
+from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
@@ -42,6 +43,7 @@ __all__ = [
     "scale_factors",
     "scale_model",
     "smooth",
+    "smooth_angles",
     "swing_twist",
     "tilt_torsion",
 ]

@@ -32,7 +32,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 
-__all__ = ["differentiate", "smooth"]
+__all__ = ["check_cutoff", "differentiate", "even_times", "smooth"]
 
 HALF = 3  # frames on each side of a stencil
 ROUNDS = 3  # of filtering
@@ -59,7 +59,7 @@ def smooth(
     times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, and gaps that are not
     bridged.
     """
-    system, time = motion.system, _even(motion.time)
+    system, time = motion.system, even_times(motion.time)
     q = _bridged(motion, longest_gap)
     if cutoff is not None:
         q = _filtered(system, q, time, cutoff, order)
@@ -73,7 +73,7 @@ def differentiate(motion: Motion) -> Motion:
 
     Raises ValueError for times that are not even to 5 % of a step, and fewer than 16 frames.
     """
-    system, time, q = motion.system, _even(motion.time), motion.q
+    system, time, q = motion.system, even_times(motion.time), motion.q
     n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)
     first, second = np.zeros((n, system.nu)), np.zeros((n, system.nu))
     middle = np.clip(np.arange(n), HALF, n - 1 - HALF)
@@ -100,7 +100,7 @@ def _weights(offset: int) -> tuple[Array, Array]:
     return inverse[1], 2 * inverse[2]
 
 
-def _even(time: Array) -> Array:
+def even_times(time: Array) -> Array:
     """Evenly spaced times; ValueError if the given ones are not near them."""
     if len(time) < 16:
         raise ValueError(f"at least 16 frames are needed, not {len(time)}")
@@ -112,10 +112,16 @@ def _even(time: Array) -> Array:
     return even
 
 
-def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, order: int) -> Array:
-    rate = (len(time) - 1) / (time[-1] - time[0])
+def check_cutoff(time: Array, cutoff: float) -> float:
+    """The sampling rate [Hz] of even times; ValueError for a cutoff that is not below half of it."""
+    rate = float((len(time) - 1) / (time[-1] - time[0]))
     if not 0 < cutoff < rate / 2:
         raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+    return rate
+
+
+def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, order: int) -> Array:
+    rate = check_cutoff(time, cutoff)
     if order < 2 or order % 2:
         raise ValueError(f"order must be even, 2 or more, not {order}")
     flat = replace(system, velocity_frame="parent")  # slides of a floating joint along axes that do not turn

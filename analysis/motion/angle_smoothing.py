@@ -1,0 +1,120 @@
+"""Smoothing of the file's own angles, as OpenSim's tools do it, for results that are to equal theirs.
+
+Every coordinate of the file is filtered by itself: a Butterworth filter of third order by the bilinear transform, run
+forwards and backwards, over a record that is continued at both ends by half of its length, turned by half a turn about
+its end point; its first three values stay (Storage::pad and Signal::LowpassIIR of OpenSim 4.6). Values and derivatives
+are those of the natural spline of fifth degree through the frames, s''' = s'''' = 0 at its ends [H. J. Woltring, A
+Fortran package for generalized, cross-validatory spline smoothing and differentiation, Adv. Eng. Software 8, 1986].
+
+With omega = B(x) xdot in the child's axes, omegadot = B xddot + Bdot xdot. Near a gimbal lock filtered angles are not
+those of the filtered motion: `smooth` has no such place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.signal import butter, lfilter, lfiltic
+
+from myoquat.analysis.motion.smoothing import check_cutoff, even_times
+from myoquat.data.motions import Motion
+from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.types import FloatingJoint
+from myoquat.joints.types.successive import angular_drift, child_axes
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.typing import Array
+
+__all__ = ["smooth_angles"]
+
+DEGREE = 5
+HELD = 3  # values at the start of a pass that the filter leaves alone
+
+
+def smooth_angles(motion: Motion, cutoff: float | None = 6.0) -> Motion:
+    """The motion with every coordinate of the file filtered at `cutoff` [Hz], and u and udot from splines through them.
+
+    As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results:
+    `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives. Times that are even
+    to 5 % of a step are taken as even.
+
+    Raises ValueError for other times, fewer than 16 frames or a cutoff outside (0, half the sampling rate), ModelError
+    for a quaternion without named angles.
+    """
+    system, time = motion.system, even_times(motion.time)
+    named = {ball.body: ball for ball in balls(system)}
+    for i, body in enumerate(system.bodies):
+        if body.joint.facts.quaternion is not None and i not in named:
+            raise ModelError(
+                "its quaternion has no named angles; smooth(motion) needs none", element=f"body {body.name!r}"
+            )
+    table = angle_table(system, time, motion.q, None, in_degrees=False)
+    curves = _Curves([str(label) for label in table.columns], *_splined(time, table.to_numpy(dtype=float), cutoff))
+    q, u, udot = motion.q.copy(), np.zeros((len(time), system.nu)), np.zeros((len(time), system.nu))
+    for i, (body, iq, iu) in enumerate(zip(system.bodies, system.q_slices, system.u_slices, strict=True)):
+        names = body.names_of_coordinates
+        if i not in named:
+            q[:, iq], u[:, iu], udot[:, iu] = curves.of(names)
+            continue
+        ball = named[i]
+        Q, omega, turned = _turned(ball, *curves.of(ball.angles.names))
+        R = rotation_matrix(Q)
+        q[:, ball.quaternion] = Q
+        u[:, ball.omega] = omega if ball.in_child else matvec(R, omega)
+        udot[:, ball.omega] = turned if ball.in_child else matvec(R, turned)
+        if isinstance(body.joint, FloatingJoint):
+            p, v, a = curves.of(names[:3])
+            if ball.in_child:
+                v = vecmat(v, R)
+                a = vecmat(a, R) - cross(omega, v)
+            three = slice(iu.start, iu.start + 3)
+            q[:, iq.start : iq.start + 3], u[:, three], udot[:, three] = p, v, a
+    return Motion(system, time, q, u, udot)
+
+
+@dataclass(frozen=True, eq=False)
+class _Curves:
+    """Values and derivatives (t, n) of columns by name."""
+
+    names: list[str]
+    value: Array
+    rate: Array
+    bend: Array
+
+    def of(self, names: Sequence[str]) -> tuple[Array, Array, Array]:
+        """(t, k) of these columns."""
+        k = [self.names.index(name) for name in names]
+        return self.value[:, k], self.rate[:, k], self.bend[:, k]
+
+
+def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array, Array, Array]:
+    """Q (t, 4), omega and omegadot (t, 3) in the child's axes, of angles and their derivatives."""
+    factors, B = np.array(ball.angles.factors), angle_axes(ball.angles, x)
+    f = x * factors + np.array(ball.angles.offsets)
+    axes = child_axes(ball.angles.axes, np.moveaxis(f, -1, 0))
+    drift = angular_drift(axes, np.moveaxis(rate * factors, -1, 0))
+    return ball.angles.quaternion(x), matvec(B, rate), matvec(B, bend) + drift
+
+
+def _splined(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array, Array]:
+    """(t, n) values, first and second derivatives of filtered columns."""
+    at = time
+    if cutoff is not None:
+        check_cutoff(time, cutoff)
+        pad, step = len(time) // 2, (time[-1] - time[0]) / (len(time) - 1)
+        x = np.concatenate([2 * x[0] - x[pad:0:-1], x, 2 * x[-1] - x[-2 : -2 - pad : -1]])
+        time = time[0] + step * np.arange(-pad, len(at) + pad)
+        x = _filtered(_filtered(x, 1 / step, cutoff)[::-1], 1 / step, cutoff)[::-1]
+    ends = [(3, np.zeros(x.shape[1])), (4, np.zeros(x.shape[1]))]
+    spline = make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
+    return spline(at), spline(at, 1), spline(at, 2)
+
+
+def _filtered(x: Array, rate: float, cutoff: float) -> Array:
+    """One pass of the filter."""
+    b, a = butter(HELD, cutoff, fs=rate)
+    start = np.stack([lfiltic(b, a, c[HELD - 1 :: -1], c[HELD - 1 :: -1]) for c in x[:HELD].T], axis=-1)
+    rest, _ = lfilter(b, a, x[HELD:], axis=0, zi=start)
+    return np.concatenate([x[:HELD], rest])
