@@ -1,7 +1,7 @@
 """The sphere: the path lies in the plane of its ends and the centre."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
@@ -21,6 +21,12 @@ class WrapSphere(Wrap):
 
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius}
+
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.radius,)
+
+    def shaped(self, numbers: Array) -> Self:
+        return replace(self, radius=numbers[..., 0])
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
