@@ -34,7 +34,8 @@ class WrapCylinder(Wrap):
         return (self.radius, self.length)
 
     def shaped(self, numbers: Array) -> Self:
-        return replace(self, radius=numbers[..., 0], length=numbers[..., 1])
+        changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]}
+        return replace(self, **changes)
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

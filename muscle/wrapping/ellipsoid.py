@@ -58,7 +58,8 @@ class WrapEllipsoid(Wrap):
         return {"radii": (1.0, 1.0, 1.0)}
 
     def shaped(self, numbers: Array) -> Self:
-        return replace(self, radii=numbers)
+        changes: dict[str, Any] = {"radii": numbers}
+        return replace(self, **changes)
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

@@ -26,7 +26,8 @@ class WrapSphere(Wrap):
         return (self.radius,)
 
     def shaped(self, numbers: Array) -> Self:
-        return replace(self, radius=numbers[..., 0])
+        changes: dict[str, Any] = {"radius": numbers[..., 0]}
+        return replace(self, **changes)
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

@@ -19,7 +19,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
-from myoquat.muscle.wrapping.geodesics import Rates, finite, followed, within
+from myoquat.muscle.wrapping.geodesics import Rates, finite, followed
 from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
@@ -28,7 +28,8 @@ NEWTON = 14  # steps for phi, psi and s
 SETTLED = 1e-9  # [rad, m] by which the last but one step may move
 PART = 0.8  # length of a part of a geodesic, of the radius of the tube
 FINEST = 6  # substeps of the finest rule that is extrapolated
-FARTHEST = 0.4  # [rad] of phi and psi, and of s seen from the tube's radius, that one step may change
+FARTHEST = 0.8  # [rad] of phi and psi, and of s seen from the tube's radius, that one step may change
+SHORTER, TRIALS = 0.4, 4  # of a step that does not lead nearer, and how often
 DIFFERENCE = 1e-7  # for slopes, of the same unknowns
 SOLVED = 1e-9  # of the conditions, which are angles
 
@@ -59,7 +60,8 @@ class WrapTorus(Wrap):
         return (self.ring_radius, self.tube_radius)
 
     def shaped(self, numbers: Array) -> Self:
-        return replace(self, ring_radius=numbers[..., 0], tube_radius=numbers[..., 1])
+        changes: dict[str, Any] = {"ring_radius": numbers[..., 0], "tube_radius": numbers[..., 1]}
+        return replace(self, **changes)
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
@@ -143,7 +145,8 @@ def _conditions(unknowns: Array, given: Array) -> tuple[Array, Array, Array]:
 
 
 def _newton(unknowns: Array, given: Array) -> Array:
-    """A step of Newton's method; its slopes are differences, which only steer."""
+    """A step of Newton's method, shortened until the conditions are met better; its slopes are differences, which only
+    steer."""
     r = given[..., 7]
     units = np.stack([1.0 + 0.0 * r, 1.0 + 0.0 * r, r], axis=-1)
     h = _conditions(unknowns, given)[0]
@@ -155,7 +158,20 @@ def _newton(unknowns: Array, given: Array) -> Array:
     volume = np.where(volume != 0, volume, 1.0)
     steps = [dot(h, cross(J[1], J[2])), dot(J[0], cross(h, J[2])), dot(J[0], cross(J[1], h))]
     move = -np.stack(steps, axis=-1) / volume[..., None]
-    result: Array = unknowns + within(move, FARTHEST) * units
+    largest = np.maximum(np.maximum(np.abs(move[..., 0]), np.abs(move[..., 1])), np.abs(move[..., 2]))
+    move = move * (FARTHEST / np.maximum(largest, FARTHEST))[..., None] * units
+    share = iterate(
+        _shortened, 0.0 * move[..., :1] + 1.0, joined([unknowns, move, dot(h, h)[..., None], given]), TRIALS
+    )
+    result: Array = unknowns + share * move
+    return result
+
+
+def _shortened(share: Array, given: Array) -> Array:
+    """The share of a move that is tried next, or the same where it meets the conditions better than none does."""
+    unknowns, move, before = given[..., :3], given[..., 3:6], given[..., 6]
+    h = _conditions(unknowns + share * move, given[..., 7:])[0]
+    result: Array = np.where((dot(h, h) < before)[..., None], share, SHORTER * share)
     return result
 
 
