@@ -37,6 +37,10 @@ class WrapCylinder(Wrap):
         changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]}
         return replace(self, **changes)
 
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The radius by the mean across the axis, the length along it."""
+        return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
+
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:

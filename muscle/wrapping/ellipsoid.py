@@ -61,6 +61,10 @@ class WrapEllipsoid(Wrap):
         changes: dict[str, Any] = {"radii": numbers}
         return replace(self, **changes)
 
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """Each half axis along itself."""
+        return {"radii": tuple(along * np.array(self.radii))}
+
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:

@@ -29,6 +29,10 @@ class WrapSphere(Wrap):
         changes: dict[str, Any] = {"radius": numbers[..., 0]}
         return replace(self, **changes)
 
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The radius by the mean of the body's factors."""
+        return {"radius": self.radius * factors.sum() / 3}
+
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:

@@ -63,6 +63,11 @@ class WrapTorus(Wrap):
         changes: dict[str, Any] = {"ring_radius": numbers[..., 0], "tube_radius": numbers[..., 1]}
         return replace(self, **changes)
 
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """Both radii by the mean in the plane of the ring."""
+        mean = (along[0] + along[1]) / 2
+        return {"ring_radius": self.ring_radius * mean, "tube_radius": self.tube_radius * mean}
+
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:
@@ -112,7 +117,8 @@ class WrapTorus(Wrap):
 
     def normal(self, P: Array) -> Array:
         flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
-        return P - as_array(self.ring_radius)[..., None] * unit(flat)
+        result: Array = P - as_array(self.ring_radius)[..., None] * unit(flat)
+        return result
 
 
 def _frame(phi: Array, psi: Array) -> tuple[Array, Array, Array]:

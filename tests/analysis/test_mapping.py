@@ -13,8 +13,10 @@ from myoquat.analysis import mapping_analysis
 from myoquat.analysis.mapping import figures, formulas
 from myoquat.analysis.mapping.formulas import ROWS, Pair
 from myoquat.data import load_model
-from myoquat.joints import condition_euler, convert_coordinates
-from myoquat.muscle import ModelError
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, condition_euler, convert_coordinates
+from myoquat.joints.types.angles import Angles
+from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint
+from myoquat.muscle.points import ConditionalPoint
 
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
 
@@ -123,6 +125,23 @@ def test_other_joints_take_part_in_the_power():
     report = mapping_analysis(shoulder, 50)
     assert report.holds
     assert (report.power["per condition"] < 1e-12).all()
+
+
+def floating_leg() -> Model:
+    """A body that floats, a ball joint with a file's angles, and a point that is there by one of these."""
+    free = Body("pelvis", "ground", FloatingJoint(), mass=3.0)
+    angles = Angles(("flexion", "adduction", "turn"), ((0.0, 0, 1), (-1.0, 0, 0), (0.0, -1, 0)))
+    femur = Body("femur", "pelvis", SphericalJoint(angles=angles), (0.0, -0.1, 0.1), mass=2.0)
+    path = (
+        PathPoint("ground", (0.1, 0.3, 0.0)),
+        ConditionalPoint("pelvis", (0.1, -0.2, 0.1), "flexion", (-0.5, 2.0)),
+        PathPoint("femur", (0.05, -0.2, 0.02)),
+    )
+    return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, LawA(300.0, 0.2)),))
+
+
+def test_floating_joints_and_points_by_the_file_s_angles_take_part():
+    assert mapping_analysis(floating_leg(), 40).holds
 
 
 @pytest.mark.parametrize(
