@@ -214,7 +214,7 @@ def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
     for k in range(ports["next"].length):
         state = b.slot("%frame", ports["state"].slot + k)
         old, new = b.load(state), b.load(b.slot("%frame", ports["next"].slot + k))
-        still = b.logic("and", still, b.compare("ole", b.abs(b.sub(new, old)), settle))
+        still = b.logic("and", still, b.compare("ule", b.abs(b.sub(new, old)), settle))
         b.store(b.select(on, new, old), state)
     b.store(b.number(b.logic("and", on, b.negate(still))), running)
 

@@ -191,5 +191,6 @@ def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tupl
     d = point - last
     if isinstance(on, bool):
         return total + np.sqrt(np.sum(d * d, axis=-1)), point
-    d = np.where(on[..., None], d, 1.0)  # a root of zero would spoil the derivative where the point is off
-    return total + np.where(on, np.sqrt(np.sum(d * d, axis=-1)), 0.0), np.where(on[..., None], point, last)
+    square = np.sum(d * d, axis=-1)
+    apart = on & (square != 0)  # a root of zero would spoil the derivative where the point is off, or on the one before
+    return total + np.where(apart, np.sqrt(np.where(apart, square, 1.0)), 0.0), np.where(on[..., None], point, last)
