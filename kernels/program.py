@@ -74,7 +74,7 @@ class Program:
             self._create(key, shape_of(self.name, key, shape))
         self._steps.append(_ZeroStep(tuple(buffers)))
 
-    def view(self, name: str, buffer: str, shape: Any) -> None:
+    def view(self, name: str, buffer: str, shape: int | Sequence[int]) -> None:
         """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""
         wanted, there = shape_of(self.name, name, shape), self._buffer(buffer)
         if math.prod(wanted) != math.prod(there):
