@@ -19,7 +19,7 @@ __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow"]
 class Coordinate(Record):
     """A coordinate: its range [rad or m], whether it is held where it starts, and whether it stays in its range.
 
-    Kept as data: the equations of motion leave every coordinate free.
+    Kept as data: the equations of motion leave every coordinate free, locked ones too.
     """
 
     name: str

@@ -208,9 +208,9 @@ def muscle_wrenches(
 def limit_torques(
     model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
 ) -> Array:
-    """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) at q (..., nq) and u
-    (..., nu). At the gimbal lock of a limited angle that a quaternion has replaced they are not determined. Raises
-    ValueError as `path_lengths` does."""
+    """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) and passive forces
+    (`myoquat.muscle.forces`) at q (..., nq) and u (..., nu). At the gimbal lock of a limited angle that a quaternion
+    has replaced they are not determined. Raises ValueError as `path_lengths` does."""
     call = MuscleCall(model).q(q).u(u)
     formula = lambda q, u: limits.torques(model, q, u)  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)

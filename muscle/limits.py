@@ -14,6 +14,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
+from myoquat.muscle.forces import PassiveForce
 
 __all__ = ["CoordinateLimit", "torques"]
 
@@ -60,7 +61,7 @@ class CoordinateLimit(Record):
 
 
 class HasLimits(Protocol):
-    """A system with limits of its coordinates, above all a Model, which builds on this module."""
+    """A system with limits of its coordinates and passive forces, above all a Model, which builds on this module."""
 
     @property
     def system(self) -> ArticulatedSystem: ...
@@ -68,9 +69,21 @@ class HasLimits(Protocol):
     @property
     def limits(self) -> Sequence[CoordinateLimit]: ...
 
+    @property
+    def forces(self) -> Sequence[PassiveForce]: ...
+
 
 def torques(model: HasLimits, q: Array, u: Array) -> Array:
-    """(..., nu) generalized forces of a model's limits on the velocities u: the formula, on floats and symbols.
+    """(..., nu) generalized forces of a model's limits and passive forces on the velocities u: the formula, on floats
+    and symbols."""
+    total = _of_limits(model, q, u)
+    for force in model.forces:
+        total = total + force.torque(model.system, q, u)
+    return total
+
+
+def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:
+    """(..., nu) generalized forces of the limits.
 
     f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.
     """

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.constraints import Constraint
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.pose import by_name, named_system
@@ -19,6 +20,7 @@ from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
+from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -30,8 +32,9 @@ class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
-    limits act where coordinates leave their ranges. coordinates, couplers and markers are what a file says beyond the
-    mechanics, by the names of its coordinates.
+    limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always. constraints, numbers and
+    names without functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and
+    markers are what a file says beyond the mechanics, by the names of its coordinates.
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -55,6 +58,8 @@ class Model(Record):
     couplers: tuple[Coupler, ...] = ()
     markers: tuple[Marker, ...] = ()
     limits: tuple[CoordinateLimit, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    forces: tuple[PassiveForce, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,6 +91,11 @@ class Model(Record):
             marker.check((self.system.ground, *self.system.body_names))
         for limit in self.limits:
             limit.check(self.system)
+        for force in self.forces:
+            force.check(self.system)
+        for constraint in self.constraints:
+            constraint.check(self.system)
+            _check_plain(constraint)
 
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""
@@ -119,6 +129,11 @@ class Model(Record):
         """(nq,) the coordinates at the start: start_q, or neutral ones."""
         return self.system.neutral() if self.start_q is None else np.array(self.start_q)
 
+    @property
+    def _acting(self) -> tuple[object, ...]:
+        """All beside the system that the model computes with."""
+        return self.muscles, self.limits, self.forces, self.couplers, self.constraints
+
     def pose(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
         """(..., nq) the start with coordinates set by name, angles [rad] and lengths [m] that broadcast.
 
@@ -140,7 +155,7 @@ class Model(Record):
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        return content_digest(self.system.content_key, self.muscles, self.limits)
+        return content_digest(self.system.content_key, *self._acting)
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.
@@ -185,6 +200,17 @@ class Model(Record):
                 "it must lie in [0, 1]"
             )
         return checked
+
+
+def _check_plain(constraint: Constraint) -> None:
+    """ModelError for a constraint that holds a function, which no file can."""
+    for key, value in vars(constraint).items():
+        if callable(value):
+            raise ModelError(
+                f"it holds a Python function as its {key!r}, which a model cannot; simulate(..., constraints=[...]) "
+                "takes it",
+                element=constraint.label,
+            )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.toml.records import kind_of, read_record, write_fields
-from myoquat.dynamics.constraints.base import Constraint
+from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.errors import ModelError
 
 __all__ = ["constraints_text", "parse_constraints"]
