@@ -141,12 +141,12 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     order: "wxyz" where the scalar comes first, as OpenSim writes it, or "xyzw".
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
-    of another kind, ValueError for a quaternion whose length is not 1.
+    of another kind, and for a quaternion whose length is not 1.
     """
     if order not in ORDERS:
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
-    time, names, Q = _read(Path(path))
-    found = Orientations(time, names, Q[..., ORDERS[order]])
+    time, names, Q, numbers = _read(Path(path))
+    found = _checked(Path(path), time, names, Q[..., ORDERS[order]], numbers)
     return found if axes is None else found.turned(axes)
 
 
@@ -189,8 +189,25 @@ def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
     return result
 
 
-def _read(path: Path) -> tuple[Array, tuple[str, ...], Array]:
-    """Times, names and the four numbers of each cell in the file's order."""
+def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers: list[int]) -> Orientations:
+    """The sensors; ModelError, a ValueError, with the line of a quaternion that is none."""
+    try:
+        return Orientations(time, names, Q)
+    except ValueError as error:
+        told = str(error)
+    good, bad = 0, len(time)  # so many rows from the first one on are taken, and refused
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            Orientations(time[:middle], names, Q[:middle])
+            good = middle
+        except ValueError:
+            bad = middle
+    raise ModelError(told, file=path, line=numbers[good])
+
+
+def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, list[int]]:
+    """Times, names, the four numbers of each cell in the file's order, and the lines of the rows."""
     if not path.exists():
         raise ModelError("no such file", file=path)
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
@@ -212,7 +229,8 @@ def _read(path: Path) -> tuple[Array, tuple[str, ...], Array]:
     body = [(i, _wide(path, i, line, labels)) for i, line in lines[labels_at + 1 :] if line.strip()]
     table = parse_rows(path, body, wide, gaps=True)
     check_times(path, body, table[:, 0])
-    return table[:, 0], tuple(labels[1:]), table[:, 1:].reshape(len(table), len(labels) - 1, 4)
+    Q = table[:, 1:].reshape(len(table), len(labels) - 1, 4)
+    return table[:, 0], tuple(labels[1:]), Q, [number for number, _ in body]
 
 
 def _wide(path: Path, number: int, text: str, labels: list[str]) -> str:

@@ -377,7 +377,7 @@ KINDS = {
             motions.load_table,
             *MODELS,
         ),
-        text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *STUDIES),
+        text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *MODELS),
         text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
         text_kind("c3d", ".c3d", c3d_seeds, mutate.head, read_c3d, *MODELS),
         Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),

@@ -19,7 +19,7 @@ from .kinds import Kind
 
 SECONDS, LONGEST_MESSAGE = 10.0, 2000
 STRANGE = re.compile(  # words of Python and NumPy in the message of an error that should be ours
-    r"zip\(\)|invalid literal|could not convert|broadcast|cannot reshape|math domain|to unpack|Exceeds the limit|"
+    r"zip\(\)|invalid literal for|could not convert|broadcast|cannot reshape|math domain|to unpack|Exceeds the limit|"
     r"setting an array element|inhomogeneous|unhashable|object is not|positional argument"
 )
 
