@@ -1,8 +1,12 @@
 """Visual and collision shapes of bodies, kept as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from myoquat.joints.quaternion import rotation_matrix
 from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
 
 __all__ = ["SHAPES", "Shape"]
 
@@ -32,3 +36,13 @@ class Shape(Record):
     name: str = ""
     color: tuple[float, float, float, float] | None = None
     material: str = ""
+
+    def scaled(self, factors: Array) -> "Shape":
+        """The shape on a body stretched by factors (3,) along its axes: box and mesh along their own axes, a cylinder's
+        and a capsule's radius by the mean across, a sphere's by the mean of all."""
+        R = rotation_matrix(np.array(self.orientation))
+        x, y, z = np.linalg.norm(np.asarray(factors)[:, None] * R, axis=0)
+        along = {"box": (x, y, z), "mesh": (x, y, z), "sphere": (sum(factors) / 3,)}.get(self.kind, ((x + y) / 2, z))
+        sizes = tuple(float(a * b) for a, b in zip(self.sizes, along, strict=True))
+        a, b, c = (float(p * s) for p, s in zip(self.position, factors, strict=True))
+        return replace(self, sizes=sizes, position=(a, b, c))

@@ -321,13 +321,14 @@ def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]
 
 
 def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
-    """Names unique, numbers finite, parents present, no cycle: ModelError otherwise."""
+    """Names of bodies and coordinates unique, numbers possible, parents present, no cycle: ModelError otherwise."""
     seen = {ground}
     for body in bodies:
         if body.name in seen:
             raise ModelError(f"the name {body.name!r} is taken twice", element=f"body {body.name!r}")
         seen.add(body.name)
         check_body(body)
+    _check_coordinates(bodies)
     parents = {body.name: body.parent for body in bodies}
     for body in bodies:
         if body.parent not in seen:
@@ -339,3 +340,17 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
     if cycle:
         around = " -> ".join([*cycle, cycle[0]])
         raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")
+
+
+def _check_coordinates(bodies: tuple[Body, ...]) -> None:
+    """ModelError where two coordinates, angles that a quaternion has replaced among them, have one name."""
+    carrying: dict[str, str] = {}
+    for body in bodies:
+        angles = body.joint.angles if isinstance(body.joint, (SphericalJoint, FloatingJoint)) else None
+        for name in (*body.names_of_coordinates, *(angles.names if angles is not None else ())):
+            if name in carrying:
+                raise ModelError(
+                    f"the coordinate {name!r} is taken: body {carrying[name]!r} has one of this name",
+                    element=f"body {body.name!r}",
+                )
+            carrying[name] = body.name

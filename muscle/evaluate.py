@@ -7,20 +7,22 @@ and CasADi symbols go in and come out; TypeError where a path needs a solver, wh
 ellipsoid, a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from myoquat.joints.checks import check_state
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle import jacobians, limits, states
+from myoquat.muscle import jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths
+from myoquat.muscle.path import lengths, wrenches
 
 __all__ = [
     "activation_rates",
@@ -32,6 +34,7 @@ __all__ = [
     "muscle_state_rates",
     "muscle_state_residuals",
     "muscle_torques",
+    "muscle_wrenches",
     "path_flags",
     "path_jacobian",
     "path_lengths",
@@ -54,7 +57,9 @@ def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, b
     array([1.757, 2.227, 0.711, 1.851, 1.557, 1.718])
     """
     call = MuscleCall(model).q(q)
-    return call.run_muscles("lengths", lambda q: lengths(model.system, model.muscles, q), 1, out, backend)
+    program = partial(tables.length_program, model) if tables.tables_pay(model) else None
+    formula = lambda q: lengths(model.system, model.muscles, q)  # noqa: E731
+    return call.run_muscles("lengths", formula, 1, out, backend, program)
 
 
 def path_jacobian(
@@ -90,7 +95,8 @@ def path_jacobian(
         raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
     call = MuscleCall(model).q(q)
     if wrt == "velocity":
-        return call.run_muscles(wrt, lambda q: jacobians.velocity(model, q), 2, out, backend)
+        program = partial(tables.jacobian_program, model) if tables.tables_pay(model) else None
+        return call.run_muscles(wrt, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
     if wrt != "constrained":
         return call.run_muscles("coordinates", lambda q: jacobians.coordinates(model, q), 2, out, backend)
     index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
@@ -175,6 +181,28 @@ def muscle_torques(
         return states.torques(model, q, u, activation, state)
 
     return call.run_muscles("torques", torques, 1, out, backend)
+
+
+def muscle_wrenches(
+    model: Model, q: ArrayLike, tensions: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> Array:
+    """(..., bodies, 6) forces [N] and torques [N m] of tensions (..., m) [N] on the bodies at their origins, in world
+    axes: external wrenches f_ext with the torques -J^T F of `muscle_torques`. ValueError as `path_lengths` does, and
+    for tensions of another shape.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> mq.muscle.muscle_wrenches(model, model.start_q, np.ones(6)).shape
+    (2, 6)
+    """
+    names, size = model.muscle_names, len(model.muscles)
+    call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, size, names), size)
+
+    def pulled(q: Array, tensions: Array) -> Array:
+        return wrenches(model.system, model.muscles, q, tensions)
+
+    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend)
 
 
 def limit_torques(

@@ -8,18 +8,23 @@ from collections.abc import Callable
 
 import numpy as np
 
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import contacts, lengths
+from myoquat.muscle.path import Muscle, contacts, lengths
 
-__all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
+__all__ = ["constrained", "constrained_size", "coordinates", "velocity", "velocity_of"]
 
 
 def velocity(model: Model, q: Array) -> Array:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose."""
-    system, muscles = model.system, model.muscles
+    return velocity_of(model.system, model.muscles, q)
+
+
+def velocity_of(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
+    """(..., m, nu) J of some muscles."""
     touching = contacts(system, muscles, q)
     result: Array = jacobian_at(
         lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q

@@ -18,7 +18,7 @@ from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, follow
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -64,17 +64,28 @@ class Model(Record):
                 raise ModelError(f"the name {muscle.name!r} is taken twice", element=f"muscle {muscle.name!r}")
             seen.add(muscle.name)
             muscle.check(self.system)
-        known = {*self.system.coordinate_names, *self.system.angle_names}
-        for coupler in self.couplers:
-            for coordinate in (coupler.dependent, coupler.independent):
-                if coordinate not in known:
-                    raise ModelError(f"coordinate {coordinate!r} does not exist", element=f"coupler {coupler.name!r}")
-        for limit in self.limits:
-            limit.check(self.system)
+        self._check_extras()
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
             self.system.check_u(self.start_u)
+
+    def _check_extras(self) -> None:
+        """ModelError for what is said of coordinates or bodies that do not exist, or that cannot be."""
+        known = {*self.system.coordinate_names, *self.system.angle_names}
+        seen: set[str] = set()
+        for coordinate in self.coordinates:
+            if coordinate.name in seen:
+                raise ModelError("it is described twice", element=f"coordinate {coordinate.name!r}")
+            seen.add(coordinate.name)
+            coordinate.check(known)
+        for coupler in self.couplers:
+            coupler.check(known)
+        check_couplers(self.couplers)
+        for marker in self.markers:
+            marker.check((self.system.ground, *self.system.body_names))
+        for limit in self.limits:
+            limit.check(self.system)
 
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""
@@ -136,11 +147,14 @@ class Model(Record):
 
         rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a
         mapping from body names to these. Lengths, torques and motion stay the same;
-        `myoquat.joints.convert_coordinates` takes states along. The start is converted too.
+        `myoquat.joints.convert_coordinates` takes states along. The start is converted too; what
+        `coordinates` says of ones that the new joints do not have is left out.
         """
         system = with_rotations(self.system, rotations)
         start_q = self.start
-        changed: dict[str, Any] = {"system": system, "file": None}
+        known = {*system.coordinate_names, *system.angle_names}
+        kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)
+        changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept}
         if self.start_q is not None:
             changed["start_q"] = tuple(map(float, convert_coordinates(self.system, system, start_q)))
         if self.start_u is not None:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
+from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.activation import ActivationDynamics
@@ -16,7 +18,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 
-__all__ = ["Contacts", "Muscle", "contacts", "lengths"]
+__all__ = ["Contacts", "Muscle", "contacts", "lengths", "straight_length", "wrenches"]
 
 Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
 
@@ -102,11 +104,39 @@ def lengths(
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
         names = [*(point.body for point in muscle.path), *(wrap.body for wrap in muscle.wraps)]
         base = system.lowest_common_ancestor(names)
-        moved = shifts(base)
-        points = [_world(poses, moved, point.body, point.local(system, after)) for point in muscle.path]
-        spans = [_spans(poses, moved, piece) for piece in pieces]
-        columns.append(_length(points, [point.active(system, q) for point in muscle.path], spans))
+        columns.append(_measured(system, muscle, (q, after), poses, shifts(base), pieces))
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
+
+
+def _measured(
+    system: ArticulatedSystem, muscle: Muscle, q: tuple[Array, Array], poses: Poses, moved: Poses, pieces: Any
+) -> Array:
+    """(...) length of one path at q[0], whose points are on their bodies where q[1] puts them, bodies moved."""
+    points = [_world(poses, moved, point.body, point.local(system, q[1])) for point in muscle.path]
+    spans = [_spans(poses, moved, piece) for piece in pieces]
+    return _length(points, [point.active(system, q[0]) for point in muscle.path], spans)
+
+
+def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, tensions: Array) -> Array:
+    """(..., bodies, 6) what tensions (..., m) do to each body: force [N] and torque [N m] at its origin, world axes.
+
+    The formula: -d(sum F l)/dx for a small motion x of every body by itself. A moving point pulls where it is; what
+    moves it is a matter of its coordinate, and passes through that joint.
+    """
+    poses, touching = system.poses(q), contacts(system, muscles, q)
+
+    def pulled(x: Array) -> Array:
+        moved = {name: (x[..., 6 * i + 3 : 6 * i + 6], x[..., 6 * i : 6 * i + 3])
+                 for i, name in enumerate(system.body_names)}  # fmt: skip
+        total: Array = np.zeros(1)
+        for k, (muscle, pieces) in enumerate(zip(muscles, touching, strict=True)):
+            total = total + (tensions[..., k] * _measured(system, muscle, (q, q), poses, moved, pieces))[..., None]
+        return total
+
+    size = 6 * len(system.bodies)
+    gradient = jacobian_at(pulled, np.zeros(size), like=q)[..., 0, :]
+    result: Array = -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
+    return result
 
 
 @dataclass(frozen=True)
@@ -149,6 +179,11 @@ def _length(points: list[Array], active: list[Array | bool], spans: list[list[_S
             total, last = total + np.where(span.on, span.arc, 0.0), np.where(span.on[..., None], span.Q, last)
         total, last = _advanced(total, last, point, on)
     return total
+
+
+def straight_length(points: list[Array], active: list[Array | bool]) -> Array:
+    """(...) the length of a path without surfaces by its points (..., 3) in the world, those that are `active`."""
+    return _length(points, active, [[] for _ in points[1:]])
 
 
 def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:

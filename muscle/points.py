@@ -1,12 +1,12 @@
 """Points of a path: fixed to a body, there only within a range of a coordinate, or moving with coordinates."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction
+from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.records import Record
@@ -35,6 +35,10 @@ class PathPoint(Record):
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 3) [m] where the point is in its body's frame."""
         return as_array(self.position)
+
+    def scaled(self, factors: Array) -> "PathPoint":
+        """The point on a body stretched by factors (3,) along its axes."""
+        return replace(self, position=tuple(np.asarray(factors) * np.array(self.position)))
 
     def active(self, system: ArticulatedSystem, q: Array) -> Array | bool:
         """(...) whether the point is on the path; True for one that always is."""
@@ -87,6 +91,11 @@ class MovingPoint(PathPoint):
         offsets = [function.value(self._seen(system, q, i)) for i, function in enumerate(self.functions)]
         result: Array = as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
         return result
+
+    def scaled(self, factors: Array) -> "MovingPoint":
+        """Its functions are stretched too."""
+        x, y, z = (Multiplier(f, float(s)) for f, s in zip(self.functions, factors, strict=True))
+        return replace(self, position=tuple(np.asarray(factors) * np.array(self.position)), functions=(x, y, z))
 
     def _seen(self, system: ArticulatedSystem, q: Array, i: int) -> Array:
         """(...) what function i sees of its coordinate."""

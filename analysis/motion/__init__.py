@@ -3,7 +3,9 @@
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.problem import Sensor
+from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.smoothing import differentiate, smooth
 from myoquat.data.motions import (
     Forces,
@@ -19,8 +21,10 @@ from myoquat.data.motions import (
 __all__ = [
     "FittedMotion",
     "Forces",
+    "JointAngles",
     "JointTorques",
     "Markers",
+    "Measurement",
     "Motion",
     "MotionWarning",
     "Orientations",
@@ -29,9 +33,15 @@ __all__ = [
     "external_wrenches",
     "inverse_dynamics_of_motion",
     "inverse_kinematics",
+    "joint_angles",
     "load_forces",
     "load_markers",
     "load_motion",
     "load_orientations",
+    "place_markers",
+    "scale_factors",
+    "scale_model",
     "smooth",
+    "swing_twist",
+    "tilt_torsion",
 ]

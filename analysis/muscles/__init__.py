@@ -1,14 +1,18 @@
 """Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
 
+from myoquat.analysis.muscles.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.power import PowerCheck, power_check
 from myoquat.analysis.muscles.static_optimization import StaticOptimization, static_optimization, torques_of_motion
 from myoquat.analysis.muscles.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
+    "JointLoads",
+    "Load",
     "PowerCheck",
     "StaticOptimization",
     "compare_models",
+    "joint_loads",
     "moment_arm_surface",
     "moment_arms",
     "power_check",

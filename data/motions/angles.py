@@ -22,7 +22,7 @@ from myoquat.joints.types.successive import child_axes
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["angle_table", "lock_distance", "unwrapped_angles", "with_quaternions"]
+__all__ = ["angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
 
 DEGREE = np.pi / 180
 LOCKED = 1e-12  # |cos f2| below which rates of angles have no value
@@ -121,17 +121,20 @@ def unwrapped_angles(angles: Angles, Q: Array) -> Array:
     the principal one."""
     factors, offsets = np.array(angles.factors), np.array(angles.offsets)
     f = angles.values(Q) * factors + offsets
-    choices = np.stack(
-        [f, np.array([0.0, np.pi, 0.0]) + f * np.array([1.0, -1.0, 1.0]) + np.array([np.pi, 0.0, np.pi])]
-    )
-    result = np.empty_like(f)
+    unwrapped: Array = (nearest_branch(f, f * np.array([1.0, -1.0, 1.0]) + np.pi) - offsets) / factors
+    return unwrapped
+
+
+def nearest_branch(f: Array, twin: Array) -> Array:
+    """(t, 3) of two triples f and twin (t, 3) [rad] of the same rotations, and of full turns of each angle, those that
+    are nearest to the frame before, beginning with the first of f."""
+    choices, result = np.stack([f, twin]), np.empty_like(f)
     last = f[0] if len(f) else f
     for row in range(len(f)):
         near = choices[:, row] + 2 * np.pi * np.round((last - choices[:, row]) / (2 * np.pi))
         last = near[np.argmin(((near - last) ** 2).sum(axis=-1))]
         result[row] = last
-    unwrapped: Array = (result - offsets) / factors
-    return unwrapped
+    return result
 
 
 def lock_distance(model: SystemLike, q: Array) -> pd.DataFrame:

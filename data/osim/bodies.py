@@ -8,7 +8,8 @@ from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.joints import OsimJoint, read_joint
 from myoquat.data.osim.scapula import TAG, scapular_bodies
 from myoquat.data.xml import complain
-from myoquat.joints.body import Body
+from myoquat.joints.body import Body, check_inertia
+from myoquat.joints.errors import ModelError
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
@@ -63,6 +64,7 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
         "shapes": _meshes(element),
     }
+    mass["lenient_inertia"] = not _possible(Body("", "", FixedJoint(), **mass))
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
     if joint_element.tag == TAG:
         return scapular_bodies(joint_element, joint, parent, child, mass)
@@ -86,3 +88,12 @@ def _meshes(body: Any) -> tuple[Shape, ...]:
             scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
             found.append(Shape("mesh", scales, file=file, name=mesh.get("name") or ""))
     return tuple(found)
+
+
+def _possible(body: Body) -> bool:
+    """Whether a rigid body can have this inertia; OpenSim takes any."""
+    try:
+        check_inertia(body)
+    except ModelError:
+        return False
+    return True

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from myoquat.data.leftovers import Census
+from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.bodies import read_skeleton
-from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, read_document, text
+from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, text
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.millard import is_rigid
 from myoquat.data.osim.muscles import read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
+from myoquat.data.osim.version import read_document
 from myoquat.data.osim.wraps import Surfaces, settled
 from myoquat.data.xml import complain
 from myoquat.joints.errors import ModelError
@@ -24,23 +27,39 @@ SILENT = {"ControllerSet", "ProbeSet", "ContactGeometrySet", "ComponentSet"}  # 
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
-    """The model in an OpenSim file of document version 40000 or later.
+    """The model in an OpenSim file of document version 20200 to 30000, or 40000 and later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
-    too. What is not supported is told in one UnsupportedWarning with counts and lines; `strict` makes that an error.
-    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
-    function that is not supported, since the model would move otherwise.
+    too. What is not supported is told in one UnsupportedWarning with counts and lines; inertias that no rigid body can
+    have and elastic tendons of length 0, which OpenSim accepts, in one ImplausibleWarning; `strict` makes either an
+    error. Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a
+    joint or a function that is not supported, since the model would move otherwise.
     """
     path = Path(path)
     census = Census()
     try:
-        model = _model(read_document(path), path, census)
+        document = read_document(path)
+        model = _model(document, path, census)
     except ModelError as error:
         raise error.located(path, error.line) from None
     except ValueError as error:
         raise ModelError(str(error), file=path) from None
+    _doubts(document, model).report(path, strict)
     census.report(path, strict)
     return model
+
+
+def _doubts(document: Any, model: Model) -> Doubts:
+    """What the model has that no body can have, and elastic tendons that have no length."""
+    doubts = Doubts()
+    for body in model.system.bodies:
+        if body.lenient_inertia:
+            doubts.count("the inertia of bodies", body.name)
+    for tag in TIMES:
+        for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
+            if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
+                doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
+    return doubts
 
 
 def _model(element: Any, path: Path, census: Census) -> Model:
@@ -114,4 +133,6 @@ def _coupler(element: Any, census: Census) -> Coupler | None:
 
 def _marker(element: Any, frames: Frames) -> Marker:
     frame = frames.of(element, "socket_parent_frame")
-    return Marker(str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)))
+    return Marker(
+        str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)), boolean(element, "fixed")
+    )

@@ -5,6 +5,7 @@ case with underscores. Fields that are None or at their default are left out; `N
 otherwise in files.
 """
 
+import functools
 import re
 import types
 from collections.abc import Mapping
@@ -57,13 +58,19 @@ def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Re
 
 def read_fields(cls: type, table: Mapping[str, Any], element: str, prefix: str, only: Any = None) -> dict[str, Any]:
     """Arguments of `cls` from a table; all its fields, or those in `only`."""
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     keys = {_key(cls, f.name): f for f in _fields(cls) if only is None or f.name in only}
     required = {key for key, f in keys.items() if f.default is MISSING and f.default_factory is MISSING}
     open_ones = {key for key in required if _may_be_none(hints[keys[key].name])}
     check_keys(table, set(keys), required - open_ones, element, prefix)
     given = {f.name: _read(hints[f.name], table[k], element, prefix + k) for k, f in keys.items() if k in table}
     return {keys[key].name: None for key in open_ones} | given
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's fields."""
+    return get_type_hints(cls)
 
 
 def write_record(record: Any, inline: bool = True) -> AbstractTable:

@@ -20,7 +20,7 @@ __all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_
 FORMAT = "myoquat-model"
 VERSION = 1
 EXTRAS = {"coordinates": Coordinate, "couplers": Coupler, "markers": Marker, "limits": CoordinateLimit}
-BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "shapes")
+BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
     *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),
     "coordinate_names",

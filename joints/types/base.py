@@ -85,6 +85,11 @@ class Joint(Record, ABC):
         """The same joint with u in the 'child' or the 'parent' frame, where the type knows the difference."""
         return self
 
+    def scaled(self, factors: tuple[float, ...]) -> "Joint":
+        """The same joint on a parent that is stretched by factors (3,) along the joint frame's axes: the lengths of its
+        own shape grow, those that are coordinates do not."""
+        return self
+
     # ---- pose ------------------------------------------------------------------------------------------------
 
     @abstractmethod

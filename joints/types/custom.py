@@ -1,12 +1,12 @@
 """The custom joint: rotations about and translations along given axes, functions of up to six coordinates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from myoquat.joints.functions import AxisFunction, Linear
+from myoquat.joints.functions import AxisFunction, Linear, Multiplier
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
@@ -66,6 +66,11 @@ class CustomJoint(CoordinateJoint):
         names = ", ".join(self.coordinates)
         return f"<CustomJoint ({names}): {len(self.rotations)} rotations, {len(self.translations)} translations>"
 
+    def scaled(self, factors: tuple[float, ...]) -> "CustomJoint":
+        """Translations grow by the sum of the factors weighted by their direction's |components|, as in OpenSim; those
+        that are a coordinate itself, f(x) = x, do not."""
+        return replace(self, translations=tuple(_stretched(axis, factors) for axis in self.translations))
+
     @property
     def facts(self) -> JointFacts:
         return JointFacts(
@@ -112,6 +117,13 @@ class CustomJoint(CoordinateJoint):
         v = vecmat(_sum(self.translations, _rates(self.translations, q, u)), R)
         c_v = vecmat(_sum(self.translations, _bends(self.translations, q, u)), R) + cross(v, omega)
         return c_omega, c_v
+
+
+def _stretched(axis: Axis, factors: Sequence[float]) -> Axis:
+    scale = sum(abs(a) * s for a, s in zip(axis.direction, factors, strict=True))
+    if axis.function == Linear() or scale == 1.0:
+        return axis
+    return replace(axis, function=Multiplier(axis.function, scale))
 
 
 def _directions(axes: Sequence[Axis]) -> list[tuple[float, float, float]]:

@@ -43,6 +43,11 @@ class EllipsoidJoint(CoordinateJoint):
         """The joint of the rotations alone."""
         return EulerJoint(self.sequence)
 
+    def scaled(self, factors: tuple[float, ...]) -> "EllipsoidJoint":
+        """With the radii times the factors."""
+        x, y, z = (radius * factor for radius, factor in zip(self.radii, factors, strict=True))
+        return replace(self, radii=(x, y, z))
+
     @property
     def facts(self) -> JointFacts:
         return FACTS

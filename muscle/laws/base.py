@@ -1,12 +1,10 @@
 """What every force law can do."""
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import fields
-from typing import ClassVar
+from dataclasses import fields, replace
+from typing import ClassVar, Self
 
-from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction
+from myoquat.joints.ranges import Range, check_ranges
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -25,6 +23,7 @@ class ForceLaw(Record, ABC):
     """
 
     kind: ClassVar[str]  # its name in model files
+    state_range: ClassVar[Range] = Range()  # where its states can start
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -60,17 +59,16 @@ class ForceLaw(Record, ABC):
         """(..., ns) states from which a motion can start at rest; floats, batched."""
         raise NotImplementedError(f"law {self.kind!r} has no states")
 
+    def scaled(self, ratio: float) -> Self:
+        """The law on a path that is `ratio` times as long: every length, a parameter called '..._length', grows."""
+        lengths = {f.name for f in fields(self) if f.name.endswith("_length")}  # type: ignore[arg-type]
+        known = {name: getattr(self, name) for name in lengths if getattr(self, name) is not None}
+        return replace(self, **{name: ratio * value for name, value in known.items()})  # type: ignore[type-var]
+
     def open_parameters(self) -> tuple[str, ...]:
         """Names of the parameters that have no value yet."""
         return tuple(f.name for f in fields(self) if getattr(self, f.name) is None)  # type: ignore[arg-type]
 
     def check(self, element: str) -> None:
-        """ModelError if a parameter is not finite, or a length that divides is not positive."""
-        for f in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, f.name)
-            if (value is None and f.default is None) or isinstance(value, (str, AxisFunction)):
-                continue
-            if not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise ModelError(f"{f.name} must be a finite number, not {value!r}", element=element)
-            if f.name.endswith("_length") and value <= 0:
-                raise ModelError(f"{f.name} must be positive, not {value!r}", element=element)
+        """ModelError for a parameter outside its range (`myoquat.joints.ranges`); without one, it must be finite."""
+        check_ranges(self, element)

@@ -97,6 +97,19 @@ class Wrap(Record, ABC):
     def sizes(self) -> dict[str, float]:
         """The lengths [m] that make the shape, by name; all must be positive."""
 
+    def scaled(self, factors: Array) -> Self:
+        """The surface on a body stretched by factors (3,) along its axes, of its own kind still, by OpenSim's rules.
+
+        With a_k its own axes, its extent along a_k grows by |factors * a_k|; see `resized` of each kind.
+        """
+        s = np.asarray(factors, dtype=float)
+        along = np.linalg.norm(s[:, None] * self._rotation(), axis=0)
+        return replace(self, position=tuple(s * np.array(self.position)), **self.resized(s, along))
+
+    @abstractmethod
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The sizes, by field, on a body stretched by factors (3,), the surface's own axes by `along` (3,)."""
+
     @abstractmethod
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

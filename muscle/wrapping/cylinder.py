@@ -1,7 +1,7 @@
 """The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,10 @@ class WrapCylinder(Wrap):
 
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The radius by the mean across the axis, the length along it."""
+        return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

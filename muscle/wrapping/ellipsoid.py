@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class WrapEllipsoid(Wrap):
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """Each half axis along itself."""
+        return {"radii": tuple(along * np.array(self.radii))}
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

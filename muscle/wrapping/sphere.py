@@ -1,7 +1,7 @@
 """The sphere: the path lies in the plane of its ends and the centre."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
@@ -21,6 +21,10 @@ class WrapSphere(Wrap):
 
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius}
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """The radius by the mean of the body's factors."""
+        return {"radius": self.radius * factors.sum() / 3}
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

@@ -9,7 +9,7 @@ is one such path. Where s comes out negative the path does not touch.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class WrapTorus(Wrap):
             "tube_radius": self.tube_radius,
             "ring_radius - tube_radius": self.ring_radius - self.tube_radius,
         }
+
+    def resized(self, factors: Array, along: Array) -> dict[str, Any]:
+        """Both radii by the mean in the plane of the ring."""
+        mean = (along[0] + along[1]) / 2
+        return {"ring_radius": self.ring_radius * mean, "tube_radius": self.tube_radius * mean}
 
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False

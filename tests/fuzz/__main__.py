@@ -24,6 +24,8 @@ def inside(arguments: argparse.Namespace) -> int:
         start = time.perf_counter()
         report = fuzz(kind, arguments.n, Path(folder), arguments.seed, arguments.first)
     print(f"{report}; {time.perf_counter() - start:.1f} s", flush=True)
+    for words, count in report.lineless.most_common(5):
+        print(f"     without a line: {count} x {words}", flush=True)
     for number, text in report.foreign.items():
         print(f"---- {arguments.kind} --seed {arguments.seed} --first {number}\n{text}", flush=True)
     return bool(report.foreign)

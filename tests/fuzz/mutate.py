@@ -1,6 +1,7 @@
 """Mutations of texts, bytes, XML and TOML trees, drawn from a `random.Random`."""
 
 import copy
+import functools
 import json
 import re
 import tomllib
@@ -175,8 +176,14 @@ def toml(data: bytes, rng: Random) -> bytes:
     """A text changed as such, or as tables, written with tables of their own or in lines."""
     if rng.random() < 0.4:
         return text(data, rng)
-    changed = tree(tomllib.loads(data.decode()), rng)
+    changed = tree(_parsed(data), rng)
     return (in_lines(changed) if rng.random() < 0.3 else in_tables(changed)).encode()
+
+
+@functools.cache
+def _parsed(data: bytes) -> dict:
+    """The tables of a seed, which `tree` copies."""
+    return tomllib.loads(data.decode())
 
 
 def in_lines(tables: dict) -> str:

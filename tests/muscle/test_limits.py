@@ -91,7 +91,7 @@ def test_a_model_keeps_them_and_tells_models_apart(tmp_path):
         ({"coordinate": "d"}, "coordinate 'd' does not exist"),
         ({"lower": 0.5}, "lower is above upper"),
         ({"transition": 0.0}, "transition must be positive"),
-        ({"damping": -1.0}, "damping must be finite, and not negative"),
+        ({"damping": -1.0}, "damping must be finite and not negative"),
         ({"upper": float("nan")}, "upper must be finite"),
     ],
 )

@@ -11,6 +11,7 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.functions import add_function
+from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
@@ -67,9 +68,10 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
         if not is_known(muscle.law):
             kind = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
             left.count(f"muscles {kind}, written as {FALLBACK}", muscle.name)
-        if muscle.activation is not None:
+        force = force_element(forces, muscle)
+        if muscle.activation is not None and force.tag not in TIMES:
             left.count("activations of muscles", muscle.name)
-        paths.add(force_element(forces, muscle), muscle)
+        paths.add(force, muscle)
     add_passive(forces, original.system, left)
     add_limits(forces, system, model.limits)
     _add_markers(element, model)
@@ -130,3 +132,5 @@ def _add_markers(parent: Element, model: Model) -> None:
         entry = add(holder, "Marker", name=checked_name(marker.name, f"marker {marker.name!r}"))
         add(entry, "socket_parent_frame", path_of(marker.body))
         add(entry, "location", marker.position)
+        if marker.fixed:
+            add(entry, "fixed", True)

@@ -1,0 +1,230 @@
+"""Angles of joints in the conventions that clinicians read, from the rotations of a motion."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.motion.conventions import ISB, Convention
+from myoquat.data.motions import Motion
+from myoquat.data.motions.angles import nearest_branch
+from myoquat.data.motions.orientations import continuous_quaternions
+from myoquat.data.motions.series import axes_rotation, indices_of
+from myoquat.joints.euler import SEQUENCES, condition_euler, euler_from_quaternion
+from myoquat.joints.quaternion import (
+    quaternion_conjugate,
+    quaternion_from_matrix,
+    quaternion_log,
+    quaternion_multiply,
+)
+from myoquat.joints.types import FixedJoint
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
+
+SIDES = ("right", "left")
+MIRROR = np.array([1.0, -1.0, -1.0, 1.0])  # of a quaternion, by z -> -z
+
+
+@dataclass(frozen=True, eq=False)
+class JointAngles:
+    """values (t, n) [rad] of angles `names` (n,) over `time` (t,), continuous from frame to frame.
+
+    condition (t,): by how much a small rotation may change them at most, in that rotation: 1 where they are at ease,
+    infinite at the lock of the convention. `convention` says which it is, with its source.
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    values: Array
+    condition: Array
+    convention: str
+
+    def __repr__(self) -> str:
+        return f"<JointAngles {', '.join(self.names)} ({self.convention}), {len(self.time)} frames>"
+
+    def to_dataframe(self, *, in_degrees: bool = False) -> pd.DataFrame:
+        """A column per angle and the condition, over the index time [s]."""
+        values = np.degrees(self.values) if in_degrees else self.values
+        frame = pd.DataFrame(values, pd.Index(self.time, name="time"), list(self.names))
+        frame["condition"] = self.condition
+        frame.attrs = {"name": self.convention, "in_degrees": in_degrees}
+        return frame
+
+
+def joint_angles(
+    motion: Motion,
+    joint: str | tuple[str, str],
+    convention: str = "ZXY",
+    *,
+    side: str = "right",
+    relative_to: Motion | ArrayLike | None = None,
+    axes: tuple[ArrayLike | str, ArrayLike | str] | None = None,
+) -> JointAngles:
+    """The rotation of a joint as angles.
+
+    joint        a joint or the body that it carries, whose rotation against the parent body is taken; or two bodies,
+                 (proximal, distal), with any joints between them; the ground among them.
+    convention   a group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.conventions`); an Euler sequence
+                 such as "ZXY" (intrinsic, from the proximal to the distal body); "swing-twist x", "tilt-torsion x"
+                 about an axis x, y or z of the distal body; "helical", the rotation vector in the proximal body's axes.
+    side         "left" takes the bodies mirrored, z to -z, so that groups read alike on both sides.
+    relative_to  a static pose in which the angles are zero: a motion, whose mean rotation it is, or q (nq,).
+    axes         of the proximal and the distal body: in which way x forward, y up, z right lie in them, words such as
+                 "x z -y" or rotations (see `axes_rotation`). The bodies' own axes if None.
+
+    Angles are unwrapped: of those that mean the same rotation each frame has the nearest to the frame before. Raises
+    ValueError for joints, bodies (with the nearest ones), conventions and sides that do not exist.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.motion import Motion, joint_angles
+    >>> model = mq.load_model("two_link")
+    >>> joint_angles(Motion(model, [0.0], [model.start]), "B", "swing-twist z").names
+    ('swing_x', 'swing_y', 'twist')
+    """
+    if side not in SIDES:
+        raise ValueError(f"side is 'right' or 'left', not {side!r}")
+    proximal, distal = _bodies(motion, joint)
+    Q = _rotation(motion, motion.q, proximal, distal, axes)
+    if relative_to is not None:
+        rest = _rest(motion, relative_to, (proximal, distal), axes)
+        Q = quaternion_multiply(Q, quaternion_conjugate(rest))
+    Q = Q * MIRROR if side == "left" else Q
+    names, values, condition = _reader(convention)(continuous_quaternions(Q))
+    source = ISB[group].source if (group := convention.removeprefix("ISB ")) in ISB else ""
+    return JointAngles(motion.time, names, values, condition, f"{convention}, {source}" if source else convention)
+
+
+def swing_twist(Q: ArrayLike, axis: int) -> tuple[Array, Array]:
+    """(swing (..., 3), twist (...)) [rad] with Q = exp(swing) exp(twist a), the swing across the axis a = 0, 1 or 2.
+
+    twist = 2 atan2(Q.a, Q0), within (-pi, pi]; where the swing is half a turn, the twist is not determined, and zero.
+    """
+    Q = np.asarray(Q, dtype=float)
+    Q = np.where(Q[..., :1] < 0, -Q, Q)
+    w, x = Q[..., 0], Q[..., axis + 1]
+    twist = 2 * np.arctan2(x, w)
+    back = np.zeros(Q.shape)
+    back[..., 0], back[..., axis + 1] = np.cos(twist / 2), -np.sin(twist / 2)
+    swing = quaternion_log(quaternion_multiply(Q, back))
+    swing[..., axis] = 0.0
+    return swing, np.where(twist <= -np.pi, twist + 2 * np.pi, twist)
+
+
+def tilt_torsion(Q: ArrayLike, axis: int) -> Array:
+    """(..., 3) azimuth, tilt and torsion [rad]: the axis tilts by `tilt` towards `azimuth`, measured from the next axis
+    to the one after it, and the body turns by `torsion` about it, R = R(azimuth) S(tilt) R(torsion - azimuth) [I. A.
+    Bonev, D. Zlatanov, C. M. Gosselin, Advantages of the modified Euler angles ..., Proc. PKM 2002]."""
+    swing, twist = swing_twist(Q, axis)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    tilt = np.hypot(swing[..., i], swing[..., j])
+    azimuth = np.arctan2(-swing[..., i], swing[..., j])  # turning about axis j tilts towards axis i
+    return np.stack([azimuth, tilt, twist], axis=-1)
+
+
+# ---- rotations ----------------------------------------------------------------------------------------------
+
+
+def _bodies(motion: Motion, joint: str | tuple[str, str]) -> tuple[str, str]:
+    system = motion.system
+    known = (system.ground, *system.body_names)
+    if not isinstance(joint, str):
+        indices_of("body", joint, known)
+        return joint[0], joint[1]
+    places = {b.name: b for b in system.bodies} | {b.joint_name: b for b in system.bodies if b.joint_name}
+    indices_of("joint", [joint], list(places))
+    body = places[joint]
+    if body.parent != system.ground:
+        above = places[body.parent]
+        if isinstance(body.joint, FixedJoint) and not body.joint_name and above.joint_name:
+            return above.parent, body.name  # the body hangs on the frame of its own joint
+    carried = [b for b in system.bodies if b.parent == body.name and not b.joint_name]
+    frame = body.name == f"{body.joint_name}_frame" and len(carried) == 1
+    return body.parent, (carried[0].name if frame else body.name)
+
+
+def _rotation(motion: Motion, q: Array, proximal: str, distal: str, axes: tuple[ArrayLike | str, ...] | None) -> Array:
+    """(t, 4) from the distal body's axes to the proximal one's, or from and to other axes on them."""
+    poses = motion.system.poses(q)
+    R = np.swapaxes(poses[proximal][0], -1, -2) @ poses[distal][0]
+    if axes is not None:
+        first, second = (axes_rotation(a) for a in axes)
+        R = first @ R @ second.T
+    return quaternion_from_matrix(np.broadcast_to(R, (*q.shape[:-1], 3, 3)))
+
+
+def _rest(
+    motion: Motion, pose: Motion | ArrayLike, bodies: tuple[str, str], axes: tuple[ArrayLike | str, ...] | None
+) -> Array:
+    """(4,) the rotation of the static pose: the eigenvector of sum Q Q^T, the mean of many."""
+    q = pose.q if isinstance(pose, Motion) else motion.system.check_q(pose)[None]
+    Q = _rotation(motion, q, *bodies, axes)
+    mean: Array = np.linalg.eigh(Q.T @ Q)[1][:, -1]
+    return mean
+
+
+# ---- conventions --------------------------------------------------------------------------------------------
+
+Reading = tuple[tuple[str, ...], Array, Array]
+
+
+def _reader(convention: str) -> Callable[[Array], Reading]:
+    group = convention.removeprefix("ISB ")
+    kind, _, axis = convention.partition(" ")
+    if group in ISB:
+        return lambda Q: _euler(Q, ISB[group])
+    if convention in SEQUENCES:
+        names = tuple(
+            f"{place}_{letter}" for place, letter in zip(("first", "second", "third"), convention, strict=True)
+        )
+        return lambda Q: _euler(Q, Convention(convention, names))  # type: ignore[arg-type]
+    if convention == "helical":
+        return _helical
+    if kind in ("swing-twist", "tilt-torsion") and axis in ("x", "y", "z"):
+        read = _swings if kind == "swing-twist" else _tilts
+        return lambda Q: read(Q, "xyz".index(axis))
+    raise ValueError(
+        f"unknown convention {convention!r}; known: {', '.join(ISB)}, a sequence such as 'ZXY', 'swing-twist x', "
+        "'tilt-torsion x' (about x, y or z), 'helical'"
+    )
+
+
+def _euler(Q: Array, convention: Convention) -> Reading:
+    f = euler_from_quaternion(Q, convention.sequence)
+    proper = convention.sequence[0] == convention.sequence[2]
+    middle = -f[:, 1] if proper else np.pi - f[:, 1]
+    twin = np.stack([f[:, 0] + np.pi, middle, f[:, 2] + np.pi], axis=-1)
+    if convention.signs[1] < 0:  # of a proper sequence: the middle turn is negative at the start
+        f, twin = np.stack([f[:, 0] - np.pi, -f[:, 1], f[:, 2] - np.pi], axis=-1), f
+        f = np.where(f <= -np.pi, f + 2 * np.pi, f)
+    values = nearest_branch(f, twin)
+    return convention.names, values * np.array(convention.signs), condition_euler(values, convention.sequence)
+
+
+def _swings(Q: Array, axis: int) -> Reading:
+    swing, twist = swing_twist(Q, axis)
+    across = [i for i in range(3) if i != axis]
+    size = np.linalg.norm(swing, axis=-1)
+    values = np.column_stack([swing[:, across], np.unwrap(twist)])
+    with np.errstate(divide="ignore"):
+        condition = 1 / np.maximum(np.cos(size / 2), 0.0)
+    return (*(f"swing_{'xyz'[i]}" for i in across), "twist"), values, condition
+
+
+def _tilts(Q: Array, axis: int) -> Reading:
+    values = tilt_torsion(Q, axis)
+    values[:, 0], values[:, 2] = np.unwrap(values[:, 0]), np.unwrap(values[:, 2])
+    with np.errstate(divide="ignore"):
+        condition = 1 / np.abs(np.sin(values[:, 1]))
+    return ("azimuth", "tilt", "torsion"), values, condition
+
+
+def _helical(Q: Array) -> Reading:
+    """The rotation vector, whose angle may pass half a turn: continuous with the quaternion's sign."""
+    v = quaternion_log(np.where(Q[:1, :1] < 0, -Q, Q)) if len(Q) else np.zeros((0, 3))
+    angle = np.linalg.norm(v, axis=-1)
+    half = angle / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        condition = np.where(half < 1e-6, 1.0, half / np.abs(np.sin(half)))
+    return ("helical_x", "helical_y", "helical_z"), v, condition

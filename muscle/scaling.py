@@ -1,0 +1,81 @@
+"""Models of another size: bodies, paths, wrapping surfaces, markers and the lengths of muscles."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.joints.scaling import scaled_system
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
+from myoquat.muscle.coordinates import Coupler, follow
+from myoquat.muscle.evaluate import path_lengths
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+
+__all__ = ["scaled"]
+
+Factors = Mapping[str, Array]
+
+
+def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masses: bool = False) -> Model:
+    """The model whose bodies, by name, are stretched by factors (3,) along their axes; see
+    `myoquat.joints.scaling.scaled_system` for mass and keep_masses.
+
+    Points, surfaces and markers are stretched with their bodies. The lengths of a force law (of the optimal fiber, the
+    slack tendon, a resting ligament) grow as the path does, in the pose at the start with couplers followed. Forces
+    stay. A coupler that drives a slide grows by the factor of the body that the slide starts from.
+    """
+    unit = np.ones(3)
+    muscles = tuple(
+        replace(
+            muscle,
+            path=tuple(point.scaled(factors.get(point.body, unit)) for point in muscle.path),
+            wraps=tuple(wrap.scaled(factors.get(wrap.body, unit)) for wrap in muscle.wraps),
+        )
+        for muscle in model.muscles
+    )
+    stretched = replace(
+        model,
+        system=scaled_system(model.system, factors, mass, keep_masses),
+        muscles=muscles,
+        couplers=tuple(_coupler(coupler, model.system, factors) for coupler in model.couplers),
+        markers=tuple(
+            replace(m, position=tuple(factors.get(m.body, unit) * np.array(m.position))) for m in model.markers
+        ),
+        file=None,
+    )
+    ratio = _lengths(stretched) / _lengths(model)
+    laws = (_with_law(muscle, float(r)) for muscle, r in zip(muscles, ratio, strict=True))
+    return replace(stretched, muscles=tuple(laws))
+
+
+def _lengths(model: Model) -> Array:
+    """(m,) path lengths at the start."""
+    q = model.start.copy()
+    known = [c for c in model.couplers if {c.dependent, c.independent} <= {*model.system.coordinate_names}]
+    follow(known, model.system.coordinate_names, q)
+    return path_lengths(model, q)
+
+
+def _with_law(muscle: Muscle, ratio: float) -> Muscle:
+    return muscle if muscle.law is None else replace(muscle, law=muscle.law.scaled(ratio))
+
+
+def _coupler(coupler: Coupler, system: ArticulatedSystem, factors: Factors) -> Coupler:
+    """The coupler, grown where what it drives is a length; ValueError where the factors differ along the axes."""
+    for body in system.bodies:
+        names = body.names_of_coordinates
+        if coupler.dependent not in names:
+            continue
+        unit = body.joint.facts.coordinate_units[names.index(coupler.dependent)]
+        s = factors.get(body.parent, np.ones(3))
+        if unit != "m" or np.all(s == 1):
+            return coupler
+        if not np.all(s == s[0]):
+            raise ValueError(
+                f"the coupler {coupler.name!r} drives the length {coupler.dependent!r}, which starts from the body "
+                f"{body.parent!r}: its factors must be equal, not {s.tolist()}"
+            )
+        return replace(coupler, scale=coupler.scale * float(s[0]))
+    return coupler
