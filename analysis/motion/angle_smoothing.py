@@ -37,8 +37,8 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0) -> Motion:
     """The motion with every coordinate of the file filtered at `cutoff` [Hz], and u and udot from splines through them.
 
     As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results:
-    `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives. Times that
-    are even to 5 % of a step are taken as even.
+    `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives. Times
+    that are even to 5 % of a step are taken as even.
 
     Raises ValueError for other times, fewer than 16 frames or a cutoff outside (0, half the sampling rate), ModelError
     for a quaternion without named angles.

@@ -20,7 +20,7 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["Measurement", "place_markers", "scale_factors", "scale_model"]
+__all__ = ["Measurement", "mean_pose", "moved_markers", "place_markers", "scale_factors", "scale_model"]
 
 ORDERS = ("measurements", "factors")
 NOTHING: Mapping[str, ArrayLike] = MappingProxyType({})
@@ -128,7 +128,12 @@ def place_markers(
     indices_of("marker", keep, [m.name for m in model.markers])
     pose = mean_pose(static_trial)
     fit = inverse_kinematics(model, pose, weights, coordinates=coordinates, ignore=ignore)
-    poses = model.system.poses(fit.q[0])
+    return moved_markers(model, pose, fit.q[0], keep), fit
+
+
+def moved_markers(model: Model, pose: Markers, q: Array, keep: Collection[str]) -> Model:
+    """The model whose markers, but for those to keep, are where the only frame of `pose` shows them, at q (nq,)."""
+    poses = model.system.poses(q)
     seen = {n: x for n, x in zip(pose.names, pose.positions[0], strict=True) if np.isfinite(x).all()}
 
     def placed(marker: Marker) -> Marker:
@@ -137,7 +142,7 @@ def place_markers(
         R, p = poses[marker.body]
         return replace(marker, position=tuple(vecmat(seen[marker.name] - p, R)))
 
-    return replace(model, markers=tuple(map(placed, model.markers)), file=None), fit
+    return replace(model, markers=tuple(map(placed, model.markers)), file=None)
 
 
 def mean_pose(markers: Markers) -> Markers:

@@ -8,8 +8,9 @@ from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
+from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["free_moment_arms", "free_torques", "free_velocities"]
+__all__ = ["coupler_drift", "free_moment_arms", "free_torques", "free_velocities"]
 
 INDEPENDENT = 1e-10  # of the greatest pivot: rows of A below it say nothing new
 REGULAR = 1e-7  # of the greatest singular value of the driven columns: below it they do not determine a motion
@@ -78,28 +79,44 @@ def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     place = _velocity_of(model)
     C = np.tile(np.eye(system.nu), (len(q), 1, 1))
     held = {place[c.name] for c in model.coordinates if c.locked and c.name in place}
-    waiting = list(model.couplers)
-    dependent = {coupler.dependent for coupler in waiting}
-    while waiting:
-        ready = [c for c in waiting if c.independent not in dependent]
-        if not ready:
-            raise ValueError(f"couplers go in a circle at {waiting[0].dependent!r}")
-        for coupler in ready:
-            for name in (coupler.dependent, coupler.independent):
-                if name not in place:
-                    raise ValueError(
-                        f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own in this description "
-                        "of the joints; take the model with the file's angles (rotations='file')"
-                    )
-            driver = system.coordinate(coupler.independent, q)
-            share = coupler.scale * coupler.function.slope(driver)
-            C[:, place[coupler.dependent]] = share[:, None] * C[:, place[coupler.independent]]
-            dependent.discard(coupler.dependent)
-            waiting.remove(coupler)
+    for coupler in _in_order(model):
+        for name in (coupler.dependent, coupler.independent):
+            if name not in place:
+                raise ValueError(
+                    f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own in this description "
+                    "of the joints; take the model with the file's angles (rotations='file')"
+                )
+        driver = system.coordinate(coupler.independent, q)
+        share = coupler.scale * coupler.function.slope(driver)
+        C[:, place[coupler.dependent]] = share[:, None] * C[:, place[coupler.independent]]
     C[:, sorted(held)] = 0.0
     driven = {place[coupler.dependent] for coupler in model.couplers}
     free = [k for k in range(system.nu) if k not in held and k not in driven]
     return free, C[:, :, free]
+
+
+def coupler_drift(model: Model, q: Array, u: Array) -> Array:
+    """(poses, nu) d with udot = C udot_free + d for the C of `free_velocities`: what the curvature of couplers adds at
+    q (poses, nq), u (poses, nu)."""
+    place, d = _velocity_of(model), np.zeros(u.shape)
+    for coupler in _in_order(model):
+        driver, k = model.system.coordinate(coupler.independent, q), place[coupler.independent]
+        bend = coupler.function.curvature(driver) * u[:, k] ** 2 + coupler.function.slope(driver) * d[:, k]
+        d[:, place[coupler.dependent]] = coupler.scale * bend
+    return d
+
+
+def _in_order(model: Model) -> list[Coupler]:
+    """The couplers, each after those that drive what drives it; ValueError for a circle."""
+    waiting, found = list(model.couplers), list[Coupler]()
+    while waiting:
+        dependent = {coupler.dependent for coupler in waiting}
+        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
+        if not ready:
+            raise ValueError(f"couplers go in a circle at {waiting[0].dependent!r}")
+        found += ready
+        waiting = [coupler for coupler in waiting if coupler not in ready]
+    return found
 
 
 def _velocity_of(model: Model) -> dict[str, int]:

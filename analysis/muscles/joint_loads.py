@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
+from myoquat.analysis.muscles.free import coupler_drift, free_velocities
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions
-from myoquat.joints.errors import ModelError
+from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, mass_matrix
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
@@ -152,9 +152,11 @@ def joint_loads(
     Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
     about the joints' own axes, and in `JointLoads.residual`.
 
+    Without udot, locked coordinates stay and couplers are followed; what holds them is in the loads.
+
     Raises ValueError for a motion of another system or without u, tensions of another shape, with NaN or without a
-    muscle of the model; ModelError for a motion without udot of a model with couplers, whose forces are not determined,
-    and for a model with constraints or passive forces between bodies.
+    muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced; ModelError for a
+    model with constraints or passive forces between bodies.
     """
     system = model.system
     if motion.system.content_key != system.content_key:
@@ -199,10 +201,18 @@ def _tensions(model: Model, motion: Motion, given: ArrayLike | pd.DataFrame) -> 
 
 
 def _accelerations(model: Model, motion: Motion, applied: Array, torque: ArrayLike | None) -> Array:
-    if model.couplers:
-        raise ModelError("a motion without udot needs a model without couplers: their forces are not determined")
-    assert motion.u is not None
-    tau: Array = np.zeros(motion.u.shape) if torque is None else np.asarray(torque, dtype=float)
+    """(t, nu) udot = C w + d that the forces cause, C^T (M udot + b - tau) = 0: locked coordinates at rest, couplers
+    followed, d what their curvature adds."""
+    q, u, system = motion.q, motion.u, model.system
+    assert u is not None
+    tau: Array = np.zeros(u.shape) if torque is None else np.asarray(torque, dtype=float)
     if model.limits or model.forces:
-        tau = tau + limit_torques(model, motion.q, motion.u)
-    return forward_dynamics(model.system, motion.q, motion.u, tau, applied)
+        tau = tau + limit_torques(model, q, u)
+    if not model.couplers and not any(c.locked for c in model.coordinates):
+        return forward_dynamics(system, q, u, tau, applied)
+    C, d = free_velocities(model, q)[1], coupler_drift(model, q, u)
+    missing = tau - inverse_dynamics(system, q, u, d, applied)
+    normal = np.swapaxes(C, -1, -2) @ mass_matrix(system, q) @ C
+    w = np.linalg.solve(normal, vecmat(missing, C)[..., None])[..., 0]
+    result: Array = matvec(C, w) + d
+    return result

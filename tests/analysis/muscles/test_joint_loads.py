@@ -11,9 +11,11 @@ import pytest
 from myoquat.analysis.muscles import joint_loads
 from myoquat.data import Forces, Motion, load_model
 from myoquat.dynamics import inverse_dynamics
-from myoquat.joints import ModelError, frame_acceleration, frame_velocity
+from myoquat.joints import frame_acceleration, frame_velocity
+from myoquat.joints.functions import Polynomial
 from myoquat.joints.vectors import full
 from myoquat.muscle import muscle_wrenches, path_jacobian
+from myoquat.muscle.coordinates import Coupler
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -144,11 +146,28 @@ def test_frames_points_and_names(leg, rng):
 
 
 def test_without_accelerations_they_follow_from_the_forces(leg, rng):
-    motion, tensions = moving(leg, rng)
-    free = joint_loads(leg, replace(motion, udot=None), tensions)
+    loose = replace(leg, coordinates=())
+    motion, tensions = moving(loose, rng)
+    free = joint_loads(loose, replace(motion, udot=None), tensions)
     assert free.residual.abs().max().max() < 1e-7 * np.abs(free.wrench).max()
-    driven = joint_loads(leg, replace(motion, udot=None), tensions, torque=np.ones(motion.u.shape))
+    driven = joint_loads(loose, replace(motion, udot=None), tensions, torque=np.ones(motion.u.shape))
     assert np.allclose(driven.residual, 1.0, atol=1e-6)
+
+
+def test_locks_and_couplers_hold_without_accelerations(leg, rng):
+    """A locked coordinate does not speed up, a coupled one as its curve says; only they are held by something."""
+    bent = Coupler("bent", "neck_1", "back_1", Polynomial((0.1, 0.5, 0.3)), 2.0)
+    model = replace(leg, couplers=(bent,))
+    motion, tensions = moving(model, rng)
+    found = joint_loads(model, replace(motion, udot=None), tensions)
+    names, udot = [n.removesuffix("_dot") for n in model.system.velocity_names], found.motion.udot
+    swing, neck, back = (names.index(n) for n in ("swing", "neck_1", "back_1"))
+    x, v = motion.q[:, model.system.coordinate_names.index("back_1")], motion.u[:, back]
+    assert np.allclose(udot[:, swing], 0.0)
+    assert np.allclose(udot[:, neck], 2 * ((0.5 + 0.6 * x) * udot[:, back] + 0.6 * v**2))
+    held = found.residual.to_numpy()
+    assert np.allclose(np.delete(held, [swing, neck, back], axis=1), 0.0, atol=1e-7 * np.abs(found.wrench).max())
+    assert np.allclose(held[:, back], -2 * (0.5 + 0.6 * x) * held[:, neck])
 
 
 def test_bad_input(leg, rng):
@@ -168,5 +187,3 @@ def test_bad_input(leg, rng):
         joint_loads(leg, motion, torque=np.zeros(motion.u.shape))
     with pytest.raises(ValueError, match="belongs to another system"):
         joint_loads(leg.with_rotations("quaternion"), motion)
-    with pytest.raises(ModelError, match="without couplers"):
-        joint_loads(load_model(SMALL_LEG), replace(motion, udot=None))

@@ -1,0 +1,35 @@
+"""`myoquat id`."""
+
+from pathlib import Path
+
+import click
+
+from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth, smooth_angles
+from myoquat.data import load_model, save_table
+from myoquat.data.files import check_output
+
+__all__ = ["command"]
+
+
+@click.command("id")
+@click.argument("model")
+@click.argument("motion", type=click.Path(path_type=Path))
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
+@click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
+@click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
+@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+def command(
+    model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool, rotations: str, force: bool
+) -> None:
+    """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv)."""
+    check_output(output, force)
+    loaded = load_model(model, rotations)
+    recorded = load_motion(motion, loaded, start=loaded.start)
+    frequency = None if cutoff < 0 else cutoff
+    moving = smooth_angles(recorded, frequency) if angles else smooth(recorded, frequency, model=loaded)
+    torques = inverse_dynamics_of_motion(loaded, moving, None if loads is None else load_forces(loads))
+    click.echo(f"{torques!r}")
+    save_table(torques.of_coordinates(), output, overwrite=force)
+    click.echo(f"wrote {output}")

@@ -1,0 +1,59 @@
+"""`myoquat ik`."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from myoquat.analysis.motion import inverse_kinematics, load_markers
+from myoquat.data import load_model
+from myoquat.data.files import check_output
+
+__all__ = ["command"]
+
+
+@click.command("ik")
+@click.argument("model")
+@click.argument("markers", type=click.Path(path_type=Path))
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="Weight of a marker; 1 if nothing is said.")
+@click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
+@click.option("--start", type=float, default=-np.inf, help="First time [s].")
+@click.option("--end", type=float, default=np.inf, help="Last time [s].")
+@click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option("--errors", type=click.Path(path_type=Path), help="Store the error of every marker [m]: .csv.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+def command(
+    model: str, markers: Path, output: Path, weights: tuple[str, ...], axes: str | None, start: float, end: float,
+    rotations: str, errors: Path | None, force: bool,
+) -> None:  # fmt: skip
+    """Find the motion of MODEL that fits MARKERS (.trc, .c3d) and write its angles as OUTPUT (.mot, .sto).
+
+    Exit code 1 if frames did not settle; what was found is stored.
+    """
+    for path in (output, errors):
+        if path is not None:
+            check_output(path, force)
+    seen = load_markers(markers, axes).between(start, end)
+    if not len(seen.time):
+        raise click.BadParameter(f"no frame of {markers} lies from {start:g} to {end:g} s")
+    fit = inverse_kinematics(load_model(model, rotations), seen, dict(map(_weight, weights)))
+    click.echo(f"{fit!r}")
+    open_ = fit.undetermined()
+    if open_:
+        click.echo(f"nothing that was seen determines {', '.join(open_)}")
+    fit.save(output, overwrite=force)
+    click.echo(f"wrote {output}")
+    if errors is not None:
+        fit.errors().to_csv(errors)
+        click.echo(f"wrote {errors}")
+    if not (fit.settled | fit.empty).all():
+        raise click.exceptions.Exit(1)
+
+
+def _weight(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise click.BadParameter(f"--weight is NAME=W with a number W, not {text!r}") from None

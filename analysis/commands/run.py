@@ -1,0 +1,35 @@
+"""`myoquat run`."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import click
+
+from myoquat.analysis.tools import run_setup
+
+__all__ = ["command"]
+
+
+@click.command("run")
+@click.argument("setup", type=click.Path(path_type=Path))
+@click.option("--rotations", default="file", show_default=True, help="Ball joints meanwhile: file or quaternion.")
+@click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
+@click.option("--quiet", is_flag=True, help="Tell nothing but warnings and errors.")
+def command(setup: Path, rotations: str, keep: bool, quiet: bool) -> None:
+    """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool
+    (JointReaction), and write the files that it names, all or none."""
+
+    def tell(line: str) -> None:
+        if not quiet:
+            click.echo(line)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            written = run_setup(setup, rotations=rotations, overwrite=not keep, tell=tell)
+        finally:
+            for warning in told:
+                print(f"warning: {warning.message}", file=sys.stderr)
+    for path in written:
+        tell(f"wrote {path}")

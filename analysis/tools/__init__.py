@@ -1,0 +1,44 @@
+"""OpenSim's tools, run from their own setup files, with the files that they write."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from myoquat.analysis.tools.dynamics import run_analyze, run_inverse_dynamics
+from myoquat.analysis.tools.kinematics import run_inverse_kinematics
+from myoquat.analysis.tools.outputs import Outputs
+from myoquat.analysis.tools.scale import run_scale
+from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, read_setup
+
+__all__ = ["run_setup"]
+
+
+def run_setup(
+    path: str | Path,
+    *,
+    rotations: str = "file",
+    overwrite: bool = True,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Path]:
+    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool (its analysis
+    JointReaction), and write the files that it names, from its own folder. Returns what was written.
+
+    rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
+    coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. tell: what is done with
+    lines about the progress. All files are written when everything is computed, or none.
+
+    ModelError with file and line for a setup that is broken, names files that do not exist, or asks for what is not
+    known here; otherwise errors of the functions that do the work, with the setup's name.
+    """
+    setup = read_setup(path)
+    outputs = Outputs(overwrite)
+    tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
+    if isinstance(setup, ScaleSetup):
+        run_scale(setup, outputs, tell)
+    elif isinstance(setup, InverseKinematicsSetup):
+        run_inverse_kinematics(setup, outputs, rotations, tell)
+    elif isinstance(setup, InverseDynamicsSetup):
+        run_inverse_dynamics(setup, outputs, rotations, tell)
+    else:
+        assert isinstance(setup, AnalyzeSetup)
+        run_analyze(setup, outputs, rotations, tell)
+    return outputs.write()

@@ -1,0 +1,55 @@
+"""Setup files of OpenSim's tools, .xml, as records: what they name, each with its line, and nothing run."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from myoquat.data.setups.analyze import AnalyzeSetup, JointReactionSetup, read_analyze
+from myoquat.data.setups.document import SetupDocument, open_setup
+from myoquat.data.setups.dynamics import InverseDynamicsSetup, read_inverse_dynamics
+from myoquat.data.setups.kinematics import InverseKinematicsSetup, read_inverse_kinematics
+from myoquat.data.setups.scale import ScaleSetup, read_scale
+from myoquat.data.setups.tasks import Task
+from myoquat.joints.errors import ModelError
+
+__all__ = [
+    "SETUPS",
+    "AnalyzeSetup",
+    "InverseDynamicsSetup",
+    "InverseKinematicsSetup",
+    "JointReactionSetup",
+    "ScaleSetup",
+    "Setup",
+    "Task",
+    "read_setup",
+]
+
+Setup = ScaleSetup | InverseKinematicsSetup | InverseDynamicsSetup | AnalyzeSetup
+
+SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
+    "ScaleTool": read_scale,
+    "InverseKinematicsTool": read_inverse_kinematics,
+    "InverseKinemtaticsTool": read_inverse_kinematics,  # spelt so in examples of OpenSim
+    "InverseDynamicsTool": read_inverse_dynamics,
+    "AnalyzeTool": read_analyze,
+}
+
+
+def read_setup(path: str | Path) -> Setup:
+    """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool.
+
+    Files that it names are looked for from its own folder. ModelError with file and line for another document, a tool
+    that is not known, an entry that is missing or no number, and a file that does not exist.
+    """
+    document = open_setup(Path(path))
+    read = SETUPS.get(document.root.tag)
+    if read is None:
+        known = ", ".join(name for name in SETUPS if "Kinemt" not in name)
+        raise ModelError(
+            f"<{document.root.tag}> is no tool that is known here; known: {known}",
+            file=path,
+            line=document.root.sourceline,
+        )
+    try:
+        return read(document)
+    except ModelError as error:
+        raise (error if error.file else error.located(path, error.line)) from None

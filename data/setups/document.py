@@ -1,0 +1,106 @@
+"""The document of a setup: its entries, files named from its folder, and sets that stand in files of their own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from myoquat.data.osim.document import number, numbers, text
+from myoquat.data.xml import Element, complain, parse
+from myoquat.joints.errors import ModelError
+
+__all__ = ["SetupDocument", "members", "open_setup"]
+
+NOTHING = ("", "Unassigned")
+
+
+@dataclass(frozen=True)
+class SetupDocument:
+    """The element of the tool and the file that it stands in."""
+
+    root: Element
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The tool's name, by which OpenSim names results."""
+        return self.root.get("name") or ""
+
+    def file(self, parent: Element, tag: str, needed: bool = False) -> Path | None:
+        """The file that an entry names, None if it names none; ModelError where it does not exist."""
+        name = text(parent, tag, "")
+        if name in NOTHING:
+            if needed:
+                complain(parent, f"<{parent.tag}> needs <{tag}>")
+            return None
+        path = self.path.parent / name
+        if not path.is_file():
+            complain(parent.find(tag), f"<{tag}> names {name!r}, which does not exist ({path})")
+        return path
+
+    def output(self, parent: Element, tag: str, folder: Path | None = None) -> Path | None:
+        """The file that is to be written, None if the entry names none."""
+        name = text(parent, tag, "")
+        return None if name in NOTHING else (folder or self.path.parent) / name
+
+    @property
+    def results(self) -> Path:
+        """The folder of results."""
+        name = text(self.root, "results_directory", "")
+        return self.path.parent / ("" if name in NOTHING else name)
+
+    def times(self, parent: Element) -> tuple[float, float]:
+        """(first, last) time of <time_range>; without limits where it has none."""
+        given = numbers(parent, "time_range", None, ()) if text(parent, "time_range", "") else ()
+        if len(given) not in (0, 2):
+            complain(parent.find("time_range"), f"<time_range> must be two numbers, not {len(given)}")
+        if not given or given == (-1.0, -1.0):
+            return float("-inf"), float("inf")
+        if given[0] > given[1]:
+            complain(parent.find("time_range"), f"<time_range> ends before it begins: {given[0]:g} > {given[1]:g}")
+        return given[0], given[1]
+
+    def cutoff(self) -> float | None:
+        """<lowpass_cutoff_frequency_for_coordinates> [Hz], None if negative."""
+        value = number(self.root, "lowpass_cutoff_frequency_for_coordinates", -1.0)
+        return None if value < 0 else value
+
+    def set_of(self, parent: Element, tag: str) -> "tuple[list[Element], SetupDocument]":
+        """The elements of a set in the setup or in a file that it names, and the document that they stand in."""
+        holder = parent.find(tag)
+        if holder is None:
+            return [], self
+        name = (holder.get("file") or "").strip()
+        if name in NOTHING:
+            return members(holder), self
+        path = self.path.parent / name
+        if not path.is_file():
+            complain(holder, f"<{tag}> names the file {name!r}, which does not exist ({path})")
+        return set_in(path, tag)
+
+
+def set_in(path: Path, tag: str) -> tuple[list[Element], SetupDocument]:
+    """The elements of the set in a file of its own."""
+    root = parse(path)
+    if root.tag == "OpenSimDocument":
+        root = next(iter(root.iterchildren("*")), root)
+    if root.tag != tag:
+        raise ModelError(f"<{tag}> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    return members(root), SetupDocument(root, path)
+
+
+def members(holder: Element) -> list[Element]:
+    """The elements in <objects>."""
+    found = holder.find("objects")
+    return [] if found is None else [e for e in found if isinstance(e.tag, str)]
+
+
+def open_setup(path: Path) -> SetupDocument:
+    """The document in a file; ModelError with file and line for anything else."""
+    if not path.is_file():
+        raise ModelError("no such file", file=path)
+    root = parse(path)
+    if root.tag == "OpenSimDocument":
+        tools = list(root.iterchildren("*"))
+        if not tools:
+            raise ModelError("<OpenSimDocument> holds no tool", file=path, line=root.sourceline)
+        root = tools[0]
+    return SetupDocument(root, path)

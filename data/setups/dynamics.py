@@ -1,0 +1,44 @@
+"""InverseDynamicsTool: a model, a motion, loads, and what is written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from myoquat.data.osim.document import text
+from myoquat.data.setups.document import SetupDocument
+
+__all__ = ["InverseDynamicsSetup", "read_inverse_dynamics"]
+
+
+@dataclass(frozen=True)
+class InverseDynamicsSetup:
+    """Files, times and the cutoff [Hz] of an InverseDynamicsTool; `excluded` are forces that are left out."""
+
+    name: str
+    path: Path
+    model: Path
+    coordinates: Path
+    loads: Path | None
+    excluded: tuple[str, ...]
+    cutoff: float | None
+    times: tuple[float, float]
+    output: Path
+
+
+def read_inverse_dynamics(document: SetupDocument) -> InverseDynamicsSetup:
+    """The setup of an <InverseDynamicsTool>."""
+    root = document.root
+    model, motion = document.file(root, "model_file", needed=True), document.file(root, "coordinates_file", needed=True)
+    assert model is not None
+    assert motion is not None
+    output = document.output(root, "output_gen_force_file", document.results) or document.results / "inverse_dynamics"
+    return InverseDynamicsSetup(
+        document.name,
+        document.path,
+        model,
+        motion,
+        document.file(root, "external_loads_file"),
+        tuple(text(root, "forces_to_exclude", "").split()),
+        document.cutoff(),
+        document.times(root),
+        output if output.suffix in (".sto", ".mot") else output.with_name(f"{output.name}.sto"),
+    )

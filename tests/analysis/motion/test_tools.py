@@ -1,0 +1,216 @@
+"""Setup files of OpenSim's tools: run here and by OpenSim, and refused with file and line where they are broken."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.command import main
+from myoquat.analysis.motion import inverse_dynamics_of_motion, inverse_kinematics, scale_model, smooth_angles
+from myoquat.analysis.muscles import joint_loads
+from myoquat.analysis.tools import run_setup
+from myoquat.data import Motion, load_markers, load_model, load_motion, load_table
+from myoquat.joints import ModelError
+
+IK = """<?xml version="1.0"?>
+<OpenSimDocument Version="40000"><InverseKinematicsTool name="walk">
+<model_file>leg.osim</model_file><marker_file>walk.trc</marker_file><coordinate_file>Unassigned</coordinate_file>
+<IKTaskSet><objects>
+<IKMarkerTask name="thigh0"><weight>2</weight></IKMarkerTask>
+{tasks}
+<IKCoordinateTask name="toe_angle"><weight>3</weight><value_type>manual_value</value_type><value>0.1</value>
+</IKCoordinateTask>
+</objects></IKTaskSet>
+<time_range>0.05 0.3</time_range><output_motion_file>ik.mot</output_motion_file>
+<results_directory>out</results_directory><report_marker_locations>true</report_marker_locations>
+</InverseKinematicsTool></OpenSimDocument>"""
+
+ID = """<OpenSimDocument Version="40000"><InverseDynamicsTool name="walk">
+<model_file>leg.osim</model_file><coordinates_file>walk.mot</coordinates_file><time_range>0.1 0.4</time_range>
+<lowpass_cutoff_frequency_for_coordinates>6</lowpass_cutoff_frequency_for_coordinates>
+<forces_to_exclude>muscles</forces_to_exclude><results_directory>out</results_directory>
+<output_gen_force_file>id.sto</output_gen_force_file></InverseDynamicsTool></OpenSimDocument>"""
+
+REACTION = """<OpenSimDocument Version="40000"><AnalyzeTool name="walk">
+<model_file>leg.osim</model_file><coordinates_file>walk.mot</coordinates_file>
+<initial_time>0.1</initial_time><final_time>0.4</final_time><results_directory>out</results_directory>
+<AnalysisSet><objects><JointReaction name="JointReaction"><joint_names>thigh foot</joint_names>
+<apply_on_bodies>child parent</apply_on_bodies><express_in_frame>child ground</express_in_frame></JointReaction>
+</objects></AnalysisSet></AnalyzeTool></OpenSimDocument>"""
+
+SCALE = """<OpenSimDocument Version="40000"><ScaleTool name="person"><mass>40</mass>
+<GenericModelMaker><model_file>leg.osim</model_file></GenericModelMaker>
+<ModelScaler><scaling_order>measurements manualScale</scaling_order><marker_file>walk.trc</marker_file>
+<MeasurementSet><objects><Measurement name="thigh"><MarkerPairSet><objects>
+<MarkerPair><markers>thigh0 thigh1</markers></MarkerPair></objects></MarkerPairSet>
+<BodyScaleSet><objects><BodyScale name="thigh"><axes>X Y Z</axes></BodyScale>
+<BodyScale name="ghost"><axes>X</axes></BodyScale></objects></BodyScaleSet></Measurement></objects></MeasurementSet>
+<ScaleSet><objects><Scale><scales>1.1 1.0 0.9</scales><segment>shank</segment></Scale></objects></ScaleSet>
+<time_range>0 0.1</time_range><output_model_file>scaled.osim</output_model_file>
+<output_scale_file>factors.xml</output_scale_file></ModelScaler>
+<MarkerPlacer><marker_file>walk.trc</marker_file><time_range>0 0</time_range>
+<output_model_file>placed.osim</output_model_file><output_marker_file>markers.xml</output_marker_file>
+<output_motion_file>static.mot</output_motion_file></MarkerPlacer></ScaleTool></OpenSimDocument>"""
+
+
+@pytest.fixture
+def folder(leg, recording, tmp_path):
+    """A leg, its slow walk and what its markers show."""
+    flat = replace(leg, couplers=())
+    flat.save(tmp_path / "leg.osim")
+    t = np.arange(60) / 100
+    k = np.arange(leg.system.nq)
+    q = flat.start + 0.3 * np.sin(3 * t[:, None] + k) * (np.array(leg.system.coordinate_names) != "toe_angle")
+    q[:, leg.system.coordinate_names.index("shank_angle")] -= 0.6
+    motion = Motion(flat.system, t, q)
+    motion.save(tmp_path / "walk.mot")
+    recording(flat).markers(motion, 0.002, np.random.default_rng(3)).save(tmp_path / "walk.trc")
+    tasks = "".join(f'<IKMarkerTask name="{m.name}"/>' for m in flat.markers[1:] if m.name != "thigh0")
+    for name, text in (("ik.xml", IK.format(tasks=tasks)), ("id.xml", ID), ("jr.xml", REACTION), ("scale.xml", SCALE)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_inverse_kinematics_of_a_setup(folder):
+    written = run_setup(folder / "ik.xml")
+    assert [p.name for p in written] == ["ik.mot", "walk_ik_marker_errors.sto", "walk_ik_model_marker_locations.sto"]
+    model, markers = load_model(folder / "leg.osim"), load_markers(folder / "walk.trc").between(0.05, 0.3)
+    used = [name for name in markers.names if name != model.markers[0].name]
+    weights = {"thigh0": 2.0, "toe_angle": 3.0 * (len(used) + 1)}
+    fit = inverse_kinematics(model, markers.select(used), weights, coordinates={"toe_angle": 0.1})
+    table = load_table(folder / "ik.mot")
+    assert np.allclose(table, fit.angles(in_degrees=True), atol=1e-6)
+    assert table.attrs["name"] == "Coordinates"
+    errors = load_table(folder / "out" / "walk_ik_marker_errors.sto")
+    assert np.allclose(errors["marker_error_RMS"], fit.marker_rms, atol=1e-9)
+    again = load_motion(folder / "ik.mot", model)
+    poses, first = model.system.poses(again.q), {m.name: m for m in model.markers}["thigh0"]
+    x = poses["thigh"][1] + poses["thigh"][0] @ np.array(first.position)
+    places = load_table(folder / "out" / "walk_ik_model_marker_locations.sto")
+    assert np.allclose(places[["thigh0_tx", "thigh0_ty", "thigh0_tz"]], x, atol=1e-9)
+
+
+@pytest.mark.parametrize("rotations", ["file", "quaternion"])
+def test_dynamics_of_a_setup(folder, rotations):
+    run_setup(folder / "id.xml", rotations=rotations)
+    run_setup(folder / "jr.xml", rotations=rotations)
+    model = load_model(folder / "leg.osim")
+    moving = load_motion(folder / "walk.mot", model)
+    smooth = smooth_angles(moving, 6.0).between(0.095, 0.405)
+    expected = inverse_dynamics_of_motion(model, smooth).of_coordinates()
+    found = load_table(folder / "out" / "id.sto")
+    assert np.allclose(found[expected.columns], expected, atol=1e-8)
+    plain = smooth_angles(moving, None).between(0.095, 0.405)
+    loads = joint_loads(model, replace(plain, udot=None)).to_dataframe(["thigh"], frame="child")
+    table = load_table(folder / "out" / "walk_JointReaction_ReactionLoads.sto")
+    assert np.allclose(table[loads.columns], loads, atol=1e-6 * loads.abs().max().max())
+    assert list(table.columns)[9] == "foot_on_shank_in_ground_fx"
+
+
+TOOL = """
+import os
+os.chdir(arguments[0])
+tool = opensim.InverseDynamicsTool("id.xml")
+tool.setResultsDir("theirs")
+assert tool.run()
+analysis = opensim.AnalyzeTool("jr.xml")
+analysis.setResultsDir("theirs")
+assert analysis.run()
+answer = True
+"""
+
+
+@pytest.mark.peers
+def test_files_are_those_of_opensim(folder, in_opensim):
+    """Its tools on the same setups: torques and reactions agree, column by column."""
+    in_opensim(TOOL, str(folder))
+    for name, setup in (("id.sto", "id.xml"), ("walk_JointReaction_ReactionLoads.sto", "jr.xml")):
+        run_setup(folder / setup)
+        ours, theirs = load_table(folder / "out" / name), load_table(folder / "theirs" / name)
+        assert set(ours.columns) == set(theirs.columns)
+        assert np.allclose(ours.index, theirs.index, atol=1e-6)
+        difference = np.abs(ours[theirs.columns].to_numpy() - theirs.to_numpy()).max()
+        assert difference < 1e-5 * theirs.abs().max().max(), name
+
+
+def test_scaling_of_a_setup(folder, capsys):
+    main(["run", str(folder / "scale.xml")])
+    assert "the model lacks: ghost" in capsys.readouterr().err
+    generic, trial = load_model(folder / "leg.osim"), load_markers(folder / "walk.trc")
+    first = trial.between(0, 0.1)
+    places = {m.name: np.array(m.position) for m in generic.markers}
+    pair = [first.names.index(n) for n in ("thigh0", "thigh1")]
+    seen = np.linalg.norm(first.positions[:, pair[0]] - first.positions[:, pair[1]], axis=-1).mean()
+    ratio = seen / np.linalg.norm(places["thigh0"] - places["thigh1"])
+    person = scale_model(generic, factors={"thigh": ratio, "shank": (1.1, 1.0, 0.9)}, mass=40.0)
+    found = load_model(folder / "scaled.osim")
+    assert sum(b.mass for b in found.system.bodies) == pytest.approx(40.0)
+    for a, b in zip(found.system.bodies, person.system.bodies, strict=True):
+        assert np.allclose(a.inertia, b.inertia)
+        assert np.allclose(a.position, b.position)
+    placed, pose = load_model(folder / "placed.osim"), load_motion(folder / "static.mot", found)
+    poses = placed.system.poses(pose.q[0])
+    for marker in placed.markers:
+        R, p = poses[marker.body]
+        wanted = trial.positions[0, trial.names.index(marker.name)]
+        assert np.allclose(R @ np.array(marker.position) + p, wanted, atol=1e-8)
+    assert "<location>" in (folder / "markers.xml").read_text()
+    assert f"<segment>{'shank'}</segment>" in (folder / "factors.xml").read_text()
+
+
+def test_nothing_is_written_unless_all_is(folder, monkeypatch):
+    """A tool that fails at its last file leaves none; one that must not replace files refuses before it works."""
+    before = {p.name for p in folder.iterdir()}
+
+    def broken(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("myoquat.analysis.tools.scale.write_text", broken)
+    setup = folder / "scale.xml"
+    setup.write_text(setup.read_text().replace("ghost", "thigh"))
+    with pytest.raises(OSError, match="disk is full"):
+        run_setup(setup)
+    assert {p.name for p in folder.iterdir()} == before
+    run_setup(folder / "id.xml")
+    with pytest.raises(FileExistsError):
+        run_setup(folder / "id.xml", overwrite=False)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message", "line"),
+    [
+        ("ik.xml", "leg.osim", "log.osim", "names 'log.osim', which does not exist", 3),
+        ("ik.xml", "0.05 0.3", "0.3 0.05", "ends before it begins", 10),
+        ("ik.xml", "manual_value", "guess", "<value_type> is one of", 7),
+        ("ik.xml", "<weight>2", "<weight>-2", "a weight must not be negative", 5),
+        ("id.xml", "<coordinates_file>walk.mot</coordinates_file>", "", "needs <coordinates_file>", 1),
+        ("jr.xml", "JointReaction", "StaticMuscle", "the analysis <StaticMuscle> is not known", 4),
+        ("jr.xml", "child parent", "child both", "is of child and parent, not 'both'", 5),
+        ("scale.xml", "measurements manualScale", "guess", "is of measurements, manualScale, not 'guess'", 3),
+        ("scale.xml", "thigh0 thigh1<", "thigh0<", "must be two names, not 1", 5),
+        ("id.xml", "InverseDynamicsTool", "ForwardTool", "is no tool that is known", 1),
+    ],
+)
+def test_broken_setups_are_named_with_their_line(folder, file, old, new, message, line):
+    path = folder / file
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ModelError) as caught:
+        run_setup(path)
+    assert message in str(caught.value)
+    assert f"{file}:{line}:" in str(caught.value)
+    assert not (folder / "out").exists()
+
+
+def test_plain_commands(folder, capsys):
+    where = {name: str(folder / name) for name in ("leg.osim", "walk.trc", "a.mot", "a.sto", "big.osim", "e.csv")}
+    with pytest.raises(SystemExit) as ended:
+        main(["ik", where["leg.osim"], where["walk.trc"], where["a.mot"], "--weight", "thigh0=x"])
+    assert ended.value.code == 2
+    main(["ik", where["leg.osim"], where["walk.trc"], where["a.mot"], "--weight", "thigh0=2", "--rotations", "file",
+          "--errors", where["e.csv"]])  # fmt: skip
+    main(["id", where["leg.osim"], where["a.mot"], where["a.sto"], "--cutoff", "8", "--rotations", "file"])
+    main(["scale", where["leg.osim"], where["big.osim"], "--factor", "thigh=1.2", "--factor", "shank=1,1.1,1",
+          "--measure", "foot0,foot1=foot,toe", "--markers", where["walk.trc"], "--mass", "30"])  # fmt: skip
+    assert "30 kg" in capsys.readouterr().out
+    assert len(load_table(where["a.sto"])) == 60
+    assert load_model(where["big.osim"]).system.bodies[1].mass > 0
