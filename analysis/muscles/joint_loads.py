@@ -13,6 +13,7 @@ from myoquat.analysis.muscles.free import coupler_drift, free_velocities
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, mass_matrix
+from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
