@@ -1,5 +1,6 @@
 from .formats import MODEL_FORMATS as MODEL_FORMATS
 from .formats import ModelFormat as ModelFormat
+from .leftovers import ImplausibleWarning as ImplausibleWarning
 from .leftovers import UnsupportedWarning as UnsupportedWarning
 from .leftovers import UnwrittenWarning as UnwrittenWarning
 from .library import library_models as library_models

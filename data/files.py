@@ -21,9 +21,13 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     try:
         text = _read_bytes(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ModelError(f"this is not a text file: {error.reason} at byte {error.start}", file=path) from None
+        told, line = (
+            f"this is not a text file: {error.reason} at byte {error.start}",
+            error.object.count(b"\n", 0, error.start),
+        )
+        raise ModelError(told, file=path, line=line + 1) from None
     if not text.strip():
-        raise ModelError("the file is empty", file=path)
+        raise ModelError("the file is empty", file=path, line=1)
     return text
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Census", "Leftovers", "Tally", "UnsupportedWarning", "UnwrittenWarning"]
+__all__ = ["Census", "Doubts", "ImplausibleWarning", "Leftovers", "Tally", "UnsupportedWarning", "UnwrittenWarning"]
 
 SHOWN = 5  # of each kind that are told
 
@@ -19,6 +19,10 @@ class UnsupportedWarning(UserWarning):
 
 class UnwrittenWarning(UserWarning):
     """Parts of a model that a file does not hold."""
+
+
+class ImplausibleWarning(UserWarning):
+    """Numbers of a model file that cannot be, kept because the program whose file it is accepts them."""
 
 
 class Tally(ABC):
@@ -60,6 +64,20 @@ class Leftovers(Tally):
 
     def described(self, kind: str, count: int, shown: str) -> str:
         return f"{count} {kind} ({shown})"
+
+
+class Doubts(Tally):
+    """Numbers that cannot be and are kept, by the names of what they belong to."""
+
+    warning = ImplausibleWarning
+    opening = "read as it stands, though it cannot be"
+
+    def count(self, what: str, name: str) -> None:
+        """Note a number."""
+        self._found[what].append(name)
+
+    def described(self, kind: str, count: int, shown: str) -> str:
+        return f"{kind} ({shown})"
 
 
 class Census(Tally):

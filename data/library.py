@@ -1,5 +1,6 @@
 """Models by name or by file."""
 
+import os
 from importlib import resources
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
             return _described(_read(path, strict), rotations)
     path = Path(name_or_path)
-    if not path.exists():
+    if not os.path.exists(path):  # nor for names that no file can have
         raise ModelError(
             f"no such model file, and no model of this name; known: {', '.join(library_models())}", file=path
         )

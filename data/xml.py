@@ -11,7 +11,7 @@ from lxml import etree
 from myoquat.data.files import read_text
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Element", "complain", "described", "finite_numbers", "parse"]
+__all__ = ["Element", "complain", "described", "finite_numbers", "located", "parse"]
 
 
 class Element(Protocol):
@@ -72,6 +72,17 @@ def described(element: Element | None) -> str:
 def complain(element: Element | None, message: str) -> NoReturn:
     """Raise a ModelError at an element, or at the whole file."""
     raise ModelError(message, element=described(element), line=None if element is None else element.sourceline)
+
+
+def located(error: ModelError, path: Path, root: Element | None) -> ModelError:
+    """The error with its file, and a line: where it has none, that of the element whose name it tells, the last of
+    several, since the second of two is the one that is refused."""
+    if error.line is None and root is not None:
+        for name in re.findall(r"'([^']+)'", f"{error.element or ''} {error.message}"):
+            found = [element.sourceline for element in root.iter() if element.get("name") == name]
+            if found:
+                return error.located(path, found[-1])
+    return error.located(path, error.line)
 
 
 def finite_numbers(text: str) -> tuple[float, ...] | None:

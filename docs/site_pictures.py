@@ -9,7 +9,9 @@ import numpy as np
 
 import myoquat as mq
 from myoquat.analysis import plot_curves
-from myoquat.muscle import LAWS, laws
+from myoquat.joints.types import RevoluteJoint
+from myoquat.muscle import LAWS, PathPoint, WrapCylinder, laws
+from myoquat.muscle.stick import stick_figure
 
 HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
 NUMBERS: dict[str, dict[str, float]] = {
@@ -103,5 +105,35 @@ def _radial() -> Any:
     return figure
 
 
+def _turning(quadrant: str, angle: float) -> Any:
+    """A path over a cylinder of radius 1, from (1.2, `angle` [deg] from +y) to an end that turns at 1.7."""
+    turn = mq.joints.Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
+    start = -1.2 * np.sin(np.radians(angle)), 1.2 * np.cos(np.radians(angle)), 0.0
+    path = PathPoint("ground", start), PathPoint("turn", (0.0, 1.7, 0.0))
+    wrap = WrapCylinder(body="ground", radius=1.0, quadrant=quadrant)
+    return mq.Model(mq.joints.ArticulatedSystem((turn,)), (mq.Muscle("m", path, wraps=(wrap,)),))
+
+
+def _sides() -> Any:
+    """Paths that keep their side of a cylinder, and their lengths as one end turns."""
+    figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.8), layout="constrained")
+    turn = np.linspace(-180.0, 300.0, 2401)
+    for ax, angle, color in zip(axes, (-100.0, -40.0), ("tab:blue", "tab:orange"), strict=False):
+        held, free = _turning("+y", angle), _turning("all", angle)
+        for degrees, style in ((40.0, ":"), (140.0, "--"), (230.0, "-")):
+            points = stick_figure(held, np.array([np.radians(degrees)])).muscles["m"]
+            ax.plot(points[:, 0], points[:, 1], style, color=color, marker="o", markevery=[0, -1])
+        ax.add_patch(plt.Circle((0.0, 0.0), 1.0, color="0.85"))
+        ax.annotate("", (0.0, 0.8), (0.0, 0.0), arrowprops={"arrowstyle": "->"})
+        ax.set(aspect="equal", xlim=(-2.0, 2.0), ylim=(-2.0, 2.0), title=f"one end {angle:.0f}° from ahead")
+        lengths = mq.path_lengths(held, np.radians(turn)[:, None])[:, 0]
+        lengths[np.flatnonzero(np.abs(np.diff(lengths)) > 0.1)] = np.nan
+        axes[2].plot(turn, lengths, color=color, label=f"+y, {angle:.0f}°")
+        axes[2].plot(turn, mq.path_lengths(free, np.radians(turn)[:, None])[:, 0], ":", color=color, label="all")
+    axes[2].set(xlabel="the other end [deg from ahead]", ylabel="length [radii]", xlim=(-180, 300))
+    axes[2].legend(fontsize=8)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{kind}": _law(kind) for kind in laws.LAWS}
-PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial}
+PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial, "sides": _sides}

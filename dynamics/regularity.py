@@ -11,17 +11,20 @@ from myoquat.joints.tree import Link
 from myoquat.joints.types import EulerJoint
 from myoquat.kernels.typing import Array
 
-__all__ = ["check_locks", "check_massive", "check_regular"]
+__all__ = ["check_definite", "check_locks", "check_massive", "check_regular"]
 
 SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
 CAPACITY = 1024
 
+_least: dict[str, float] = {}  # by content: see `_least_share`
 _singular: dict[str, int | None] = {}  # by content: the first velocity without inertia of its own
 
 
 def check_regular(system: ArticulatedSystem) -> None:
-    """ModelError, naming the velocity, if the mass matrix is singular in every pose."""
+    """ModelError, naming the velocity, if the mass matrix is singular in every pose, or, which an inertia that no body
+    can have may do, not positive definite in some."""
+    check_definite(system)
     k = singular_velocity(system)
     if k is not None:
         raise _error(system, k)
@@ -29,9 +32,22 @@ def check_regular(system: ArticulatedSystem) -> None:
 
 def check_massive(system: ArticulatedSystem) -> None:
     """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass."""
+    check_definite(system)
     k = singular_velocity(system)
     if k is not None and any(_weightless_end(system, i) for i in range(len(system.tree.links))):
         raise _error(system, k)
+
+
+def check_definite(system: ArticulatedSystem) -> None:
+    """ModelError, naming the bodies, if inertias that no body can have make the mass matrix indefinite at one of a few
+    random poses; singular ones pass."""
+    lenient = [body.name for body in system.bodies if body.lenient_inertia]
+    if lenient and _least_share(system) < -PIVOT:
+        raise ModelError(
+            "the mass matrix is not positive definite, because of inertias that no rigid body can have: "
+            f"{', '.join(lenient)}",
+            element=f"body {lenient[0]!r}",
+        )
 
 
 def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
@@ -49,6 +65,19 @@ def singular_velocity(system: ArticulatedSystem) -> int | None:
             _singular.clear()
         _singular[key] = _vanishing_pivot(system)
     return _singular[key]
+
+
+def _least_share(system: ArticulatedSystem) -> float:
+    """The least eigenvalue of M at random poses, over its diagonal."""
+    key = system.content_key
+    if key not in _least:
+        if len(_least) >= CAPACITY:
+            _least.clear()
+        M = mass(system, system.random(SAMPLES, np.random.default_rng(0)))
+        size = np.sqrt(np.abs(np.einsum("...ii->...i", M)))
+        size = np.where(size > 0, size, 1.0)
+        _least[key] = float(np.linalg.eigvalsh(M / (size[..., :, None] * size[..., None, :])).min(initial=0.0))
+    return _least[key]
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:

@@ -1,6 +1,6 @@
 """Joints as rotations about and translations along given axes: the form in which other programs' files hold them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.joints.body import Body
 from myoquat.joints.functions import Linear
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import (
     Axis,
     CustomJoint,
@@ -23,7 +24,7 @@ from myoquat.joints.types import (
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.direction import perpendiculars
 
-__all__ = ["as_axes", "completed", "with_angles"]
+__all__ = ["as_axes", "completed", "in_angles", "with_angles"]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 Vector3 = tuple[float, float, float]
@@ -34,14 +35,15 @@ def with_angles(body: Body) -> Body:
     """The body with angles where it has a quaternion, the inverse of `myoquat.joints.balls.as_ball`.
 
     A spherical joint, or the rotation of a floating one, gets the angles that it remembers, else those of the sequence
-    XYZ named '<body>.rx', '<body>.ry', '<body>.rz'. Any other body is returned as it is. `convert_coordinates` takes
-    states along.
+    XYZ named '<body>.rx', '<body>.ry', '<body>.rz'; an Euler joint those that it remembers. Any other body is returned
+    as it is. `convert_coordinates` takes states along.
     """
     joint = body.joint
-    if not isinstance(joint, (SphericalJoint, FloatingJoint)):
+    remembered = isinstance(joint, EulerJoint) and joint.angles is not None
+    if not remembered and not isinstance(joint, (SphericalJoint, FloatingJoint)):
         return body
     x, y, z = (f"{body.name}.r{letter}" for letter in "xyz")
-    angles = joint.angles or Angles((x, y, z), (X, Y, Z))
+    angles = getattr(joint, "angles", None) or Angles((x, y, z), (X, Y, Z))
     if isinstance(joint, SphericalJoint) and joint.angles is None:
         return replace(body, joint=EulerJoint("XYZ"), coordinate_names=angles.names, spring_mount=None)
     lines = zip(angles.axes, angles.factors, angles.offsets, strict=True)
@@ -51,6 +53,14 @@ def with_angles(body: Body) -> Body:
     names = (*angles.names, *body.names_of_coordinates[:slid])
     custom = CustomJoint(names, rotations, translations, ("rad",) * 3 + ("m",) * slid)
     return replace(body, joint=custom, coordinate_names=names, spring_mount=None)
+
+
+def in_angles(system: ArticulatedSystem, names: Collection[str]) -> ArticulatedSystem:
+    """The system with a model file's angles in place of each quaternion that has one, or the speed of one, in names."""
+    named = {system.bodies[i].name for name, (i, _) in system.angle_names.items() if {name, f"{name}_u"} & {*names}}
+    if not named:
+        return system
+    return replace(system, bodies=tuple(with_angles(b) if b.name in named else b for b in system.bodies))
 
 
 def as_axes(body: Body) -> CustomJoint:

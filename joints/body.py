@@ -7,13 +7,14 @@ import numpy as np
 
 from myoquat.joints.checks import UNIT_TOLERANCE
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import NotNegative, check_ranges
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
-__all__ = ["Body", "Vector", "check_body", "check_mount", "check_physical", "principal_moments"]
+__all__ = ["Body", "Vector", "check_body", "check_inertia", "check_mount", "principal_moments"]
 
 Vector = tuple[float, ...]
 INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
@@ -30,7 +31,8 @@ class Body(Record):
     N/m] pulls the joint to q = `spring_mount` (nq numbers, a quaternion for a spherical joint; None for neutral);
     rotor_inertia [kg m^2 or kg] is added on the diagonal of the mass matrix, at each velocity of the joint.
     joint_name is the joint's own name, the body's where it is empty. coordinate_names replace '<body>.<suffix>' as
-    names of the joint's coordinates.
+    names of the joint's coordinates. An inertia that no rigid body can have is refused (`check_inertia`) unless
+    `lenient_inertia`, which bodies of files have whose own program accepts it, such as OpenSim's.
 
     >>> from myoquat.joints import Body, RevoluteJoint
     >>> Body("fore", "ground", RevoluteJoint((0, 1, 0)), mass=1.4, inertia=(0.02, 0.02, 0.003, 0, 0, 0)).mass
@@ -42,16 +44,17 @@ class Body(Record):
     joint: Joint
     position: Vector = (0.0, 0.0, 0.0)
     orientation: Vector = (1.0, 0.0, 0.0, 0.0)
-    mass: float = 0.0
+    mass: NotNegative = 0.0
     center_of_mass: Vector = (0.0, 0.0, 0.0)
     inertia: Vector = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    damping: float = 0.0
-    stiffness: float = 0.0
+    damping: NotNegative = 0.0
+    stiffness: NotNegative = 0.0
     spring_mount: Vector | None = None
-    rotor_inertia: float = 0.0
+    rotor_inertia: NotNegative = 0.0
     joint_name: str = ""
     coordinate_names: tuple[str, ...] | None = None
     shapes: tuple[Shape, ...] = ()
+    lenient_inertia: bool = False
 
     def __repr__(self) -> str:
         return f"<Body {self.name!r} on {self.parent!r} by a {self.joint.kind} joint, {self.mass:g} kg>"
@@ -72,14 +75,11 @@ class Body(Record):
 
 
 def check_body(body: Body) -> None:
-    """ModelError if a number is not finite, of the wrong size or sign, or an inertia is indefinite."""
+    """ModelError if a number is not finite, of the wrong size or sign, or an inertia that no body can have."""
     element = f"body {body.name!r}"
     for key, size in (("position", 3), ("orientation", 4), ("center_of_mass", 3), ("inertia", 6)):
         _check_vector(element, key, getattr(body, key), size)
-    for key in ("mass", "damping", "stiffness", "rotor_inertia"):
-        value = getattr(body, key)
-        if not (math.isfinite(value) and value >= 0):
-            raise ModelError(f"{key} must be finite and not negative, not {value}", element=element)
+    check_ranges(body, element)
     if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
         raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)
     if body.spring_mount is not None:
@@ -87,9 +87,8 @@ def check_body(body: Body) -> None:
     names = body.coordinate_names
     if names is not None and len(names) != body.joint.nq:
         raise ModelError(f"coordinate_names must be {body.joint.nq} names, not {names}", element=element)
-    lowest, highest = principal_moments(body.inertia)[[0, 2]]
-    if lowest < -INERTIA_TOLERANCE * max(highest, 0.0) or (highest <= 0.0 and lowest < 0.0):
-        raise ModelError(f"the inertia is indefinite: a principal moment is {lowest:.6g}", element=element)
+    if not body.lenient_inertia:
+        check_inertia(body)
 
 
 def _check_vector(element: str | None, key: str, values: Vector, size: int) -> None:
@@ -105,15 +104,20 @@ def check_mount(mount: Vector, joint: Joint, element: str | None = None) -> None
         raise ModelError(f"spring_mount must hold a unit quaternion, not {mount}", element=element)
 
 
-def check_physical(body: Body) -> None:
-    """ModelError if no rigid body can have this inertia: its principal moments violate the triangle inequality."""
+def check_inertia(body: Body) -> None:
+    """ModelError if no rigid body can have this inertia: it is indefinite, its principal moments violate the triangle
+    inequality, or the body has no mass."""
     element = f"body {body.name!r}"
     a, b, c = principal_moments(body.inertia)
+    if a < -INERTIA_TOLERANCE * max(c, 0.0) or (c <= 0.0 and a < 0.0):
+        raise ModelError(f"the inertia is indefinite: a principal moment is {a:.6g}", element=element)
     if c - b - a > INERTIA_TOLERANCE * c:  # in this order no sum of huge moments overflows
         raise ModelError(
             f"the inertia violates the triangle inequality: principal moments {a:.6g} + {b:.6g} < {c:.6g}",
             element=element,
         )
+    if body.mass == 0.0 and any(body.inertia):
+        raise ModelError(f"the inertia of a body without mass must be zero, not {body.inertia}", element=element)
 
 
 def principal_moments(inertia: Vector) -> Array:

@@ -9,7 +9,7 @@ from myoquat.joints.errors import CoordinateWarning, OffSphereError
 from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["FEW", "UNIT_TOLERANCE", "check_state", "check_unit", "warn_far"]
+__all__ = ["FEW", "UNIT_TOLERANCE", "check_array", "check_state", "check_unit", "warn_far"]
 
 UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
 FEW = 64  # poses that somebody may have typed, or read from a file, and not those of a computed motion
@@ -34,14 +34,19 @@ def warn_far(q: Array, angles: Sequence[tuple[int, str]]) -> None:
             )
 
 
+def check_array(name: str, x: ArrayLike) -> Array:
+    """x as an array of float64 or of symbols; ValueError, with the name and what came, for anything else."""
+    try:
+        return as_array(x)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> Array:
     """x as a finite float64 array (..., size), or ValueError naming the entry. Symbols pass."""
     if isinstance(x, SymbolArray):
         return x
-    try:
-        array = as_array(x)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+    array = check_array(name, x)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
     if not is_symbolic(array) and not np.isfinite(array).all():

@@ -68,12 +68,14 @@ def evaluate(
     *,
     out: Array | None = None,
     backend: str = "kernel",
+    program: Callable[[], kernels.Program] | None = None,
 ) -> Array:
     """A formula through its kernel, in NumPy, or on the symbols that came, which then come back in the caller's kind.
 
     content   what, besides `quantity`, tells this formula from all others.
     inputs    by the names of the formula's arguments; batch axes broadcast.
     axes      number of axes of the result per state.
+    program   makes a Program of the same inputs with a buffer `quantity`, from which the kernel is built instead.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
@@ -83,9 +85,13 @@ def evaluate(
     if backend == "numpy":
         return _in_numpy(function, inputs, axes, out)
     sizes = {name: x.shape for name, x in inputs.items()}
-    kernel = kernel_for(
-        (quantity, content), lambda key: kernels.compile(function, sizes, [quantity], name=quantity, content=key)
-    )
+
+    def build(key: str | None) -> kernels.Compiled:
+        if program is not None:
+            return kernels.compile_program(program, [quantity], name=quantity, content=key)
+        return kernels.compile(function, sizes, [quantity], name=quantity, content=key)
+
+    kernel = kernel_for((quantity, content), build)
     result: Array = kernel(*(x.array for x in inputs.values()), out=out)
     return result
 

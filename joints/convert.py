@@ -87,14 +87,16 @@ def _described(body: Body, wanted: str) -> Joint:
     joint: Any = body.joint
     if wanted == "quaternion":
         return SphericalJoint(sequence=joint.sequence, angles=_angles(body))
-    return EulerJoint(sequence=joint.sequence if wanted == "sequence" else wanted)
+    sequence, angles = joint.sequence if wanted == "sequence" else wanted, _angles(body)
+    return EulerJoint(sequence, None if angles is None or angles.are_of(sequence) else angles)
 
 
 def _angles(body: Body) -> Angles | None:
     """The named angles of an Euler joint about three different axes; other names are lost with their coordinates."""
     joint: Any = body.joint
-    if isinstance(joint, SphericalJoint):
-        return joint.angles
+    if isinstance(joint, SphericalJoint) or joint.angles is not None:
+        own: Angles | None = joint.angles
+        return own
     if body.coordinate_names is None or len(set(joint.sequence)) < 3:
         return None
     first, second, third = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
@@ -102,13 +104,11 @@ def _angles(body: Body) -> Angles | None:
 
 
 def _names(body: Body, joint: Joint) -> tuple[str, ...] | None:
-    """The names of the coordinates on another joint: those of its own angles, if it has them."""
-    if joint.nq == body.joint.nq:
-        return body.coordinate_names
+    """The names of the coordinates on another joint: those of the file's angles where they are its coordinates."""
     angles = _angles(body)
-    own = isinstance(joint, EulerJoint) and angles is not None
-    axes = tuple(tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence) if own else ()  # type: ignore[attr-defined]
-    return angles.names if own and angles is not None and angles.axes == axes else None
+    if isinstance(joint, EulerJoint) and joint.angles is None and angles is not None:
+        return angles.names
+    return None
 
 
 def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:

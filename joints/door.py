@@ -5,11 +5,12 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from myoquat.joints.checks import check_state, warn_far
+from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels import Program
+from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Call", "HasSystem", "SystemLike", "system_of"]
@@ -68,7 +69,7 @@ class Call:
         return len(self.system.bodies), 6
 
     def _check_wrenches(self, f_ext: ArrayLike) -> Array:
-        array = as_array(f_ext)
+        array = check_array("f_ext", f_ext)
         if array.ndim < 2 or array.shape[-2:] != self._wrench_shape:
             raise ValueError(
                 f"f_ext has shape {array.shape}; expected (..., {self._wrench_shape[0]}, 6): (force, torque) on each "
@@ -97,10 +98,12 @@ class Call:
         variant: Hashable = None,
         out: Array | None = None,
         backend: str = "kernel",
+        program: Callable[[], Program] | None = None,
     ) -> Array:
-        """The formula function(**arguments). `variant` tells apart formulas of one quantity."""
+        """The formula function(**arguments), through `program` where one is given for its kernel. `variant` tells apart
+        formulas of one quantity."""
         content = (self.system.content_key, variant, tuple(self.inputs))
-        return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend)
+        return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend, program=program)
 
     @property
     def symbolic(self) -> bool:

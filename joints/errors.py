@@ -43,7 +43,7 @@ class ModelError(ValueError):
         element = element and shortened(element, LONGEST["element"])
         self.message, self.file, self.element, self.line = message, file, element, line
         place = f"{file}:{line}" if file and line else str(file) if file else f"line {line}" if line else ""
-        super().__init__(": ".join(part for part in (place, element or "", message) if part))
+        super().__init__(": ".join(part for part in (shortened(place), element or "", message) if part))
 
     def located(self, file: str | Path | None, line: int | None) -> "ModelError":
         """The same error with its place in a file."""

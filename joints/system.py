@@ -13,11 +13,12 @@ from myoquat.joints.body import Body, Vector, check_body
 from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_unit
 from myoquat.joints.display import system_html
 from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.indices import Indices
 from myoquat.joints.layout import Layout
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.tree import Tree, build_tree, find_cycle
-from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.arrays import as_array
@@ -113,11 +114,12 @@ class ArticulatedSystem(Record):
 
     @cached_property
     def angle_names(self) -> dict[str, tuple[int, int]]:
-        """Body and place of every angle that a model file had where there now is a quaternion, by its name."""
+        """Body and place of every angle that a model file had where there now is a quaternion, or another sequence, by
+        its name."""
         return {
             name: (i, k)
             for i, body in enumerate(self.bodies)
-            if isinstance(body.joint, (SphericalJoint, FloatingJoint)) and body.joint.angles is not None
+            if isinstance(body.joint, (SphericalJoint, FloatingJoint, EulerJoint)) and body.joint.angles is not None
             for k, name in enumerate(body.joint.angles.names)
         }
 
@@ -126,8 +128,9 @@ class ArticulatedSystem(Record):
         if name in self.angle_names:
             i, k = self.angle_names[name]
             joint: Any = self.bodies[i].joint
-            start = self.q_slices[i].start + joint.facts.quaternion
-            value: Array = joint.angles.values(q[..., start : start + 4])[..., k]
+            own = q[..., self.q_slices[i]]
+            Q = quaternion_from_euler(own, joint.sequence) if isinstance(joint, EulerJoint) else own[..., -4:]
+            value: Array = joint.angles.values(Q)[..., k]
             return value
         if name not in self.coordinate_names:
             raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
@@ -318,13 +321,14 @@ def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]
 
 
 def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
-    """Names unique, numbers finite, parents present, no cycle: ModelError otherwise."""
+    """Names of bodies and coordinates unique, numbers possible, parents present, no cycle: ModelError otherwise."""
     seen = {ground}
     for body in bodies:
         if body.name in seen:
             raise ModelError(f"the name {body.name!r} is taken twice", element=f"body {body.name!r}")
         seen.add(body.name)
         check_body(body)
+    _check_coordinates(bodies)
     parents = {body.name: body.parent for body in bodies}
     for body in bodies:
         if body.parent not in seen:
@@ -336,3 +340,17 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
     if cycle:
         around = " -> ".join([*cycle, cycle[0]])
         raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")
+
+
+def _check_coordinates(bodies: tuple[Body, ...]) -> None:
+    """ModelError where two coordinates, angles that a quaternion has replaced among them, have one name."""
+    carrying: dict[str, str] = {}
+    for body in bodies:
+        angles = body.joint.angles if isinstance(body.joint, (SphericalJoint, FloatingJoint)) else None
+        for name in (*body.names_of_coordinates, *(angles.names if angles is not None else ())):
+            if name in carrying:
+                raise ModelError(
+                    f"the coordinate {name!r} is taken: body {carrying[name]!r} has one of this name",
+                    element=f"body {body.name!r}",
+                )
+            carrying[name] = body.name

@@ -15,7 +15,7 @@ from myoquat.kernels.info import info
 from myoquat.kernels.iterate import iterate
 from myoquat.kernels.kernel import Kernel, compile
 from myoquat.kernels.outcome import Outcome
-from myoquat.kernels.program import Program
+from myoquat.kernels.program import Program, compile_program
 from myoquat.kernels.schedules import Held, Tabulated
 from myoquat.kernels.steps import StepLoop, Steps, step_loop
 from myoquat.kernels.tableaus import METHODS, Stages, Tableau
@@ -39,6 +39,7 @@ __all__ = [
     "as_casadi_vector",
     "calls",
     "compile",
+    "compile_program",
     "formula",
     "info",
     "is_symbolic",

@@ -189,10 +189,13 @@ def as_array(x: Any) -> np.ndarray:
     """x as a float64 array, or as a SymbolArray if it holds SymPy or CasADi symbols.
 
     A column of SX, MX, DM or a SymPy Matrix (n x 1) counts as a vector (n,); `casadi.array` keeps its own shape.
-    Raises ValueError for what is neither (text, complex numbers, ragged lists).
+    Raises ValueError for what is neither (text, complex numbers, ragged lists) and for a masked array, whose mask would
+    be lost.
     """
     if isinstance(x, SymbolArray):
         return x
+    if isinstance(x, np.ma.MaskedArray):
+        raise ValueError("an array of real numbers or symbols is needed, not a masked array")
     if is_casadi_array(x):
         return _from_casadi_array(x)
     if is_casadi(x):

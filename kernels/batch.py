@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def results(signature: Signature, batch: Batch, out: Any) -> list[np.ndarray]:
     """Arrays (..., *shape) for the outputs: fresh, or those of `out` after a check.
 
     Raises ValueError if one of `out` has another shape or type, is not C-ordered or writeable, or overlaps an input
-    other than row by row.
+    other than row by row, or another output.
     """
     shapes = [batch.shape + shape for shape in signature.outputs.values()]
     if out is None:
@@ -179,6 +180,8 @@ def results(signature: Signature, batch: Batch, out: Any) -> list[np.ndarray]:
     for name, array, shape in zip(signature.outputs, given, shapes, strict=True):
         _check_out(signature.name, name, array, shape)
         _check_overlap(signature.name, name, array, batch)
+    if len(given) > 1:
+        _check_apart(signature, given)
     return given
 
 
@@ -189,6 +192,16 @@ def _check_out(kernel: str, name: str, array: Any, shape: Shape) -> None:
         raise ValueError(
             f"kernel '{kernel}': out for '{name}' is {found}; a writeable C-order float64 array {shape} is needed"
         )
+
+
+def _check_apart(signature: Signature, given: Sequence[np.ndarray]) -> None:
+    """ValueError if two outputs share memory: each would be written over the other."""
+    spans = sorted((address(array), array.nbytes, name) for name, array in zip(signature.outputs, given, strict=True))
+    for (first, size, name), (second, _, other) in pairwise([span for span in spans if span[1]]):
+        if second < first + size:
+            raise ValueError(
+                f"kernel '{signature.name}': out for '{name}' and for '{other}' share memory; give each its own"
+            )
 
 
 def _check_overlap(kernel: str, name: str, array: np.ndarray, batch: Batch) -> None:

@@ -16,7 +16,18 @@ from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.tape import Tape, read_tape
 from myoquat.kernels.trace import Signature, Traced
 
-__all__ = ["Body", "Cost", "Deferred", "Ports", "Straight", "StraightRecipe", "price", "slots_of", "take_ports"]
+__all__ = [
+    "Body",
+    "Cost",
+    "Deferred",
+    "DeferredBody",
+    "Ports",
+    "Straight",
+    "StraightRecipe",
+    "price",
+    "slots_of",
+    "take_ports",
+]
 
 _PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
 _PRICE_ELEMENTARY = 1.5
@@ -82,20 +93,50 @@ class Straight:
         return cost
 
 
-class Deferred:
-    """A formula that is traced only when somebody asks for more than its machine code, which the cache has under `key`.
+class DeferredBody:
+    """A body that is made only when somebody asks for more than its machine code, which the cache has under `key`.
 
-    The key says everything that the formula depends on: see `content` of `myoquat.kernels.compile`.
+    The key says everything that the body depends on: see `content` of `myoquat.kernels.compile`.
     """
 
-    def __init__(self, key: str, trace: Callable[[], Straight]) -> None:
+    def __init__(self, key: str, make: Callable[[], Body]) -> None:
         self.key = key
+        self._make = make
+
+    @functools.cached_property
+    def body(self) -> Body:
+        """The body itself."""
+        return self._make()
+
+    @property
+    def signature(self) -> Signature:
+        return self.body.signature
+
+    def identity(self) -> str:
+        return digest("deferred", self.key)
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        return self.body.write(module, name, frame, inputs, outputs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _itself, (self.body,)
+
+
+class Deferred(DeferredBody):
+    """A formula that is traced only when somebody asks for more than its machine code."""
+
+    def __init__(self, key: str, trace: Callable[[], Straight]) -> None:
+        super().__init__(key, trace)
         self._trace = trace
 
     @functools.cached_property
     def straight(self) -> Straight:
         """The formula itself."""
         return self._trace()
+
+    @property
+    def body(self) -> Body:
+        return self.straight
 
     @property
     def function(self) -> Any:
@@ -105,18 +146,10 @@ class Deferred:
     def loops(self) -> tuple[tuple[Straight, int, float], ...]:
         return self.straight.loops
 
-    @property
-    def signature(self) -> Signature:
-        return self.straight.signature
 
-    def identity(self) -> str:
-        return digest("deferred", self.key)
-
-    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        return self.straight.write(module, name, frame, inputs, outputs)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self.straight.__reduce__()
+def _itself(body: Body) -> Body:
+    """A body from its pickled parts."""
+    return body
 
 
 def _straight(serialized: str, signature: Signature, loops: Any) -> Straight:
@@ -181,7 +214,7 @@ def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
     for k in range(ports["next"].length):
         state = b.slot("%frame", ports["state"].slot + k)
         old, new = b.load(state), b.load(b.slot("%frame", ports["next"].slot + k))
-        still = b.logic("and", still, b.compare("ole", b.abs(b.sub(new, old)), settle))
+        still = b.logic("and", still, b.compare("ule", b.abs(b.sub(new, old)), settle))
         b.store(b.select(on, new, old), state)
     b.store(b.number(b.logic("and", on, b.negate(still))), running)
 

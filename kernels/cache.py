@@ -1,15 +1,18 @@
 """Compiled kernels on disk.
 
-One file per kernel: a magic line, the SHA-256 of the rest, the key (so that a renamed file is recognized as foreign),
-a JSON header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the
-kernel is then compiled again. Machine code is executed as it is read, so only this user may write into the folder, and
-every file in it must be this user's and writable by nobody else.
+One file per kernel: a magic line, a seal of the rest, the key (so that a renamed file is recognized as foreign), a JSON
+header and the object code. Whatever is wrong with a file or with the folder, the answer is 'not there': the kernel is
+then compiled again. Machine code is executed as it is read, so only this user may write into the folder, and every file
+in it must be this user's and writable by nobody else. The seal is BLAKE2b under a secret that lies in the folder and
+that nobody else may read: what somebody else has put there, while the folder was open to others say, does not have it.
 """
 
 import contextlib
 import hashlib
+import hmac
 import json
 import os
+import secrets
 import stat
 import struct
 import tempfile
@@ -19,9 +22,10 @@ from typing import Any
 __all__ = ["LIMIT_BYTES", "Cache", "digest"]
 
 LIMIT_BYTES = 256 * 2**20
-_MAGIC = b"myoquat kernel 2\n"
+_MAGIC = b"myoquat kernel 3\n"
 _HEADER = struct.Struct("<Q")
 _SUFFIX = ".kernel"
+_SECRET, _SEAL_BYTES = "secret", 32  # the file of the secret; bytes of it and of a seal
 
 
 def digest(*parts: bytes | str) -> str:
@@ -47,7 +51,7 @@ class Cache:
             return None
         path = self._path(key)
         try:
-            entry = _unpack(_read_private(path), key)
+            entry = _unpack(_read_private(path), key, _read_secret(self.folder))
         except (OSError, ValueError, RecursionError, struct.error):
             return None
         if entry is not None:
@@ -63,7 +67,7 @@ class Cache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_private(self.folder):
                 return False
-            _write(self._path(key), _pack(key, header, code))
+            _write(self._path(key), _pack(key, header, code, _secret(self.folder)))
             self._shrink()
         except OSError:
             return False
@@ -108,14 +112,56 @@ def _is_private(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and _is_own(status)
 
 
-def _is_own(status: os.stat_result) -> bool:
-    """Whether what has this status belongs to this user, and nobody else may write it."""
+def _is_own(status: os.stat_result, denied: int = 0o022) -> bool:
+    """Whether what has this status belongs to this user, and has none of the `denied` modes: to others, writing."""
     if not hasattr(os, "getuid"):
         return True  # Windows: the user's local folder is private by its access list
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return status.st_uid == os.getuid() and not status.st_mode & denied
 
 
-def _read_private(path: Path) -> bytes:
+def _secret(folder: Path) -> bytes:
+    """The secret of a folder, made where there is none that can be used; OSError where that cannot be."""
+    try:
+        return _read_secret(folder)
+    except OSError:
+        _make_secret(folder / _SECRET)
+    return _read_secret(folder)
+
+
+def _read_secret(folder: Path) -> bytes:
+    """The secret; OSError unless it is whole and for this user's eyes only."""
+    found = _read_private(folder / _SECRET, 0o077)
+    if len(found) != _SEAL_BYTES:
+        raise OSError(f"{folder / _SECRET} is not whole")
+    return found
+
+
+def _make_secret(path: Path) -> None:
+    """A new secret, whole or not at all. One that another process has made meanwhile stays; one of no use does not."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")  # of mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_SEAL_BYTES))
+        if os.path.lexists(path):
+            os.replace(temporary, path)
+        else:
+            _name_if_free(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _name_if_free(temporary: str, path: Path) -> None:
+    """Give a file its name unless another one has it."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links; of two secrets at once the last one stays
+        os.replace(temporary, path)
+
+
+def _read_private(path: Path, denied: int = 0o022) -> bytes:
     """The content of a regular file, not of a link, that is this user's alone; OSError for another one.
 
     What was opened is asked, not the path: that may lead elsewhere a moment later.
@@ -123,7 +169,7 @@ def _read_private(path: Path) -> bytes:
     flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or not _is_own(status):
+        if not stat.S_ISREG(status.st_mode) or not _is_own(status, denied):
             raise PermissionError(f"{path} is not a file of this user alone")
         return file.read()
 
@@ -141,16 +187,20 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def _pack(key: str, header: dict[str, Any], code: bytes) -> bytes:
+def _seal(body: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(body, key=secret, digest_size=_SEAL_BYTES).digest()
+
+
+def _pack(key: str, header: dict[str, Any], code: bytes, secret: bytes) -> bytes:
     text = json.dumps(header, sort_keys=True).encode()
     body = key.encode() + b"\n" + _HEADER.pack(len(text)) + text + code
-    return _MAGIC + hashlib.sha256(body).digest() + body
+    return _MAGIC + _seal(body, secret) + body
 
 
-def _unpack(data: bytes, key: str) -> tuple[dict[str, Any], bytes] | None:
-    start = len(_MAGIC) + hashlib.sha256().digest_size
+def _unpack(data: bytes, key: str, secret: bytes) -> tuple[dict[str, Any], bytes] | None:
+    start = len(_MAGIC) + _SEAL_BYTES
     body = data[start:]
-    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : start]:
+    if data[: len(_MAGIC)] != _MAGIC or not hmac.compare_digest(_seal(body, secret), data[len(_MAGIC) : start]):
         return None
     prefix = key.encode() + b"\n"
     if not body.startswith(prefix):

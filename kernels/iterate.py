@@ -45,7 +45,8 @@ def iterate(
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
 
     settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
-    its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still.
+    its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still. A number that is NaN
+    does not move.
     where (...): a state for which it is false takes no step at all and stays at its start.
 
     The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
@@ -75,11 +76,11 @@ def _run(step: Step, z: Array, constants: Array, count: int, settle: float, wher
         if not is_symbolic(running) and not running.any():
             break
         new = step(z, constants)
-        moved = np.max(np.abs(new - z), axis=-1) if not is_symbolic(new) else reduce(np.maximum, _columns(new - z))
+        moved = np.any(np.abs(new - z) > settle, axis=-1) if not is_symbolic(new) else _moved(new - z, settle)
         z = np.where(running[..., None], new, z)
-        running = running & ~(moved <= settle)
+        running = running & moved
     return z
 
 
-def _columns(d: Any) -> list[Any]:
-    return [np.abs(d[..., i]) for i in range(d.shape[-1])]
+def _moved(d: Any, settle: float) -> Any:
+    return reduce(np.logical_or, [np.abs(d[..., i]) > settle for i in range(d.shape[-1])])

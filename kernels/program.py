@@ -19,7 +19,9 @@ on floats or symbols it evaluates its stages in NumPy, and `myoquat.kernels.comp
 unrolls it.
 """
 
+import math
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,12 +29,15 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, as_array
-from myoquat.kernels.body import Straight, StraightRecipe
+from myoquat.kernels.body import Body, DeferredBody, Straight, StraightRecipe
+from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import Compiled
-from myoquat.kernels.staged import FormulaStage, Staged, TableStage
+from myoquat.kernels.notice import waiting
+from myoquat.kernels.sources import sources_digest
+from myoquat.kernels.staged import FormulaStage, Staged, TableStage, ZeroStage
 from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
 
-__all__ = ["Program"]
+__all__ = ["Program", "compile_program"]
 
 Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffer, rows)
 
@@ -44,7 +49,8 @@ class Program:
         self.name = name
         self.inputs: dict[str, Shape] = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
         self.buffers: dict[str, Shape] = dict(self.inputs)
-        self._steps: list[_FormulaStep | _TableStep] = []
+        self.views: dict[str, str] = {}
+        self._steps: list[_FormulaStep | _TableStep | _ZeroStep | _ViewStep] = []
         self.__name__ = name
 
     # ---- stages ---------------------------------------------------------------------------------------------
@@ -61,6 +67,21 @@ class Program:
         for key, shape in body.signature.outputs.items():
             self._create(key, shape)
         self._steps.append(_FormulaStep(function, body))
+
+    def zeros(self, buffers: Mapping[str, Any]) -> None:
+        """New buffers, name -> shape, zero for every state, for tables to add to."""
+        for key, shape in buffers.items():
+            self._create(key, shape_of(self.name, key, shape))
+        self._steps.append(_ZeroStep(tuple(buffers)))
+
+    def view(self, name: str, buffer: str, shape: Any) -> None:
+        """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""
+        wanted, there = shape_of(self.name, name, shape), self._buffer(buffer)
+        if math.prod(wanted) != math.prod(there):
+            raise ValueError(f"program '{self.name}': '{buffer}' {there} has no view of the shape {wanted}")
+        self._create(name, wanted)
+        self.views[name] = self.views.get(buffer, buffer)
+        self._steps.append(_ViewStep(name, buffer, wanted))
 
     def table(
         self,
@@ -162,10 +183,12 @@ class Program:
     # ---- use ------------------------------------------------------------------------------------------------
 
     def body(self, outputs: Sequence[str]) -> Staged:
-        """The program as a body with the named buffers as outputs."""
+        """The program as a body with the named buffers, none of them a view, as outputs."""
+        if set(outputs) & set(self.views):
+            raise ValueError(f"program '{self.name}': an output is no view; give the buffer {self.views}")
         signature = Signature(self.name, self.inputs, {key: self._buffer(key) for key in outputs})
-        stages = [step.stage() for step in self._steps]
-        return Staged(signature, dict(self.buffers), tuple(stages))
+        stages = [step.stage() for step in self._steps if not isinstance(step, _ViewStep)]
+        return Staged(signature, dict(self.buffers), tuple(stages), dict(self.views))
 
     def compile(
         self,
@@ -190,6 +213,34 @@ class Program:
         return {key: _settled(buffers[key]) for key in wanted}
 
 
+def compile_program(
+    make: Callable[[], Program],
+    outputs: Sequence[str],
+    *,
+    name: str,
+    content: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Compiled:
+    """The kernel of a program that is made only where the cache has no machine code for it; see `compile`."""
+    start = time.perf_counter()
+    sources = None if content is None else sources_digest()
+
+    def body() -> Body:
+        return make().body(outputs)
+
+    with waiting(f"compiling {name}"):
+        if content is None or sources is None:
+            found = body()
+        else:
+            key = digest("program", sources, np.__version__, content, name, str(list(outputs)))
+            found = DeferredBody(key, body)
+        kernel = Compiled(StraightRecipe(found), lanes=lanes, threads=threads, cache=cache)
+    kernel.build_seconds = time.perf_counter() - start
+    return kernel
+
+
 @dataclass(frozen=True)
 class _Link:
     """Rows (count,) or (count, k) of a buffer, and the shape that an element sees of them."""
@@ -212,6 +263,28 @@ class _FormulaStep:
         result = self.function(*(_settled(buffers[key]) for key in self.body.signature.inputs))
         for key, value in zip(names, _values(result, names), strict=True):
             buffers[key] = np.asarray(as_array(value)).astype(object)
+
+
+@dataclass(frozen=True)
+class _ZeroStep:
+    buffers: tuple[str, ...]
+
+    def stage(self) -> ZeroStage:
+        return ZeroStage(self.buffers)
+
+    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
+        for key in self.buffers:
+            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
+
+
+@dataclass(frozen=True)
+class _ViewStep:
+    name: str
+    buffer: str
+    shape: Shape
+
+    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
+        buffers[self.name] = buffers[self.buffer].reshape(self.shape)  # of the same memory
 
 
 @dataclass(frozen=True)

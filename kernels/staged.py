@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.tape import read_tape
 from myoquat.kernels.trace import Shape, Signature
 
-__all__ = ["FormulaStage", "Staged", "TableStage"]
+__all__ = ["FormulaStage", "Staged", "TableStage", "ZeroStage"]
 
 Rows = tuple[str, np.ndarray]  # buffer, rows (count,) or (count, k)
 
@@ -31,6 +31,24 @@ class FormulaStage:
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
         return self.body.write(module, name, frame, buffers, buffers)
+
+
+@dataclass(frozen=True)
+class ZeroStage:
+    """Buffers set to zero."""
+
+    buffers: tuple[str, ...]
+
+    def identity(self) -> str:
+        return digest("zeros", *self.buffers)
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
+        b = module.builder()
+        for key in self.buffers:
+            _zero(b, buffers[key])
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return Cost(0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -173,14 +191,18 @@ class Staged:
 
     signature: Signature
     shapes: Mapping[str, Shape]
-    stages: tuple[FormulaStage | TableStage, ...]
+    stages: tuple[FormulaStage | TableStage | ZeroStage, ...]
+    views: Mapping[str, str] = field(default_factory=dict)  # name -> the buffer whose numbers it shows
 
     def identity(self) -> str:
-        return digest("staged", str(self.signature), str(dict(self.shapes)), *(s.identity() for s in self.stages))
+        described = (str(self.signature), str(dict(self.shapes)), str(dict(self.views)))
+        return digest("staged", *described, *(s.identity() for s in self.stages))
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in inputs and k not in outputs}
+        known = {*inputs, *outputs, *self.views}
+        missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in known}
         buffers = {**take_ports(frame, missing), **outputs, **inputs}
+        buffers |= {name: buffers[buffer] for name, buffer in self.views.items()}
         b = module.builder()
         operations, nanoseconds = 0, 0.0
         for number, stage in enumerate(self.stages):

@@ -1,11 +1,12 @@
 """Activation dynamics: how the activation of a muscle follows its excitation."""
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import Positive, Range, check_ranges
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
@@ -29,11 +30,11 @@ class ActivationDynamics(Record):
     to be as large. Activations that start in [0, 1] stay there if the excitation does.
     """
 
-    activation_time: float = 0.015
-    deactivation_time: float = 0.060
+    activation_time: Positive = 0.015
+    deactivation_time: Positive = 0.060
     form: str = "smooth"
-    smoothing: float = 0.1
-    minimum_activation: float = 0.0
+    smoothing: Positive = 0.1
+    minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
 
     def rate(self, excitation: Array, activation: Array) -> Array:
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
@@ -53,9 +54,4 @@ class ActivationDynamics(Record):
         """ModelError for an unknown form or numbers that cannot be."""
         if self.form not in FORMS:
             raise ModelError(f"form is 'smooth' or 'piecewise', not {self.form!r}", element=element)
-        for name in ("activation_time", "deactivation_time", "smoothing"):
-            value = getattr(self, name)
-            if not (value > 0 and math.isfinite(value)):
-                raise ModelError(f"{name} must be positive and finite, not {value!r}", element=element)
-        if not 0 <= self.minimum_activation < 1:
-            raise ModelError(f"minimum_activation must lie in [0, 1), not {self.minimum_activation}", element=element)
+        check_ranges(self, element)

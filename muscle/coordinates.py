@@ -1,27 +1,39 @@
 """What a model file says of its coordinates beyond their places in q: ranges, locks, couplings; and its markers."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
+from myoquat.joints.ranges import check_interval, check_ranges
+from myoquat.joints.tree import find_cycle
 from myoquat.kernels.records import Record
 
-__all__ = ["Coordinate", "Coupler", "Marker", "follow"]
+__all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow"]
 
 
 @dataclass(frozen=True)
 class Coordinate(Record):
     """A coordinate: its range [rad or m], whether it is held where it starts, and whether it stays in its range.
 
-    Kept as data: the equations of motion leave every coordinate free.
+    Kept as data: the equations of motion leave every coordinate free, locked ones too.
     """
 
     name: str
     range: tuple[float, float] | None = None
     locked: bool = False
     clamped: bool = False
+
+    def check(self, known: Collection[str]) -> None:
+        """ModelError for a coordinate that is not among the `known`, or a range whose ends are reversed."""
+        element = f"coordinate {self.name!r}"
+        if self.name not in known:
+            raise ModelError("the system has no coordinate of this name", element=element)
+        if self.range is not None:
+            check_interval(self.range, element)
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,25 @@ class Coupler(Record):
     independent: str
     function: AxisFunction
     scale: float = 1.0
+
+    def check(self, known: Collection[str]) -> None:
+        """ModelError for a coordinate that is not among the `known`, one that drives itself, or an impossible scale."""
+        element = f"coupler {self.name!r}"
+        for coordinate in (self.dependent, self.independent):
+            if coordinate not in known:
+                raise ModelError(f"coordinate {coordinate!r} does not exist", element=element)
+        if self.dependent == self.independent:
+            raise ModelError(f"coordinate {self.dependent!r} cannot drive itself", element=element)
+        check_ranges(self, element)
+
+
+def check_couplers(couplers: Iterable[Coupler]) -> None:
+    """ModelError where coordinates drive each other in a circle."""
+    driven = {coupler.dependent: coupler for coupler in couplers}
+    cycle = find_cycle({name: coupler.independent for name, coupler in driven.items()})
+    if cycle:
+        around = " -> ".join([*cycle, cycle[0]])
+        raise ModelError(f"coordinates drive each other: {around}", element=f"coupler {driven[cycle[0]].name!r}")
 
 
 def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> None:
@@ -51,3 +82,11 @@ class Marker(Record):
     body: str
     position: tuple[float, ...]
     fixed: bool = False
+
+    def check(self, bodies: Collection[str]) -> None:
+        """ModelError for a body that is not among `bodies`, or a position that is not three finite numbers."""
+        element = f"marker {self.name!r}"
+        if self.body not in bodies:
+            raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(bodies)}", element=element)
+        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
+            raise ModelError(f"position must be three finite numbers, not {self.position}", element=element)

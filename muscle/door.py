@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.joints.checks import UNIT_TOLERANCE, check_state, warn_far
+from myoquat.joints.checks import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, kernel_for
 from myoquat.joints.door import Call
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.libraries import casadi, is_imported
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
@@ -60,7 +60,13 @@ class MuscleCall(Call):
         return self
 
     def run_muscles(
-        self, quantity: str, formula: Callable[..., Any], axes: int, out: np.ndarray | None, backend: str
+        self,
+        quantity: str,
+        formula: Callable[..., Any],
+        axes: int,
+        out: np.ndarray | None,
+        backend: str,
+        program: Callable[[], kernels.Program] | None = None,
     ) -> Array:
         """`run` for a formula that depends on the muscles too. TypeError for symbols and a path without expression."""
         q = self.inputs["q"].array if "q" in self.inputs else None
@@ -68,7 +74,14 @@ class MuscleCall(Call):
             in_casadi = is_imported("casadi") and any(isinstance(x, (casadi.SX, casadi.MX)) for x in np.asarray(q).flat)
             for muscle in self.model.muscles:
                 _check_closed_form(muscle, in_casadi)
-        result: Array = self.run(quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend)
+                if "activation" in self.inputs and not in_casadi and muscle.law and not muscle.law.closed_form:
+                    raise TypeError(
+                        f"muscle {muscle.name!r}: the curves of its law {muscle.law.kind!r} are found by an iteration, "
+                        "which takes numbers and CasADi symbols, not SymPy's"
+                    )
+        result: Array = self.run(
+            quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend, program=program
+        )
         return result
 
 
@@ -92,7 +105,7 @@ def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
 
 def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
     """As `ArticulatedSystem.check_q`, but reading a large batch only once, through a kernel."""
-    array = as_array(q)
+    array = check_array("q", q)
     if is_symbolic(array) or array.size <= CHUNK or array.shape[-1] != system.nq:
         return system.check_q(q)
     rows = np.ascontiguousarray(array).reshape(-1, system.nq)

@@ -7,6 +7,7 @@ and CasADi symbols go in and come out; TypeError where a path needs a solver, wh
 ellipsoid, a torus, or several surfaces that act together; SymPy symbols take no wrapping surfaces at all.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from myoquat.joints.checks import check_state
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle import jacobians, limits, states
+from myoquat.muscle import jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.flags import flags
@@ -56,7 +57,9 @@ def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, b
     array([1.757, 2.227, 0.711, 1.851, 1.557, 1.718])
     """
     call = MuscleCall(model).q(q)
-    return call.run_muscles("lengths", lambda q: lengths(model.system, model.muscles, q), 1, out, backend)
+    program = partial(tables.length_program, model) if tables.tables_pay(model) else None
+    formula = lambda q: lengths(model.system, model.muscles, q)  # noqa: E731
+    return call.run_muscles("lengths", formula, 1, out, backend, program)
 
 
 def path_jacobian(
@@ -92,7 +95,8 @@ def path_jacobian(
         raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
     call = MuscleCall(model).q(q)
     if wrt == "velocity":
-        return call.run_muscles(wrt, lambda q: jacobians.velocity(model, q), 2, out, backend)
+        program = partial(tables.jacobian_program, model) if tables.tables_pay(model) else None
+        return call.run_muscles(wrt, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
     if wrt != "constrained":
         return call.run_muscles("coordinates", lambda q: jacobians.coordinates(model, q), 2, out, backend)
     index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
@@ -204,9 +208,9 @@ def muscle_wrenches(
 def limit_torques(
     model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
 ) -> Array:
-    """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) at q (..., nq) and u
-    (..., nu). At the gimbal lock of a limited angle that a quaternion has replaced they are not determined. Raises
-    ValueError as `path_lengths` does."""
+    """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) and passive forces
+    (`myoquat.muscle.forces`) at q (..., nq) and u (..., nu). At the gimbal lock of a limited angle that a quaternion
+    has replaced they are not determined. Raises ValueError as `path_lengths` does."""
     call = MuscleCall(model).q(q).u(u)
     formula = lambda q, u: limits.torques(model, q, u)  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)

@@ -12,6 +12,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.points import EDGE, ConditionalPoint
 from myoquat.muscle.wrapping import Piece
+from myoquat.muscle.wrapping.sites import Poses, Site
 
 __all__ = ["PathFlag", "flags"]
 
@@ -24,18 +25,28 @@ class PathFlag(IntFlag):
     JUMP        the length jumps nearby: a conditional point comes or goes, a surface's side changes, or the path slips
                 off the end of a cylinder
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
+    COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
+                direction, and the Jacobian is not determined: it may be NaN
     """
 
     WRAPPED = 1
     INSIDE = 2
     JUMP = 4
     UNSOLVED = 8
+    COINCIDENT = 16
+
+
+APART = 1e-12  # [m] below which points count as in one place
 
 
 def flags(model: Model, q: Array, near: float) -> Array:
     """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
     touching = contacts(model.system, model.muscles, q)
-    columns = [_of(model, *item, q, near) for item in zip(model.muscles, touching, strict=True)]
+    poses = model.system.poses(q)
+    columns = [
+        _of(model, muscle, pieces, q, near) + _coincident(model, muscle, q, poses)
+        for muscle, pieces in zip(model.muscles, touching, strict=True)
+    ]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
 
@@ -52,6 +63,19 @@ def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near:
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])
     return total
+
+
+def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:
+    """The bit of a path of which two consecutive points that are on it are in one place."""
+    last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(model.system, q))
+    found = np.zeros(q.shape[:-1]) > 0
+    for point in muscle.path[1:]:
+        site, on = Site.of(poses, point.body, point.local(model.system, q)), point.active(model.system, q)
+        d = site.world - last.world
+        met = np.sum(d * d, axis=-1) < APART * APART
+        found = found | (met if on is True else met & on)
+        last = site.or_else(on, last)
+    return np.where(found, float(PathFlag.COINCIDENT), 0.0)
 
 
 def _at_edge(model: Model, point: ConditionalPoint, q: Array, near: float) -> Array:

@@ -8,19 +8,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.joints.types import SphericalJoint
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import contacts, lengths
+from myoquat.muscle.path import Muscle, contacts, lengths
 
-__all__ = ["constrained", "constrained_size", "coordinates", "velocity"]
+__all__ = ["constrained", "constrained_size", "coordinates", "velocity", "velocity_of"]
 
 
 def velocity(model: Model, q: Array) -> Array:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose."""
-    system, muscles = model.system, model.muscles
+    return velocity_of(model.system, model.muscles, q)
+
+
+def velocity_of(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
+    """(..., m, nu) J of some muscles."""
     touching = contacts(system, muscles, q)
     result: Array = jacobian_at(
         lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q
@@ -41,7 +45,8 @@ def constrained_size(model: Model) -> int:
 
 
 def constrained(model: Model, q: Array, eliminated: Array) -> Array:
-    """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each."""
+    """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each quaternion,
+    those of floating joints included."""
     kept, rebuild = _charts(model, q, eliminated)
     touching = contacts(model.system, model.muscles, q)
     result: Array = jacobian_at(lambda x: lengths(model.system, model.muscles, rebuild(x), touching=touching), kept)
@@ -53,13 +58,19 @@ def _charts(model: Model, q: Array, eliminated: Array) -> tuple[Array, Callable[
     joints = [body.joint for body in model.system.bodies]
     pieces = [q[..., s] for s in model.system.q_slices]
     indices = iter(np.moveaxis(as_array(eliminated), -1, 0))
-    index = [next(indices) if isinstance(joint, SphericalJoint) else None for joint in joints]
-    kept = [x if k is None else _kept(x, k) for x, k in zip(pieces, index, strict=True)]
+    index = [next(indices) if joint.facts.quaternion is not None else None for joint in joints]
+    kept = [
+        x if k is None else np.concatenate([x[..., :-4], _kept(x[..., -4:], k)], axis=-1)
+        for x, k in zip(pieces, index, strict=True)
+    ]
     edges = np.cumsum([x.shape[-1] for x in kept])[:-1]
 
     def rebuild(x: Array) -> Array:
         parts = np.split(x, edges, axis=-1)
-        full = [p if k is None else _completed(p, Q, k) for p, Q, k in zip(parts, pieces, index, strict=True)]
+        full = [
+            p if k is None else np.concatenate([p[..., :-3], _completed(p[..., -3:], Q[..., -4:], k)], axis=-1)
+            for p, Q, k in zip(parts, pieces, index, strict=True)
+        ]
         return np.concatenate(full, axis=-1)
 
     return np.concatenate(kept, axis=-1), rebuild

@@ -1,19 +1,20 @@
 """Limits of coordinates: forces that set in where a coordinate leaves its range, as ligaments and bones do."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
+from myoquat.muscle.forces import PassiveForce
 
 __all__ = ["CoordinateLimit", "torques"]
 
@@ -33,10 +34,10 @@ class CoordinateLimit(Record):
     coordinate: str
     lower: float
     upper: float
-    lower_stiffness: float
-    upper_stiffness: float
-    transition: float
-    damping: float = 0.0
+    lower_stiffness: NotNegative
+    upper_stiffness: NotNegative
+    transition: Positive
+    damping: NotNegative = 0.0
 
     def force(self, x: Array, speed: Array) -> Array:
         """(...) f [N m or N] at x (...) and dx/dt (...): the formula, on floats and symbols."""
@@ -54,18 +55,13 @@ class CoordinateLimit(Record):
         element = f"limit {self.name!r}"
         if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
             raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=element)
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.type is float or f.type == "float"}
-        for key, value in values.items():
-            if not math.isfinite(value) or (value < 0 and key not in ("lower", "upper")):
-                raise ModelError(f"{key} must be finite, and not negative unless a limit, not {value}", element=element)
+        check_ranges(self, element)
         if self.lower > self.upper:
             raise ModelError(f"lower is above upper: {self.lower} > {self.upper}", element=element)
-        if not self.transition > 0:
-            raise ModelError(f"transition must be positive, not {self.transition}", element=element)
 
 
 class HasLimits(Protocol):
-    """A system with limits of its coordinates, above all a Model, which builds on this module."""
+    """A system with limits of its coordinates and passive forces, above all a Model, which builds on this module."""
 
     @property
     def system(self) -> ArticulatedSystem: ...
@@ -73,9 +69,21 @@ class HasLimits(Protocol):
     @property
     def limits(self) -> Sequence[CoordinateLimit]: ...
 
+    @property
+    def forces(self) -> Sequence[PassiveForce]: ...
+
 
 def torques(model: HasLimits, q: Array, u: Array) -> Array:
-    """(..., nu) generalized forces of a model's limits on the velocities u: the formula, on floats and symbols.
+    """(..., nu) generalized forces of a model's limits and passive forces on the velocities u: the formula, on floats
+    and symbols."""
+    total = _of_limits(model, q, u)
+    for force in model.forces:
+        total = total + force.torque(model.system, q, u)
+    return total
+
+
+def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:
+    """(..., nu) generalized forces of the limits.
 
     f times the derivative of the coordinate along u, so that their power is f dx/dt whatever describes the joint.
     """

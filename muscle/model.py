@@ -2,7 +2,7 @@
 
 import html
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.constraints import Constraint
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
+from myoquat.joints.pose import by_name, named_system
 from myoquat.joints.system import ArticulatedSystem, check_state
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
+from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -29,8 +32,9 @@ class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
-    limits act where coordinates leave their ranges. coordinates, couplers and markers are what a file says beyond the
-    mechanics, by the names of its coordinates.
+    limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always. constraints, numbers and
+    names without functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and
+    markers are what a file says beyond the mechanics, by the names of its coordinates.
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -54,6 +58,8 @@ class Model(Record):
     couplers: tuple[Coupler, ...] = ()
     markers: tuple[Marker, ...] = ()
     limits: tuple[CoordinateLimit, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    forces: tuple[PassiveForce, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,17 +69,33 @@ class Model(Record):
                 raise ModelError(f"the name {muscle.name!r} is taken twice", element=f"muscle {muscle.name!r}")
             seen.add(muscle.name)
             muscle.check(self.system)
-        known = {*self.system.coordinate_names, *self.system.angle_names}
-        for coupler in self.couplers:
-            for coordinate in (coupler.dependent, coupler.independent):
-                if coordinate not in known:
-                    raise ModelError(f"coordinate {coordinate!r} does not exist", element=f"coupler {coupler.name!r}")
-        for limit in self.limits:
-            limit.check(self.system)
+        self._check_extras()
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
             self.system.check_u(self.start_u)
+
+    def _check_extras(self) -> None:
+        """ModelError for what is said of coordinates or bodies that do not exist, or that cannot be."""
+        known = {*self.system.coordinate_names, *self.system.angle_names}
+        seen: set[str] = set()
+        for coordinate in self.coordinates:
+            if coordinate.name in seen:
+                raise ModelError("it is described twice", element=f"coordinate {coordinate.name!r}")
+            seen.add(coordinate.name)
+            coordinate.check(known)
+        for coupler in self.couplers:
+            coupler.check(known)
+        check_couplers(self.couplers)
+        for marker in self.markers:
+            marker.check((self.system.ground, *self.system.body_names))
+        for limit in self.limits:
+            limit.check(self.system)
+        for force in self.forces:
+            force.check(self.system)
+        for constraint in self.constraints:
+            constraint.check(self.system)
+            _check_plain(constraint)
 
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""
@@ -107,21 +129,47 @@ class Model(Record):
         """(nq,) the coordinates at the start: start_q, or neutral ones."""
         return self.system.neutral() if self.start_q is None else np.array(self.start_q)
 
+    @property
+    def _acting(self) -> tuple[object, ...]:
+        """All beside the system that the model computes with."""
+        return self.muscles, self.limits, self.forces, self.couplers, self.constraints
+
+    def pose(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
+        """(..., nq) the start with coordinates set by name, angles [rad] and lengths [m] that broadcast.
+
+        Angles of a model file that a quaternion has replaced are coordinates too; couplers are followed. Raises
+        ValueError for a name that is unknown.
+
+        >>> import myoquat as mq
+        >>> model = mq.load_model("two_link").with_rotations("sequence")
+        >>> model.pose({"A.p2": 0.5}).round(2)[:3]
+        array([0. , 0.5, 0. ])
+        """
+        values = values or {}
+        driven = [name for c in self.couplers for name in (c.dependent, c.independent)]
+        named = named_system(self.system, [*values, *driven])
+        q = by_name(named, values, convert_coordinates(self.system, named, self.start))
+        follow(self.couplers, named.coordinate_names, q)
+        return convert_coordinates(named, self.system, q)
+
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the model computes with; equal models share compiled kernels."""
-        return content_digest(self.system.content_key, self.muscles, self.limits)
+        return content_digest(self.system.content_key, *self._acting)
 
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.
 
         rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a
         mapping from body names to these. Lengths, torques and motion stay the same;
-        `myoquat.joints.convert_coordinates` takes states along. The start is converted too.
+        `myoquat.joints.convert_coordinates` takes states along. The start is converted too; what
+        `coordinates` says of ones that the new joints do not have is left out.
         """
         system = with_rotations(self.system, rotations)
         start_q = self.start
-        changed: dict[str, Any] = {"system": system, "file": None}
+        known = {*system.coordinate_names, *system.angle_names}
+        kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)
+        changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept}
         if self.start_q is not None:
             changed["start_q"] = tuple(map(float, convert_coordinates(self.system, system, start_q)))
         if self.start_u is not None:
@@ -152,6 +200,17 @@ class Model(Record):
                 "it must lie in [0, 1]"
             )
         return checked
+
+
+def _check_plain(constraint: Constraint) -> None:
+    """ModelError for a constraint that holds a function, which no file can."""
+    for key, value in vars(constraint).items():
+        if callable(value):
+            raise ModelError(
+                f"it holds a Python function as its {key!r}, which a model cannot; simulate(..., constraints=[...]) "
+                "takes it",
+                element=constraint.label,
+            )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

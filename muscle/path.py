@@ -18,7 +18,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 
-__all__ = ["Contacts", "Muscle", "contacts", "lengths", "wrenches"]
+__all__ = ["Contacts", "Muscle", "contacts", "lengths", "straight_length", "wrenches"]
 
 Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
 
@@ -181,10 +181,16 @@ def _length(points: list[Array], active: list[Array | bool], spans: list[list[_S
     return total
 
 
+def straight_length(points: list[Array], active: list[Array | bool]) -> Array:
+    """(...) the length of a path without surfaces by its points (..., 3) in the world, those that are `active`."""
+    return _length(points, active, [[] for _ in points[1:]])
+
+
 def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:
     """Length and end of the path after a straight line to a point, where `on`."""
     d = point - last
     if isinstance(on, bool):
         return total + np.sqrt(np.sum(d * d, axis=-1)), point
-    d = np.where(on[..., None], d, 1.0)  # a root of zero would spoil the derivative where the point is off
-    return total + np.where(on, np.sqrt(np.sum(d * d, axis=-1)), 0.0), np.where(on[..., None], point, last)
+    square = np.sum(d * d, axis=-1)
+    apart = on & (square != 0)  # a root of zero would spoil the derivative where the point is off, or on the one before
+    return total + np.where(apart, np.sqrt(np.where(apart, square, 1.0)), 0.0), np.where(on[..., None], point, last)

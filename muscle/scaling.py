@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from myoquat.joints.constraints import Constraint, PointLoop
+from myoquat.joints.errors import ModelError
 from myoquat.joints.scaling import scaled_system
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
+from myoquat.muscle.forces import CoordinateSpring
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -22,9 +25,11 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     """The model whose bodies, by name, are stretched by factors (3,) along their axes; see
     `myoquat.joints.scaling.scaled_system` for mass and keep_masses.
 
-    Points, surfaces and markers are stretched with their bodies. The lengths of a force law (of the optimal fiber, the
-    slack tendon, a resting ligament) grow as the path does, in the pose at the start with couplers followed. Forces
-    stay. A coupler that drives a slide grows by the factor of the body that the slide starts from.
+    Points, surfaces, markers and the points that constraints hold together (`PointLoop`) are stretched with their
+    bodies; ModelError for other constraints, and for forces other than springs on coordinates. The lengths of a force
+    law (of the optimal fiber, the slack tendon, a resting ligament) grow as the path does, in the pose at the start
+    with couplers followed. Forces stay. A coupler that drives a slide grows by the factor of the body that the slide
+    starts from.
     """
     unit = np.ones(3)
     muscles = tuple(
@@ -35,11 +40,15 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
         )
         for muscle in model.muscles
     )
+    for force in model.forces:
+        if not isinstance(force, CoordinateSpring):
+            raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
     stretched = replace(
         model,
         system=scaled_system(model.system, factors, mass, keep_masses),
         muscles=muscles,
         couplers=tuple(_coupler(coupler, model.system, factors) for coupler in model.couplers),
+        constraints=tuple(_loop(constraint, factors) for constraint in model.constraints),
         markers=tuple(
             replace(m, position=tuple(factors.get(m.body, unit) * np.array(m.position))) for m in model.markers
         ),
@@ -48,6 +57,16 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     ratio = _lengths(stretched) / _lengths(model)
     laws = (_with_law(muscle, float(r)) for muscle, r in zip(muscles, ratio, strict=True))
     return replace(stretched, muscles=tuple(laws))
+
+
+def _loop(constraint: Constraint, factors: Factors) -> Constraint:
+    """Points held together, where they are on the stretched bodies."""
+    if not isinstance(constraint, PointLoop):
+        raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
+    unit = np.ones(3)
+    first = factors.get(constraint.first, unit) * np.array(constraint.first_point)
+    second = factors.get(constraint.second, unit) * np.array(constraint.second_point)
+    return replace(constraint, first_point=tuple(first), second_point=tuple(second))
 
 
 def _lengths(model: Model) -> Array:

@@ -8,15 +8,27 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.joints.checks import check_state
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
+from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import jacobians
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths
 
-__all__ = ["activation_rates", "elastic", "forces", "rates", "residuals", "state_names", "state_slices", "torques"]
+__all__ = [
+    "activation_rates",
+    "check_start",
+    "elastic",
+    "forces",
+    "rates",
+    "residuals",
+    "state_names",
+    "state_slices",
+    "torques",
+]
 
 OfLaw = Callable[..., Array]  # of a law, the slice of its states, and length, speed and activation of its muscle
 
@@ -33,6 +45,24 @@ def state_slices(model: Model) -> tuple[slice, ...]:
     sizes = [0 if muscle.law is None else len(muscle.law.states) for muscle in model.muscles]
     edges = np.concatenate([[0], np.cumsum(sizes, dtype=int)])
     return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+
+
+def check_start(model: Model, name: str, values: ArrayLike) -> Array:
+    """States (..., ns) at which a motion can start, or ValueError naming the one that its law does not allow, such as a
+    fiber length that is not positive."""
+    names = state_names(model)
+    checked = check_state(name, values, len(names), names)
+    if is_symbolic(checked):
+        return checked
+    for muscle, s in zip(model.muscles, state_slices(model), strict=True):
+        if muscle.law is None:
+            continue
+        allowed = muscle.law.state_range
+        for i in range(s.start, s.stop):
+            for value in (checked[..., i].min(initial=np.inf), checked[..., i].max(initial=-np.inf)):
+                if np.isfinite(value) and not allowed.holds(float(value)):
+                    raise ValueError(f"{name}: {names[i]!r} must be {allowed} at the start, not {value:.6g}")
+    return checked
 
 
 def elastic(model: Model) -> dict[type, list[HillLaw]]:

@@ -24,6 +24,7 @@ PACKAGES = (
     "myoquat.joints.functions",
     "myoquat.muscle",
     "myoquat.muscle.laws",
+    "myoquat.muscle.forces",
     "myoquat.data",
     "myoquat.data.motions",
     "myoquat.dynamics",

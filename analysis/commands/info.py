@@ -1,12 +1,16 @@
 """`myoquat info`."""
 
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Iterable, Iterator
 
 import click
 
 from myoquat import kernels
 from myoquat.analysis.units import coordinate_units
-from myoquat.data import library_models, load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model
+from myoquat.data.leftovers import Census
+from myoquat.data.osim.left_out import change_of
 from myoquat.joints.balls import why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.labels import printable
@@ -14,6 +18,8 @@ from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
 
 __all__ = ["command"]
+
+UNREAD = Census.opening
 
 
 @click.command("info")
@@ -25,9 +31,38 @@ def command(model: str | None, show_kernels: bool) -> None:
         for key, value in kernels.info().items():
             click.echo(f"{key:<16}{value}")
     if model is not None:
-        _describe(load_model(model))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = load_model(model)
+        _describe(found)
+        _tell([warning for warning in told if not _is_of_the_file(warning)])
+        for line in _left_out(filter(_is_of_the_file, told)):
+            click.echo(printable(line))
     elif not show_kernels:
         click.echo("Models of the library: " + ", ".join(library_models()))
+
+
+def _is_of_the_file(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, (UnsupportedWarning, ImplausibleWarning))
+
+
+def _tell(others: Iterable[warnings.WarningMessage]) -> None:
+    """Pass on what is not said below."""
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _left_out(told: Iterable[warnings.WarningMessage]) -> Iterator[str]:
+    """What of the file was not read, and what that changes; and what was read though it cannot be."""
+    for warning in told:
+        heading, _, rest = str(warning.message).rpartition(f": {UNREAD}: ")
+        if not heading:
+            yield str(warning.message)
+            continue
+        yield "left out of the file:"
+        for part in rest.split("; "):
+            tag = re.match(r"\d+ ([\w.]+) \(", part)
+            yield f"  {part}" + (f": {change_of(tag[1])}" if tag else "")
 
 
 def _describe(model: Model) -> None:
@@ -56,6 +91,11 @@ def _lines(model: Model) -> Iterator[str]:
         kind = type(coupler.function).__name__
         scale = f"{coupler.scale:g} times " if coupler.scale != 1 else ""
         yield f"  coupler {coupler.name}: {coupler.dependent} = {scale}{kind} of {coupler.independent}"
+    for constraint in model.constraints:
+        bodies = [getattr(constraint, key) for key in ("first", "second") if hasattr(constraint, key)]
+        yield f"  constraint {constraint.label}" + (f" between {' and '.join(bodies)}" if bodies else "")
+    for force in model.forces:
+        yield f"  passive {force.element}: {type(force).__name__}"
     for muscle in model.muscles:
         yield f"  muscle {muscle.name}: {_muscle(muscle)}"
     for limit in model.limits:

@@ -39,7 +39,11 @@ def command(study: Path, output: Path, verify: bool, table: Path | None, force: 
         check_export(table, force)
     if options.pop("any_code"):
         options["resume"] = ANY_CODE
-    results, report = compute(Study.from_toml(study), output, RunOptions(**options))
+    try:
+        results, report = compute(Study.from_toml(study), output, RunOptions(**options))
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; the blocks in {output} stay, and the same command with --resume goes on", err=True)
+        raise
     for number, fault in (report.damaged or {}).items():
         click.echo(f"block {number} was damaged and is computed again: {fault}")
     found = results.dataset()

@@ -25,6 +25,7 @@ from myoquat.joints import (
     spatial_to_quaternion,
 )
 from myoquat.joints.labels import figure_label
+from myoquat.joints.picture import DPI, Picture
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
 DIRECT = {"color": "0.65", "linewidth": 4.0, "solid_capstyle": "round"}
 MAPPED = {"color": "black", "linewidth": 1.3, "linestyle": (0, (4, 2))}
 NEAREST = 0.03  # how close the prescribed path comes to the lock [rad]
+SUFFIXES = ("png", "pdf", "svg")
 NAMES = ("moment_arms", "quaternion", "constrained", "singular")
 
 
@@ -103,7 +105,7 @@ def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Fig
     pair = Pair.of(model)
     Q = convert_coordinates(model.system, pair.quaternion.system, q)
     balls = len(pair.balls)
-    figure = Figure(figsize=(13, 3 * (1 + 2.2 * balls)), layout="constrained")
+    figure = Picture(figsize=(13, 3 * (1 + 2.2 * balls)), layout="constrained")
     parts: Any = figure.subfigures(3, 1)
     drawn = ((plot_moment_arms, 3, "moment arms"), (plot_quaternion, 4, "J_Q"), (plot_constrained, 3, "J*_Q"))
     for part, (plot, columns, what) in zip(parts, drawn, strict=True):
@@ -161,34 +163,44 @@ def _grid(
     )
 
 
-def check_folder(folder: Path, overwrite: bool = False) -> None:
-    """Make the folder if need be; FileExistsError if a figure is there already and may not be replaced."""
+def check_folder(folder: Path, overwrite: bool = False, suffix: str = "png") -> None:
+    """Make the folder if need be; FileExistsError if a figure is there already and may not be replaced, ValueError for
+    another suffix than png, pdf and svg."""
+    if suffix not in SUFFIXES:
+        raise ValueError(f"figures are written as {', '.join(SUFFIXES)}, not {suffix!r}")
     folder.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
-        check_output(folder / f"{name}.png", overwrite)
+        check_output(folder / f"{name}.{suffix}", overwrite)
 
 
-def save_figures(model: Model, report: MappingReport, folder: Path) -> list[Path]:
-    """Draw the four figures as PNG files into the folder, for the second muscle as in the study (or the only one)."""
-    muscle = min(1, len(model.muscles) - 1)
+def save_figures(
+    model: Model, report: MappingReport, folder: Path, muscle: str | None = None, suffix: str = "png"
+) -> list[Path]:
+    """Draw the four figures into the folder, as png (300 dpi), pdf or svg, for the named muscle; for the second one, as
+    in the study, or the only one if nothing is said. Raises ValueError for a muscle that does not exist."""
+    if muscle is not None and muscle not in model.muscle_names:
+        raise ValueError(f"muscle is one of {', '.join(model.muscle_names)}, not {muscle!r}")
+    number = min(1, len(model.muscles) - 1) if muscle is None else model.muscle_names.index(muscle)
     time, q = prescribed_path(model)
-    balls = len(Pair.of(model).balls)
-    title = figure_label(f"{model.name}, muscle {model.muscle_names[muscle]}")
+    balls = Pair.of(model).balls
+    sequences = ", ".join(dict.fromkeys(ball.sequence for ball in balls))
+    title = figure_label(f"{model.name}, muscle {model.muscle_names[number]}, Euler angles {sequences}")
+    title += "\nalong a motion past gimbal lock at half time"
     paths = []
     for name, draw, width in zip(NAMES, (plot_moment_arms, plot_quaternion, plot_constrained), (3, 4, 3), strict=False):
-        figure = Figure(figsize=(3.2 * width, 2.5 * balls + 0.5), layout="constrained")
-        draw(figure.subplots(balls, width, squeeze=False, sharex=True), model, time, q, muscle)
+        figure = Picture(figsize=(3.2 * width, 2.5 * len(balls) + 0.8), layout="constrained")
+        draw(figure.subplots(len(balls), width, squeeze=False, sharex=True), model, time, q, number)
         figure.suptitle(title)
-        paths.append(_save(figure, folder / f"{name}.png"))
-    figure = Figure(figsize=(9.6, 3.8), layout="constrained")
+        paths.append(_save(figure, folder / f"{name}.{suffix}"))
+    figure = Picture(figsize=(9.6, 3.8), layout="constrained")
     plot_singular(figure.subplots(1, 2, sharey=True), report.singular)
     figure.suptitle(figure_label(f"{model.name}: beside the singularities"))
-    paths.append(_save(figure, folder / f"{NAMES[-1]}.png"))
+    paths.append(_save(figure, folder / f"{NAMES[-1]}.{suffix}"))
     return paths
 
 
 def _save(figure: Figure, path: Path) -> Path:
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=130)
+    figure.savefig(content, format=path.suffix[1:], dpi=DPI)
     write_bytes(path, content.getvalue())
     return path

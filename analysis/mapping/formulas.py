@@ -79,10 +79,12 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Ball:
-    """Where one ball joint stands in q, phi, u, Q* and among the balls, and its Euler sequence."""
+    """Where one ball joint stands among the balls and among all quaternions, those of floating joints included, and in
+    q, phi, u and Q*; and its Euler sequence."""
 
     body: str
     number: int
+    quaternion: int
     q: slice
     phi: slice
     u: slice
@@ -116,16 +118,16 @@ class Pair:
         """The ball joints, in order."""
         found: list[Ball] = []
         a, b = self.quaternion.system, self.euler.system
-        star = 0
+        star = quaternion = 0
         for i, body in enumerate(a.bodies):
-            width = body.joint.nq - isinstance(body.joint, SphericalJoint)
+            turns = body.joint.facts.quaternion is not None
+            width = body.joint.nq - turns
             joint = b.bodies[i].joint
             if isinstance(body.joint, SphericalJoint) and isinstance(joint, EulerJoint):
                 place = slice(star, star + width)
-                found.append(
-                    Ball(body.name, len(found), a.q_slices[i], b.q_slices[i], a.u_slices[i], place, joint.sequence)
-                )
-            star += width
+                slices = (a.q_slices[i], b.q_slices[i], a.u_slices[i], place)
+                found.append(Ball(body.name, len(found), quaternion, *slices, joint.sequence))
+            star, quaternion = star + width, quaternion + turns
         return tuple(found)
 
     @cached_property
@@ -155,9 +157,9 @@ class Pair:
         return replace(self.quaternion, system=replace(system, bodies=bodies), file=None)
 
 
-# The quantities of poses by name, floats or symbols: states q (..., nq), phi (..., nphi), u (..., nu), k (..., balls)
-# the index of each quaternion's largest component, F (..., m) tensions, and the Jacobians (..., m, n) J, J_Q, J_star,
-# J_phi, J_largest, J_normalized, J_homogeneous, each differentiated on its own.
+# The quantities of poses by name, floats or symbols: states q (..., nq), phi (..., nphi), u (..., nu), k (..., n) the
+# index of the largest component of each of the n quaternions, F (..., m) tensions, and the Jacobians (..., m, n) J,
+# J_Q, J_star, J_phi, J_largest, J_normalized, J_homogeneous, each differentiated on its own.
 Quantities: TypeAlias = Mapping[str, Array]
 
 
@@ -181,7 +183,7 @@ def row_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
 def _ball_errors(ball: Ball, x: Quantities) -> dict[str, Array]:
     """The rows of one ball joint, (..., m, 3 or 4) each; states have an axis for the muscles."""
     sequence, Q, phi = ball.sequence, x["q"][..., None, ball.q], x["phi"][..., None, ball.phi]
-    k, F = x["k"][..., None, ball.number], x["F"][..., None]
+    k, F = x["k"][..., None, ball.quaternion], x["F"][..., None]
     J, J_Q, J_norm = x["J"][..., ball.u], x["J_Q"][..., ball.q], x["J_normalized"][..., ball.q]
     J_star, J_largest = x["J_star"][..., ball.star], x["J_largest"][..., ball.star]
     J_phi = x["J_phi"][..., ball.phi]

@@ -17,6 +17,7 @@ from myoquat.joints import (
 )
 from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
+from myoquat.muscle.evaluate import eliminated_components
 
 __all__ = ["DISTANCES", "approach"]
 
@@ -83,10 +84,7 @@ def _table(
     scale = np.abs(J).max()
     Q = q[:, ball.q]
     k = np.argmax(np.abs(Q), axis=-1)
-    balls = len(pair.balls)
-    index = np.zeros((len(q), balls), dtype=int)
-    for b in pair.balls:
-        index[:, b.number] = np.argmax(np.abs(q[:, b.q]), axis=-1)
+    index = eliminated_components(pair.quaternion.system, q, "largest")
     J_largest = path_jacobian(pair.quaternion, q, "constrained", eliminated=index)[..., ball.star]
     from_largest = constrained_to_spatial(J_largest, Q[:, None], k[:, None])
     return pd.DataFrame(

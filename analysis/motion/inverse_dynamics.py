@@ -101,10 +101,11 @@ class JointTorques:
 def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces | None = None) -> JointTorques:
     """What the joints of a model have to give for a motion (q, u, udot) under external loads.
 
-    torque = M udot + b - J^T f_ext, less what the model's own coordinate limits give; gravity, springs and dampers of
-    the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight lines at
-    the times of the motion, each a force at a point and a free torque in the frames that it names, on the body that it
-    names; those on the ground do nothing.
+    torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give; gravity, springs and
+    dampers of the joints are in b, muscles are not (they are what produces the torque), nor are forces of constraints,
+    which the motion does not determine: `myoquat.analysis.muscles.free_torques` has torques without them. loads:
+    interpolated by straight lines at the times of the motion, each a force at a point and a free torque in the frames
+    that it names, on the body that it names; those on the ground do nothing.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
@@ -119,7 +120,7 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
     if loads is not None:
         wrenches = external_wrenches(system, motion, loads)
     torque = inverse_dynamics(system, motion.q, motion.u, motion.udot, wrenches)
-    if isinstance(model, Model) and model.limits:
+    if isinstance(model, Model) and (model.limits or model.forces):
         torque = torque - limit_torques(model, motion.q, motion.u)
     return JointTorques(motion, torque, wrenches)
 

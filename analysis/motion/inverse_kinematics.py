@@ -14,6 +14,7 @@ from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
@@ -123,7 +124,7 @@ def _problem(
     for kind, names, own in (("marker", seen, known), ("sensor", felt, carried)):
         _warn_unknown(kind, [name for name in names if name not in own and name not in wishes.ignore], list(own))
     _check_weights(wishes, [*known, *carried, *seen, *felt])
-    free_names = [*model.system.coordinate_names, *model.system.angle_names]
+    free_names = [*model.system.coordinate_names, *_angle_names(model.system)]
     indices_of("coordinate", wishes.tasks, free_names)
     held = _held(model, locked)
     problem = PoseProblem(
@@ -188,11 +189,16 @@ def _couplers(model: Model) -> tuple[Coupler, ...]:
     return tuple(found)
 
 
+def _angle_names(system: ArticulatedSystem) -> list[str]:
+    """The file's angles that quaternions have replaced."""
+    return [name for ball in balls(system) for name in ball.angles.names]
+
+
 def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
     """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are."""
     system, rates = model.system, velocity_of(model.system)
     names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
-    indices_of("coordinate", names, [*system.coordinate_names, *system.angle_names])
+    indices_of("coordinate", names, [*system.coordinate_names, *_angle_names(system)])
     found: set[int] = set()
     whole: set[str] = set()
     for ball in balls(system):

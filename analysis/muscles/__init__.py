@@ -1,5 +1,6 @@
 """Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
 
+from myoquat.analysis.muscles.free import free_moment_arms, free_torques
 from myoquat.analysis.muscles.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.power import PowerCheck, power_check
@@ -12,6 +13,8 @@ __all__ = [
     "PowerCheck",
     "StaticOptimization",
     "compare_models",
+    "free_moment_arms",
+    "free_torques",
     "joint_loads",
     "moment_arm_surface",
     "moment_arms",

@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.labels import figure_label
+from myoquat.joints.picture import Picture
 from myoquat.muscle import ActivationDynamics, Muscle
 from myoquat.muscle.laws import ForceLaw, HillLaw
 
@@ -38,7 +39,7 @@ def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
         [_fiber_lengths, _fiber_speeds, _tendon_lengths] if isinstance(law, HillLaw) else [_path_lengths]
     )
     count = len(panels) + (dynamics is not None)
-    figure = Figure(figsize=(4.2 * count, 4.0), layout="constrained")
+    figure = Picture(figsize=(4.2 * count, 4.0), layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, count))
     for ax, panel in zip(axes, panels, strict=False):
         panel(ax, law)

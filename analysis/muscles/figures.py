@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from myoquat.joints.labels import figure_label
+from myoquat.joints.picture import Picture
 
 __all__ = ["plot_surface"]
 
@@ -32,7 +33,7 @@ def _axis_label(surface: Any, name: str) -> str:
 
 
 def _curves(surface: Any, variable: str, name: str, label: str) -> Figure:
-    figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+    figure = Picture(figsize=(7.5, 4.5), layout="constrained")
     axis = figure.subplots()
     shades = np.linspace(0, 0.65, max(len(surface.muscle), 1))
     for i, (muscle, shade) in enumerate(zip(surface.muscle.values, shades, strict=True)):
@@ -55,7 +56,7 @@ def _curves(surface: Any, variable: str, name: str, label: str) -> Figure:
 def _maps(surface: Any, variable: str, names: list[str], label: str) -> Figure:
     count = len(surface.muscle)
     columns = min(count, 3)
-    figure = Figure(figsize=(4.2 * columns, 3.6 * -(-count // columns)), layout="constrained")
+    figure = Picture(figsize=(4.2 * columns, 3.6 * -(-count // columns)), layout="constrained")
     axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=True, sharey=True)
     for axis in axes.ravel()[count:]:
         axis.set_visible(False)

@@ -1,19 +1,80 @@
-"""The velocities that a model with locked and coupled coordinates is free to choose."""
+"""The velocities that a model with locked and coupled coordinates and constraints is free to choose, and what belongs
+to them: torques, from which the forces of the constraints have dropped out, and moment arms."""
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
-from myoquat.muscle import Model
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import scipy
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["coupler_drift", "free_velocities"]
+__all__ = ["coupler_drift", "free_moment_arms", "free_torques", "free_velocities"]
+
+INDEPENDENT = 1e-10  # of the greatest pivot: rows of A below it say nothing new
+REGULAR = 1e-7  # of the greatest singular value of the driven columns: below it they do not determine a motion
+
+
+def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame":
+    """Torques on the free velocities, C^T tau with u = C u_free: a row per pose of q (..., nq), torque (..., nu).
+
+    Forces of constraints do no work and have dropped out. These torques, on the free velocities alone, give the motion
+    under the constraints that `torque` gives with any forces of them. Raises ValueError as `free_moment_arms` does.
+    """
+    system = model.system
+    rows = system.check_q(q).reshape(-1, system.nq)
+    tau = system.check_u(torque).reshape(-1, system.nu)
+    names, C = free_velocities(model, rows)
+    return pd.DataFrame(np.einsum("pij,pi->pj", C, tau), columns=pd.Index(names))
+
+
+def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
+    """Moment arms along the motions that locks, couplers and constraints leave, -J C: rows (pose, muscle), a column per
+    free velocity. Per pose of q (..., nq), which must lie on the constraints (`assemble`).
+
+    Raises ValueError where the velocities that the constraints drive, chosen at the first pose, are not determined by
+    the free ones at a later one.
+    """
+    rows = model.system.check_q(q).reshape(-1, model.system.nq)
+    names, C = free_velocities(model, rows)
+    arms = -path_jacobian(model, rows) @ C
+    index = pd.MultiIndex.from_product([range(len(rows)), model.muscle_names], names=["pose", "muscle"])
+    return pd.DataFrame(arms.reshape(-1, len(names)), index=index, columns=pd.Index(names, name="moment arm"))
 
 
 def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed.
+    """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed, A C = 0
+    for the model's constraints.
 
-    Raises ValueError for couplers that go in a circle, or a coupled coordinate that has no velocity of its own.
+    Raises ValueError for couplers that go in a circle, or a coupled coordinate that has no velocity of its own, and for
+    poses at which the velocities that the constraints drive at the first pose are not determined.
     """
+    free, C = _coupled(model, q)
+    if model.constraints and len(q):
+        free, C = _constrained(model, q, free, C)
+    return tuple(model.system.velocity_names[k] for k in free), C
+
+
+def _constrained(model: Model, q: Array, free: list[int], C: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """Fewer free velocities: some are driven by the others, A C = 0; which, is decided at the first pose."""
+    held = ConstraintArrays(Constraints(model.system, model.constraints))
+    B = held.jacobian(q, 0.0) @ C
+    _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int((pivots > INDEPENDENT * pivots.max(initial=0.0)).sum())
+    driven, rest = sorted(order[:rank]), sorted(order[rank:])
+    sizes = np.linalg.svd(B[:, :, driven], compute_uv=False)
+    lost = np.flatnonzero(sizes[:, rank - 1] < REGULAR * sizes.max()) if rank else np.zeros(0, dtype=int)
+    if len(lost):
+        names = ", ".join(model.system.velocity_names[free[k]] for k in driven)
+        raise ValueError(f"at pose {lost[0]} the constraints do not determine the velocities {names}")
+    X = -np.linalg.pinv(B[:, :, driven]) @ B[:, :, rest]
+    return [free[k] for k in rest], C[:, :, rest] + C[:, :, driven] @ X
+
+
+def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
+    """The free velocities without the constraints, and C."""
     system = model.system
     place = _velocity_of(model)
     C = np.tile(np.eye(system.nu), (len(q), 1, 1))
@@ -31,7 +92,7 @@ def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray
     C[:, sorted(held)] = 0.0
     driven = {place[coupler.dependent] for coupler in model.couplers}
     free = [k for k in range(system.nu) if k not in held and k not in driven]
-    return tuple(system.velocity_names[k] for k in free), C[:, :, free]
+    return free, C[:, :, free]
 
 
 def coupler_drift(model: Model, q: Array, u: Array) -> Array:

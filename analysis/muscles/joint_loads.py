@@ -13,11 +13,13 @@ from myoquat.analysis.muscles.free import coupler_drift, free_velocities
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, mass_matrix
+from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches
+from myoquat.muscle.forces import CoordinateSpring
 from myoquat.muscle.model import Model
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
@@ -109,7 +111,7 @@ class JointLoads:
         and the model's limits; zero where these alone move it. Springs and dampers are no part of it."""
         m, system = self.motion, self.model.system
         torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied)  # type: ignore[arg-type]
-        if self.model.limits:
+        if self.model.limits or self.model.forces:
             torque = torque - limit_torques(self.model, m.q, m.u)  # type: ignore[arg-type]
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
 
@@ -154,13 +156,15 @@ def joint_loads(
     Without udot, locked coordinates stay and couplers are followed; what holds them is in the loads.
 
     Raises ValueError for a motion of another system or without u, tensions of another shape, with NaN or without a
-    muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced.
+    muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced; ModelError for a
+    model with constraints or passive forces between bodies.
     """
     system = model.system
     if motion.system.content_key != system.content_key:
         raise ValueError("the motion belongs to another system, or to another description of its joints")
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    _check_pairs(model)
     if motion.udot is not None and torque is not None:
         raise ValueError("torque has no effect on a motion that has its accelerations")
     applied = np.zeros((len(motion.time), len(system.bodies), 6))
@@ -174,6 +178,16 @@ def joint_loads(
     assert motion.u is not None
     wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied)
     return JointLoads(model, motion, wrench, applied)
+
+
+def _check_pairs(model: Model) -> None:
+    """ModelError for constraints and forces between bodies, whose part in the loads is not known here."""
+    between = [c.label for c in model.constraints]
+    between += [force.element for force in model.forces if not isinstance(force, CoordinateSpring)]
+    if between:
+        raise ModelError(
+            "its part in the loads of joints is not determined; take the model without", element=between[0]
+        )
 
 
 def _tensions(model: Model, motion: Motion, given: ArrayLike | pd.DataFrame) -> Array:
@@ -193,7 +207,7 @@ def _accelerations(model: Model, motion: Motion, applied: Array, torque: ArrayLi
     q, u, system = motion.q, motion.u, model.system
     assert u is not None
     tau: Array = np.zeros(u.shape) if torque is None else np.asarray(torque, dtype=float)
-    if model.limits:
+    if model.limits or model.forces:
         tau = tau + limit_torques(model, q, u)
     if not model.couplers and not any(c.locked for c in model.coordinates):
         return forward_dynamics(system, q, u, tau, applied)

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.data.motions.angles import angle_axes
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
+from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
@@ -35,9 +38,11 @@ def moment_arms(
     """Rows: (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,); columns by name, [m] for turns and
     [1] for slides.
 
-    coordinates  the columns wanted, all of them if None.
+    coordinates  the columns wanted, all of them if None; an angle of a model file that a quaternion has replaced gives
+                 -dl/dx of that angle.
     frame        of the torque of a unit tension at quaternion joints: columns '<body>.torque_x [child]', ...
-    sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it.
+    sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it; or
+                 "file": those that remember the angles of a model file have a column for each of these, by its name.
 
     Where the model has couplers, the column of an independent coordinate counts what it moves: its own moment arm plus
     d(dependent)/d(independent) times that of each dependent one, whose own columns stay and must not be added again.
@@ -48,7 +53,7 @@ def moment_arms(
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
     q = np.asarray(q, dtype=float)
     arms = -path_jacobian(model, q)
-    names, arms = _labelled(model, q, arms, frame, sequence)
+    names, arms = _labelled(model, q, arms, frame, sequence, set(coordinates or ()))
     arms = _coupled(model, q, list(names), arms)
     table = arms.reshape(-1, len(names))
     rows: Any = pd.Index(model.muscle_names, name="muscle")
@@ -64,44 +69,60 @@ def moment_arms(
     return frame_of_all[list(coordinates)]
 
 
-def _labelled(model: Model, q: Array, arms: Array, frame: str, sequence: str | None) -> tuple[tuple[str, ...], Any]:
-    """The columns' names, and the columns of quaternion joints in the wanted frame, or along the angles of a sequence:
-    -dl/dphi = -J B(phi), J on the child-frame angular velocity."""
+def _labelled(
+    model: Model, q: Array, arms: Array, frame: str, sequence: str | None, wanted: set[str]
+) -> tuple[tuple[str, ...], Any]:
+    """The columns' names, and the columns of quaternion joints in the wanted frame, or along angles that are wanted:
+    -dl/dx = -J B(x), omega = B xdot, J on the child-frame angular velocity."""
     names: list[str] = []
     arms = arms.copy()
     for body, iq, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):
         joint = body.joint
         if isinstance(joint, (SphericalJoint, FloatingJoint)):
-            R = rotation_matrix(q[..., iq][..., -4:])[..., None, :, :]
-            blocks = [slice(iu.stop - 3, iu.stop)]
+            Q = q[..., iq][..., -4:]
+            R = rotation_matrix(Q)[..., None, :, :]
+            slides, turns = slice(iu.start, iu.stop - 3), slice(iu.stop - 3, iu.stop)
             if isinstance(joint, FloatingJoint):
-                blocks.insert(0, slice(iu.start, iu.start + 3))
-            for block in blocks:
-                if joint.velocity_frame != frame:
-                    x = arms[..., block]
-                    arms[..., block] = matvec(R, x) if frame == "parent" else vecmat(x, R)
-            if len(blocks) == 2:
+                arms[..., slides] = _in_frame(arms[..., slides], R, joint.velocity_frame, frame)
                 names += [f"{body.name}.force_{axis} [{frame}]" for axis in "xyz"]
-            if sequence is None:
+            own = _angles(body, Q, sequence, wanted)
+            if own is None:
+                arms[..., turns] = _in_frame(arms[..., turns], R, joint.velocity_frame, frame)
                 names += [f"{body.name}.torque_{axis} [{frame}]" for axis in "xyz"]
                 continue
-            Q, block = q[..., iq][..., -4:], blocks[-1]
-            child = arms[..., block] if frame == "child" else vecmat(arms[..., block], R)
-            B = euler_rate_matrix(euler_from_quaternion(Q, sequence), sequence)[..., None, :, :]
-            arms[..., block] = np.sum(child[..., None] * B, axis=-2)
-            names += _angles(body, sequence)
+            labels, B = own
+            child = _in_frame(arms[..., turns], R, joint.velocity_frame, "child")
+            arms[..., turns] = np.sum(child[..., None] * B[..., None, :, :], axis=-2)
+            names += labels
         else:
             names += body.names_of_coordinates if joint.nq == joint.nu else body.names_of_velocities
     return tuple(names), arms
 
 
-def _angles(body: Any, sequence: str) -> list[str]:
-    """The names of the file's angles, where the sequence is about their axes, else '<body>.p1 [YZY]', ..."""
-    own = getattr(body.joint, "angles", None)
-    axes = [AXES[letter] for letter in sequence]
-    if own is not None and [tuple(axis) for axis in own.axes] == axes and tuple(own.factors) == (1.0, 1.0, 1.0):
-        return list(own.names)
-    return [f"{body.name}.p{i} [{sequence}]" for i in (1, 2, 3)]
+def _in_frame(x: Array, R: Array, given: str, wanted: str) -> Array:
+    """(..., 3) a vector in components of the child's or the parent's axes."""
+    if given == wanted:
+        return x
+    return matvec(R, x) if wanted == "parent" else vecmat(x, R)
+
+
+def _angles(body: Any, Q: Array, sequence: str | None, wanted: set[str]) -> tuple[list[str], Array] | None:
+    """Names of a joint's three angles and B with omega = B xdot in child axes; None where no angles are wanted.
+
+    The file's own angles, where these are asked for, or the sequence is about their axes, in either direction."""
+    own = body.joint.angles
+    if own is not None and (sequence == "file" or wanted & {*own.names} or _turns_about(own, sequence)):
+        return list(own.names), angle_axes(own, own.values(Q))
+    if sequence is None or sequence == "file":
+        return None
+    names = [f"{body.name}.p{i} [{sequence}]" for i in (1, 2, 3)]
+    return names, euler_rate_matrix(euler_from_quaternion(Q, sequence), sequence)
+
+
+def _turns_about(own: Angles, sequence: str | None) -> bool:
+    return sequence in SEQUENCES and all(
+        abs(abs(np.dot(axis, AXES[letter])) - 1) < 1e-12 for axis, letter in zip(own.axes, sequence or "", strict=True)
+    )
 
 
 def _coupled(model: Model, q: Any, names: list[str], arms: Any) -> Any:

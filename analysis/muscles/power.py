@@ -13,7 +13,7 @@ from myoquat.joints.labels import printable
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
-__all__ = ["PowerCheck", "power_check"]
+__all__ = ["PowerCheck", "power_check", "random_poses"]
 
 STEP = 2e-6  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
 ALLOWED = 1e-8  # [m/s] at |u| = 1
@@ -39,14 +39,21 @@ class PowerCheck:
         return f"{shown.to_string(float_format='{:.2e}'.format)}\n\n{end}"
 
 
-def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
-    """Compare l' with J u at random poses and velocities; coordinates with a range stay in it."""
-    system = model.system
-    rng = np.random.default_rng(seed)
+def random_poses(model: Model, poses: int, seed: int | np.random.Generator) -> np.ndarray:
+    """(poses, nq) random poses; coordinates with a range stay in it."""
+    system, rng = model.system, np.random.default_rng(seed)
     q = system.random(poses, rng)
     for coordinate in model.coordinates:
         if coordinate.range is not None and coordinate.name in system.coordinate_names:
             q[:, system.coordinate_names.index(coordinate.name)] = rng.uniform(*coordinate.range, poses)
+    return q
+
+
+def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
+    """Compare l' with J u at random poses and velocities; coordinates with a range stay in it."""
+    system = model.system
+    rng = np.random.default_rng(seed)
+    q = random_poses(model, poses, rng)
     u = rng.normal(size=(poses, system.nu))
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
 

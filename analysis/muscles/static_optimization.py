@@ -76,7 +76,8 @@ def static_optimization(
     power     p, from 2 to 10.
     reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
 
-    Locked coordinates need no torque; those driven by couplers pass theirs on to what drives them. Activations reach
+    Locked coordinates need no torque; those driven by couplers or constraints pass theirs on to what drives them, and
+    poses must lie on the constraints (`myoquat.dynamics.constraints.assemble`). Activations reach
     from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
     optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
     """
@@ -93,7 +94,7 @@ def static_optimization(
     names, C = free_velocities(model, q)
     sizes = _sizes(names, reserves)
     arms = -np.swapaxes(path_jacobian(model, q) @ C, -1, -2)  # (poses, n, m) torque of a unit tension
-    if model.limits:
+    if model.limits or model.forces:
         torque = torque - limit_torques(model, q, u)
     wanted = vecmat(torque, C)
     a, settled = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))

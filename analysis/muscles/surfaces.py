@@ -1,6 +1,7 @@
 """Moment arms over one or two coordinates, and two models side by side."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from myoquat.joints import convert_coordinates
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, path_lengths
-from myoquat.muscle.coordinates import follow
 
 __all__ = ["compare_models", "moment_arm_surface"]
 
@@ -27,7 +27,8 @@ def moment_arm_surface(
 ) -> xr.Dataset:
     """Lengths [m] and moment arms of muscles on a grid: variables 'length' and 'moment_arm' (muscle, *coordinates).
 
-    over      one or two coordinates with their values [rad, m]; coordinates that couplers drive follow.
+    over      one or two coordinates with their values [rad, m], a file's angles that a quaternion has replaced among
+              them; coordinates that couplers drive follow.
     arm       the column of `moment_arms` that is wanted, the first of `over` if nothing is said; its options, `frame`
               and `sequence`, may be given.
     q         (nq,) all other coordinates, the model's start (or neutral) if nothing is said.
@@ -35,23 +36,21 @@ def moment_arm_surface(
 
     Raises ValueError for a coordinate or muscle that is unknown, and as `moment_arms` does.
     """
-    system, names = model.system, list(model.system.coordinate_names)
+    system = model.system
     if not 1 <= len(over) <= 2:
         raise ValueError(f"over: one or two coordinates are wanted, not {len(over)}")
+    known = (*system.coordinate_names, *system.angle_names)
     for name in over:
-        if name not in names:
-            raise ValueError(f"over: coordinate {name!r} does not exist; known: {', '.join(names)}")
+        if name not in known:
+            raise ValueError(f"over: coordinate {name!r} does not exist; known: {', '.join(known)}")
     chosen = list(model.muscle_names if muscles is None else muscles)
     for name in chosen:
         if name not in model.muscle_names:
             raise ValueError(f"muscles: {name!r} does not exist; known: {', '.join(model.muscle_names)}")
     values = {name: np.atleast_1d(np.asarray(x, dtype=float)) for name, x in over.items()}
-    base = system.neutral() if q is None and model.start_q is None else model.start_q if q is None else q
     grid = np.meshgrid(*values.values(), indexing="ij")
-    poses = np.array(np.broadcast_to(np.asarray(base, dtype=float), (*grid[0].shape, system.nq)))
-    for name, x in zip(values, grid, strict=True):
-        poses[..., names.index(name)] = x
-    follow(model.couplers, names, poses)
+    base = model if q is None else replace(model, start_q=tuple(map(float, np.asarray(q, dtype=float))))
+    poses = base.pose(dict(zip(values, grid, strict=True)))
     wanted = next(iter(over)) if arm is None else arm
     table = moment_arms(model, poses.reshape(-1, system.nq), [wanted], **options)
     shape = (*grid[0].shape, len(model.muscles))

@@ -18,6 +18,7 @@ from myoquat.analysis.studies.columns import Columns
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.summaries.base import Moment
+from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
@@ -176,6 +177,12 @@ def check_study(study: Specification) -> None:
     """What can be said before anything is compiled: ModelError for a model that cannot move, ValueError for a method
     that would not see what varies, or not stop at limits."""
     columns = Columns.of(study)
+    held = constraints_of(study.model)
+    if held:
+        raise ValueError(
+            f"studies simulate models without constraints and couplers; this one has {held[0].label} and others: "
+            "simulate one model after the other, or replace(model, constraints=(), couplers=())"
+        )
     if study.method not in BY_ACCELERATION and (columns.inner.names or study.limits):
         raise ValueError(
             f"the method {study.method!r} takes the model's numbers as constants and knows no limits: vary only the "

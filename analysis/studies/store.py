@@ -26,6 +26,7 @@ from myoquat.analysis.studies.lock import Lock
 from myoquat.analysis.studies.machine import fingerprint, machine, release
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.joints.errors import shortened
 from myoquat.kernels.typing import Array
 
 __all__ = [
@@ -48,11 +49,23 @@ _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but Na
 
 
 # What Zarr, xarray and NumPy raise over damaged descriptions
-DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError)
+DAMAGE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,
+    RecursionError,
+)
 
 
 class StoreError(ValueError):
-    """A store that cannot take, or does not hold, the results of a study."""
+    """A store that cannot take, or does not hold, the results of a study. Messages are shortened."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
 
 
 def attributes(study: Specification) -> dict[str, Any]:
@@ -84,22 +97,16 @@ def open_results(path: str | Path) -> xr.Dataset:
     4
     """
     stored = _check_results(Path(path))
-    _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
     try:
+        _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
         return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
-    except DAMAGE as error:
-        raise StoreError(f"{path}: the description of an array, or a label, is damaged: {error}") from None
+    except DAMAGE:
+        raise StoreError(f"{path}: the description of an array, or a label, is damaged") from None
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
     """The study whose results a store holds, as `description` gave it."""
-    text = _check_results(Path(path))["study"]
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise StoreError(f"{path}: the description of the study is damaged")
+    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
     return found
 
 
@@ -147,10 +154,21 @@ def _check_results(path: Path) -> dict[str, Any]:
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
             f"{found.get('myoquat')}; myoquat {release()} reads versions {', '.join(map(str, READABLE))}"
         )
-    for key in ("myoquat", "machine", "study", *(["fingerprints"] if found["format_version"] > 1 else [])):
+    kinds = {"myoquat": str, "machine": dict, "study": dict, "fingerprints": list}
+    for key in kinds if found["format_version"] > 1 else list(kinds)[:-1]:
         if not isinstance(found.get(key), str):
             raise StoreError(f"{path}: the attribute {key!r} of the results is missing")
+        if key != "myoquat" and not isinstance(_decoded(found[key]), kinds[key]):
+            raise StoreError(f"{path}: the attribute {key!r} of the results is damaged")
     return found
+
+
+def _decoded(text: str) -> Any:
+    """What a text of JSON holds; None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 class Store:

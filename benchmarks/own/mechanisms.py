@@ -147,11 +147,15 @@ _TILT, _SPIN = np.pi / 3, 2 * np.pi  # of the rods from the shaft
 def governor(stiff: bool) -> tuple[Model, list[Constraint], np.ndarray, np.ndarray]:
     """(model, constraints, q0, u0): shaft angle, rod angles from the shaft, slider below the top [m]."""
     thin, z = 0.01**2 / 6, (0.0, 0.0, 1.0)
-    across = ROD * (1 + 0.01**2) / 12 + ROD * BALL / (ROD + BALL) * 0.25  # with the ball, about their common centre
+    beam = (1 + 0.01**2) / 12
+    across = ROD * beam + ROD * BALL / (ROD + BALL) * 0.25  # with the ball, about their common centre
     com = (0.0, 0.0, -(ROD / 2 + BALL) / (ROD + BALL))
     rod = {"mass": ROD + BALL, "center_of_mass": com, "inertia": (across, across, ROD * thin, 0.0, 0.0, 0.0)}
     bodies = (
-        Body("shaft", "ground", RevoluteJoint(z), mass=SHAFT, inertia=(0.0, 0.0, SHAFT * thin, 0.0, 0.0, 0.0)),
+        Body(
+            "shaft", "ground", RevoluteJoint(z), mass=SHAFT,
+            inertia=(SHAFT * beam, SHAFT * beam, SHAFT * thin, 0.0, 0.0, 0.0),
+        ),
         Body("rod1", "shaft", RevoluteJoint((0.0, -1.0, 0.0)), **rod),
         Body("rod2", "shaft", RevoluteJoint((0.0, 1.0, 0.0)), **rod),
         Body(

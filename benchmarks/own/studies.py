@@ -1,11 +1,12 @@
 """Studies of `two_link`: seconds, kernel share, memory, threads and Dask; and a study killed again and again.
 
 python -m benchmarks studies                 the table, 100,000 simulations by each route
-python -m benchmarks.own.studies kills           50 x kill -9 during a study of 20,000 samples, against a whole run
+python -m benchmarks.own.studies kills           300 x kill -9 at files drawn by chance, verified and resumed each time
 python -m benchmarks.own.studies scale           cost, bytes and messages per block, for docs/scale.md
 """
 
 import importlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -14,7 +15,7 @@ import shutil
 import signal
 import statistics
 import tempfile
-import time
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +29,13 @@ import xarray as xr
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.describe import description
 from myoquat.analysis.studies.run import RunOptions, compute
+from myoquat.analysis.studies.verification import verify_results
 
 __all__ = ["run"]
 
 SAMPLES = 100_000
 REPEATS = 3
+BLOCK, FILES = 16, 14  # of a study that is killed: samples of a block, and files up to which it comes; a block has 8
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
     "muscles.*.optimal_length": {"uniform": [0.9, 1.1], "relative": True},
@@ -123,48 +126,68 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--count", default=50, show_default=True)
-@click.option("--samples", default=20_000, show_default=True)
+@click.option("--count", default=300, show_default=True)
+@click.option("--samples", default=3_200, show_default=True)
 @click.option("--seed", default=0, show_default=True)
 def kills(count: int, samples: int, seed: int) -> None:
-    """Kill a study of SAMPLES at COUNT random times, resuming each time, and compare with a whole run."""
+    """Kill a study of SAMPLES COUNT times, before or after a file gets its name, verify it and resume each time; then
+    compare with a whole run. Where it is killed does not depend on how fast the machine is."""
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        began = time.perf_counter()
-        whole = study(samples).run(folder / "whole", block=64).load()
-        seconds = time.perf_counter() - began
-        inside = half = 0
-        for _ in range(count):
-            inside += _killed(samples, folder / "results", rng.uniform(0, 2.5 * seconds / count))
-            half += len(list((folder / "results").rglob("*.partial")))
-        stored = int((open_results(folder / "results").status > 0).sum())
-        again = study(samples).run(folder / "results", resume=True)
+        path = folder / "results"
+        whole = study(samples).run(folder / "whole", block=BLOCK).load()
+        done = half = verified = 0
+        for number in range(count):
+            file = int(rng.integers(1, FILES)) if path.exists() else int(rng.integers(1, 100))  # laid out at first
+            if not _killed(samples, path, file, "before" if number % 2 else "after"):
+                break
+            done += 1
+            half += bool(list(path.rglob("*.partial")))
+            verified += path.exists() and verify_results(path).intact
+        stored = int((open_results(path).status > 0).sum())
+        again = study(samples).run(path, resume=True)
         xr.testing.assert_identical(again.load(), whole)
-    click.echo(f"{count} kills, {inside} of them before the end, {half} in the middle of writing a chunk")
+    click.echo(f"{done} kills, {half} in the middle of writing a chunk; {verified} times a store was there, and intact")
     click.echo(f"{stored} of {samples} samples were there before the last resume; the Dataset is identical")
 
 
-def _killed(samples: int, path: Path, delay: float) -> bool:
-    """Kill a process that resumes the study, `delay` seconds after it has begun to; whether it was still at it."""
+def _killed(samples: int, path: Path, file: int, point: str) -> bool:
+    """Resume the study in a process of its own, and kill that before or after its `file`th file gets its name; False if
+    it has ended first."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["myoquat.analysis.studies.run"])
-    ready = context.Event()
-    process = context.Process(target=_resumed, args=(samples, path, ready))
+    context.set_forkserver_preload(["myoquat.analysis.studies.run", "benchmarks.own.studies"])
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_resumed, args=(samples, path, file, point, sending))
     process.start()
-    ready.wait()
-    time.sleep(delay)
-    alive = process.is_alive()
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
+    sending.close()
+    reached: bool = receiving.recv()
+    if reached:
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
     process.join()
-    return alive
+    return reached
 
 
-def _resumed(samples: int, path: Path, ready: Any) -> None:
-    made = study(samples)
-    ready.set()
-    made.run(path, resume=True, block=64)
+def _resumed(samples: int, path: Path, file: int, point: str, sending: Any) -> None:
+    count = itertools.count(1)
+
+    def waiting(way: Callable[[Path, Any], Path]) -> Callable[[Path, Any], Path]:
+        def named(self: Path, target: Any) -> Path:
+            if next(count) != file:
+                return way(self, target)
+            if point == "after":
+                way(self, target)
+            sending.send(True)
+            threading.Event().wait()
+            raise AssertionError("killed by now")
+
+        return named
+
+    setattr(Path, "replace", waiting(Path.replace))  # noqa: B010
+    setattr(Path, "rename", waiting(Path.rename))  # noqa: B010
+    study(samples).run(path, resume=True, block=BLOCK)
+    sending.send(False)
 
 
 @main.command()

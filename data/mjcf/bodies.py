@@ -10,7 +10,7 @@ from myoquat.data.mjcf.joints import Joints
 from myoquat.data.mjcf.shapes import HALVED, file_sizes
 from myoquat.data.mjcf.sites import Sites
 from myoquat.data.xml import Element
-from myoquat.joints.body import Body, check_physical, principal_moments
+from myoquat.joints.body import Body, check_inertia, principal_moments
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.shapes import Shape
@@ -77,7 +77,7 @@ class Bodies:
 
 def _add_inertial(parent: Element, body: Body) -> None:
     """Mass and inertia; ModelError for one that no rigid body has. MuJoCo takes a vanishing moment only on axes."""
-    check_physical(body)
+    check_inertia(body)
     given: dict[str, Any] = {"fullinertia": body.inertia}
     if principal_moments(body.inertia)[0] <= LEAST:
         moments, axes = np.linalg.eigh(full(np.array(body.inertia)))

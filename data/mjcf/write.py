@@ -16,6 +16,7 @@ from myoquat.data.mjcf.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.tendons import add_tendons
 from myoquat.data.xml import Element
 from myoquat.joints.convert import convert_velocities
+from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -38,7 +39,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     actuators and springs, activation dynamics, muscles on moving or conditional points or around other surfaces than a
     sphere or a cylinder at a time, ends of cylinders, fitted functions, limits, springs of Euler joints, couplers of
     angles that a quaternion has replaced, meshes. Ranges are written as such and not enforced, locks are not. Raises
-    ModelError for joints and inertias that MuJoCo refuses.
+    ModelError for joints and inertias that MuJoCo refuses, for constraints other than couplers, and for passive forces.
     """
     path, left = check_output(path, overwrite), Leftovers()
     root = etree.Element("mujoco", model=model.name)
@@ -49,6 +50,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 
 def _add_model(root: Element, model: Model, left: Leftovers) -> None:
+    for force in model.forces:
+        raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
+    for constraint in model.constraints:
+        raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
     system, coordinates = model.system, {c.name: c for c in model.coordinates}
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add(root, "option", gravity=system.gravity)

@@ -6,9 +6,10 @@ of types 1 to 4 from their analog channels, corners, origins and calibration mat
 
 import contextlib
 import io
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ezc3d
 import numpy as np
@@ -20,6 +21,8 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["Plate", "read_c3d_plates", "read_c3d_points"]
 
+BLOCK, MIPS = 512, 86  # bytes of a block; the number of processors whose words begin with the higher byte
+FIRST_BYTES = 2 * 256 * BLOCK  # the parameters begin within 255 blocks and take as many at most
 NEWTONS = {"N": 1.0}
 NEWTON_METRES = {"Nm": 1.0, "Ncm": 1e-2, "Nmm": 1e-3}
 
@@ -85,14 +88,50 @@ def _plate(path: Path, plate: Any, start: float, rate: float) -> Plate:
 
 
 def _opened(path: Path, plates: bool = False) -> Any:
-    if path.stat().st_size < 512 or path.read_bytes()[1:2] != b"\x50":
-        raise ModelError("this is no .c3d file: its header block is missing", file=path)
+    with path.open("rb") as stream:
+        _check_parameters(path, stream.read(FIRST_BYTES), path.stat().st_size)
     told = io.StringIO()
     try:
         with contextlib.redirect_stdout(told):
             return ezc3d.c3d(str(path), extract_forceplat_data=plates)
     except (RuntimeError, ValueError, IndexError, KeyError, OSError, MemoryError) as error:
         raise ModelError(f"this .c3d file cannot be read: {error}", file=path) from None
+
+
+def _check_parameters(path: Path, data: bytes, size: int) -> None:
+    """ModelError unless the records of parameters follow each other up to their end, inside the file, and the frames of
+    the header fit into it: the library reads on where a file ends too early."""
+    if size < BLOCK or data[1:2] != b"\x50":
+        raise ModelError("this is no .c3d file: its header block is missing", file=path)
+    at = (data[0] - 1) * BLOCK
+    if not BLOCK <= at <= len(data) - 4:
+        raise ModelError("this .c3d file cannot be read: its parameters are not there", file=path)
+    order: Literal["little", "big"] = "big" if data[at + 3] == MIPS else "little"
+    at += 4
+    while length := abs(int.from_bytes(data[at : at + 1], order, signed=True)):
+        place = at + 2 + length  # of the word that says how far the next record is
+        step = int.from_bytes(data[place : place + 2], order, signed=True)
+        if step == 0 and place + 2 <= len(data):
+            break
+        if step < 2 or place + step >= len(data) or not _holds(data[at + 1 : place + step], length, step):
+            told = f"this .c3d file cannot be read: it ends before its parameters do, or they are damaged at byte {at}"
+            raise ModelError(told, file=path)
+        at = place + step
+    if at >= len(data):
+        raise ModelError("this .c3d file cannot be read: it ends before its parameters do", file=path)
+    points, analogs, first, last = (int.from_bytes(data[i : i + 2], order) for i in (2, 4, 6, 8))
+    if (4 * points + analogs) * 2 * max(last - first + 1, 0) > size:
+        raise ModelError(f"this .c3d file cannot be read: it ends before its frames {first} to {last} do", file=path)
+
+
+def _holds(record: bytes, length: int, step: int) -> bool:
+    """Whether a record, from the number of its group on, has space for the values that it announces."""
+    if record[0] > 127:
+        return True  # a group, which has no values
+    kind, dims = record[length + 3 : length + 4], record[length + 4 : length + 5]
+    sizes = record[length + 5 : length + 5 + dims[0]] if dims else b""
+    width = abs(int.from_bytes(kind, "little", signed=True))
+    return bool(dims) and len(sizes) == dims[0] and 4 + dims[0] + width * math.prod(sizes) <= step
 
 
 def _text(content: Any, group: str, name: str) -> str:

@@ -2,13 +2,12 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from myoquat.data.motions.muscles import muscle_columns
-from myoquat.joints.axes import with_angles
+from myoquat.joints.axes import in_angles
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
@@ -43,7 +42,7 @@ def states_from_motion(
     """
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
-    system = _in_angles(target, {bare_name(str(label)) for label in motion.columns} - {*ignore})
+    system = in_angles(target, {bare_name(str(label)) for label in motion.columns} - {*ignore})
     known = _known(system)
     columns: dict[tuple[str, int], str] = {}
     for label in map(str, motion.columns):
@@ -88,7 +87,7 @@ def motion_from_states(
     (t, m) and muscle_states (t, ns), if given, as '/forceset/<muscle>/...', which `muscle_states_from_motion` reads.
     """
     given = system_of(model)
-    system = _in_angles(given, {*given.angle_names}) if angles else given
+    system = in_angles(given, {*given.angle_names}) if angles else given
     arrays = {"q": convert_coordinates(given, system, q)}
     arrays |= {} if u is None else {"u": convert_velocities(given, system, q, u)}
     time = np.asarray(time, dtype=float)
@@ -107,14 +106,6 @@ def motion_from_states(
     frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))
     frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
     return frame
-
-
-def _in_angles(system: ArticulatedSystem, names: Collection[str]) -> ArticulatedSystem:
-    """The system with a model file's angles in place of each quaternion that has one, or the speed of one, in names."""
-    named = {system.bodies[i].name for name, (i, _) in system.angle_names.items() if {name, f"{name}_u"} & {*names}}
-    if not named:
-        return system
-    return replace(system, bodies=tuple(with_angles(b) if b.name in named else b for b in system.bodies))
 
 
 def _continuous(given: ArticulatedSystem, system: ArticulatedSystem, q: Array) -> Array:

@@ -1,5 +1,6 @@
 """Forces: external loads on bodies over time, such as ground reactions."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -157,19 +158,23 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
 
 def _from_xml(path: Path) -> Forces:
     entries, data_file, line = read_external_loads(path)
-    if not data_file.is_file():
+    if not os.path.isfile(data_file):  # nor names that no file can have
         raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
     table = read_motion(data_file)
     columns = [_columns(path, entry, table) for entry in entries]
     force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))
-    return Forces(
-        table.index.to_numpy(dtype=float),
-        tuple(entry.name for entry in entries),
-        tuple(entry.body for entry in entries),
-        force, point, torque,
-        tuple(entry.force_frame for entry in entries),
-        tuple(entry.point_frame for entry in entries),
-    )  # fmt: skip
+    try:
+        return Forces(
+            table.index.to_numpy(dtype=float),
+            tuple(entry.name for entry in entries),
+            tuple(entry.body for entry in entries),
+            force, point, torque,
+            tuple(entry.force_frame for entry in entries),
+            tuple(entry.point_frame for entry in entries),
+        )  # fmt: skip
+    except ValueError as error:  # two loads of one name
+        lines = [entry.line for entry in entries if repr(entry.name) in str(error)]
+        raise ModelError(str(error), file=path, line=lines[-1] if lines else None) from None
 
 
 def _columns(path: Path, entry: LoadEntry, table: pd.DataFrame) -> list[Array]:

@@ -196,13 +196,13 @@ def _read(path: Path) -> tuple[Array, tuple[str, ...], Array]:
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
     end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
     if end is None:
-        raise ModelError("no line 'endheader': this is no .sto file", file=path)
+        raise ModelError("no line 'endheader' up to here: this is no .sto file", file=path, line=len(lines))
     header = dict(text.strip().partition("=")[::2] for _, text in lines[:end])
     if header.get("DataType") != "Quaternion":
         raise ModelError("no line 'DataType=Quaternion': this file holds no orientations", file=path, line=end + 1)
     labels_at = next((i for i in range(end + 1, len(lines)) if lines[i][1].strip()), None)
     if labels_at is None:
-        raise ModelError("no line of labels after 'endheader'", file=path)
+        raise ModelError("no line of labels after 'endheader'", file=path, line=end + 1)
     number, text = lines[labels_at]
     labels = [label.strip() for label in text.rstrip().split("\t")]
     check_labels(path, number, labels)

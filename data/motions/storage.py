@@ -32,11 +32,11 @@ def read_motion(path: str | Path) -> pd.DataFrame:
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
     end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
     if end is None:
-        raise ModelError("no line 'endheader': this is no .mot or .sto file", file=path)
+        raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=len(lines))
     header, name = _header(path, lines[:end])
     labels_at = next((i for i in range(end + 1, len(lines)) if lines[i][1].strip()), None)
     if labels_at is None:
-        raise ModelError("no line of labels after 'endheader'", file=path)
+        raise ModelError("no line of labels after 'endheader'", file=path, line=end + 1)
     number, text = lines[labels_at]
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]

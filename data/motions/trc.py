@@ -40,7 +40,8 @@ def read_markers(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
     if len(lines) < 5 or not lines[0][1].startswith("PathFileType"):
-        raise ModelError("no line 'PathFileType' at the top, or no header after it: this is no .trc file", file=path)
+        told = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
+        raise ModelError(told, file=path, line=1)
     header = _header(path, lines[1][1], lines[2][1])
     if header["Units"] not in METRES:
         raise ModelError(f"Units is one of {', '.join(METRES)}, not {header['Units']!r}", file=path, line=3)

@@ -8,7 +8,9 @@ from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.joints import OsimJoint, read_joint
 from myoquat.data.osim.scapula import TAG, scapular_bodies
 from myoquat.data.xml import complain
-from myoquat.joints.body import Body
+from myoquat.joints.body import Body, check_inertia
+from myoquat.joints.errors import ModelError
+from myoquat.joints.shapes import Shape
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
@@ -60,7 +62,9 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         "mass": number(element, "mass", 0.0),
         "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
+        "shapes": _meshes(element),
     }
+    mass["lenient_inertia"] = not _possible(Body("", "", FixedJoint(), **mass))
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
     if joint_element.tag == TAG:
         return scapular_bodies(joint_element, joint, parent, child, mass)
@@ -73,3 +77,23 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
         Body(child.body, frame, FixedJoint(), back.position, back.orientation, **mass),
     ]
+
+
+def _possible(body: Body) -> bool:
+    """Whether a rigid body can have this inertia; OpenSim takes any."""
+    try:
+        check_inertia(body)
+    except ModelError:
+        return False
+    return True
+
+
+def _meshes(body: Any) -> tuple[Shape, ...]:
+    """The <Mesh>es of a body: the names of their files, and their scales."""
+    found = []
+    for mesh in body.findall("attached_geometry/Mesh"):
+        file = (mesh.findtext("mesh_file") or "").strip()
+        if file:
+            scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
+            found.append(Shape("mesh", scales, file=file, name=mesh.get("name") or ""))
+    return tuple(found)

@@ -1,35 +1,10 @@
-"""The document: parsed, its version checked, and the values of its elements."""
+"""The values of a document's elements."""
 
 import math
-import re
-from pathlib import Path
 
-from myoquat.data.xml import Element, complain, parse
-from myoquat.joints.errors import ModelError
+from myoquat.data.xml import Element, complain
 
-__all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "read_document", "text", "triple"]
-
-OLDEST, NEWEST = 40000, 49999
-_COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
-
-
-def read_document(path: Path) -> Element:
-    """The element <Model> of a file; ModelError with the line for anything else, or another document version."""
-    root = parse(path, lambda content: _COLONS.sub(r"\1..", content))
-    if root.tag != "OpenSimDocument":
-        raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
-    version = root.get("Version", "")
-    if not version.isdigit() or not OLDEST <= int(version) <= NEWEST:
-        raise ModelError(
-            f"document version {version or 'missing'} is not read; open the model in OpenSim 4 and save it again "
-            "(opensim.Model(file).printToXML(file)), which writes version 40000 or later",
-            file=path,
-            line=root.sourceline,
-        )
-    model = root.find("Model")
-    if model is None:
-        raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
-    return model
+__all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "text", "triple"]
 
 
 def objects(parent: Element | None, tag: str) -> list[Element]:

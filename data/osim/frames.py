@@ -76,7 +76,7 @@ class Frames:
 
     def _found(self, path: str, owner: str, depth: int) -> Frame | None:
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-        if not parts or depth > DEEPEST:
+        if not parts:
             return None
         name = parts[-1]
         local = f"{parts[-2] if len(parts) > 1 else owner}/{name}"
@@ -87,6 +87,8 @@ class Frames:
             element = self._offsets.get(name)
         if element is None:
             return None
+        if depth == DEEPEST:
+            complain(element, f"frames stand on each other in a circle, or more than {DEEPEST} deep")
         holder = element.getparent().getparent()
         base = self._found(text(element, "socket_parent"), str(holder.get("name")), depth + 1)
         if base is None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.document import boolean, number
+from myoquat.data.osim.document import boolean, number, text
 from myoquat.data.osim.elements import add
 from myoquat.data.osim.functions import add_function, function_in
-from myoquat.data.osim.millard import add_millard, add_numbers, read_millard
+from myoquat.data.osim.millard import add_millard, add_numbers, is_rigid, read_millard
 from myoquat.data.xml import complain, described
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
@@ -25,7 +25,7 @@ from myoquat.muscle.laws import (
     Thelen2003,
 )
 
-__all__ = ["LAWS", "TIMES", "read_activation_dynamics", "read_law"]
+__all__ = ["LAWS", "TIMES", "read_activation", "read_activation_dynamics", "read_law"]
 
 Table = dict[str, tuple[str, float | None]]  # ours: (the file's, the value where it is left out, None for none)
 COMMON: Table = {
@@ -92,6 +92,13 @@ def read_activation_dynamics(element: Any) -> ActivationDynamics | None:
     return dynamics
 
 
+def read_activation(element: Any) -> float | None:
+    """The activation at the start that a file gives a muscle; None where it gives none."""
+    if element.tag not in TIMES or not text(element, "default_activation", ""):
+        return None
+    return number(element, "default_activation")
+
+
 def _degroote(element: Any) -> ForceLaw:
     """OpenSim lets the activation go to 0, where the speed of an undamped fiber has no limit: there ours is 0.01."""
     law = _hill(DeGrooteFregly2016, DEGROOTE)(element)
@@ -113,7 +120,7 @@ def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
 def _hill(law: Callable[..., HillLaw], own: Table) -> Callable[[Any], HillLaw]:
     def read(element: Any) -> HillLaw:
         values: dict[str, Any] = {**_numbers(element, COMMON | own)}
-        rigid = boolean(element, "ignore_tendon_compliance")
+        rigid = is_rigid(element)
         return law(**values, tendon="rigid" if rigid else "elastic")
 
     return read

@@ -10,7 +10,7 @@ from myoquat.data.osim.elements import add
 from myoquat.data.xml import complain
 from myoquat.muscle.laws import Millard2012
 
-__all__ = ["add_millard", "add_numbers", "read_millard"]
+__all__ = ["add_millard", "add_numbers", "is_rigid", "read_millard"]
 
 MILLARD: dict[str, tuple[str, float | None]] = {
     "damping": ("fiber_damping", 0.1),
@@ -67,7 +67,7 @@ def read_millard(element: Any, common: Mapping[str, tuple[str, float | None]]) -
         values |= {ours: number(_curve(element, tag), theirs, default) for ours, (theirs, default) in own.items()}
     for tag in FITTED:
         values |= _read_fitted(_curve(element, tag), tag, values)
-    rigid = boolean(element, "ignore_tendon_compliance")
+    rigid = is_rigid(element)
     damped = values["damping"] >= UNDAMPED
     if damped or rigid:
         values |= {"active_lowest": 0.0, "concentric_slope_at_vmax": 0.0, "eccentric_slope_at_vmax": 0.0}
@@ -78,6 +78,11 @@ def read_millard(element: Any, common: Mapping[str, tuple[str, float | None]]) -
             values[at] = max(values[at], values[near] / 2)
     values["damping"] *= damped
     return Millard2012(**values, tendon="rigid" if rigid else "elastic")
+
+
+def is_rigid(element: Any) -> bool:
+    """Whether a muscle's tendon is rigid: by its switch, or because it has no length of which a strain would be."""
+    return boolean(element, "ignore_tendon_compliance") or number(element, "tendon_slack_length", 1.0) == 0
 
 
 def _curve(element: Any, tag: str) -> Any:

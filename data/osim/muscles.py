@@ -7,7 +7,7 @@ from myoquat.data.osim.document import last_name, numbers, objects, pair, text
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.joints import UNBOUND
-from myoquat.data.osim.laws import read_activation_dynamics, read_law
+from myoquat.data.osim.laws import read_activation, read_activation_dynamics, read_law
 from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction
@@ -27,7 +27,7 @@ def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, census: Census
     points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
     law, dynamics = read_law(element, census), read_activation_dynamics(element)
     wraps = surfaces.along(path, len(points), census)
-    return Muscle(str(element.get("name")), points, law, activation_dynamics=dynamics, wraps=wraps)
+    return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics, wraps)
 
 
 def _point(element: Any, frames: Frames) -> PathPoint:

@@ -1,11 +1,10 @@
 """Forces of a file on single coordinates: springs of joints, and limits."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import number, text
 from myoquat.data.xml import complain
 from myoquat.joints.body import Body
@@ -52,11 +51,11 @@ class _Spring:
     damping: float
 
 
-def with_springs(bodies: Sequence[Body], elements: Sequence[Any], census: Census) -> tuple[Body, ...]:
-    """The bodies with <SpringGeneralizedForce> elements as springs and dampers of their joints.
+def with_springs(bodies: Sequence[Body], elements: Sequence[Any]) -> tuple[tuple[Body, ...], list[Any]]:
+    """The bodies with <SpringGeneralizedForce> elements as springs and dampers of their joints, and the others.
 
     A joint of ours has one stiffness and one damping: where a file gives its coordinates different ones, or some none,
-    or more than one spring, the springs are noted as left out. ModelError for a coordinate that is missing.
+    or more than one spring, the springs are forces of their own. ModelError for a coordinate that is missing.
     """
     found: dict[str, list[_Spring]] = {}
     known = {name for body in bodies for name in body.names_of_coordinates}
@@ -66,18 +65,19 @@ def with_springs(bodies: Sequence[Body], elements: Sequence[Any], census: Census
             complain(element, f"<coordinate> names {coordinate!r}, which is no coordinate of the model")
         values = (number(element, tag, 0.0) for tag in ("stiffness", "rest_length", "viscosity"))
         found.setdefault(coordinate, []).append(_Spring(element, *values))
-    return tuple(_sprung(body, found, census.count) if found else body for body in bodies)
+    others: list[Any] = []
+    sprung = tuple(_sprung(body, found, others) if found else body for body in bodies)
+    return sprung, others
 
 
-def _sprung(body: Body, found: dict[str, list[_Spring]], left: Callable[[Any, str], None]) -> Body:
+def _sprung(body: Body, found: dict[str, list[_Spring]], others: list[Any]) -> Body:
     springs = [spring for name in body.names_of_coordinates for spring in found.get(name, ())]
     if not springs:
         return body
     single = all(len(found.get(name, ())) == 1 for name in body.names_of_coordinates)
     alike = {(spring.stiffness, spring.damping) for spring in springs}
     if not single or len(alike) > 1 or not isinstance(body.joint, OWN):
-        for spring in springs:
-            left(spring.element, "a spring of its own for one coordinate of several")
+        others += [spring.element for spring in springs]
         return body
     ((stiffness, damping),) = alike
     rests = tuple(spring.rest for spring in springs)

@@ -4,18 +4,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from myoquat.data.leftovers import Census
+from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.bodies import read_skeleton
-from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, read_document, text
+from myoquat.data.osim.constraints import read_constraints
+from myoquat.data.osim.document import boolean, numbers, objects, text
+from myoquat.data.osim.forces import FORCES, read_force
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.millard import is_rigid
 from myoquat.data.osim.muscles import read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
+from myoquat.data.osim.version import read_document
 from myoquat.data.osim.wraps import Surfaces, settled
-from myoquat.data.xml import complain
+from myoquat.data.xml import located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.muscle.coordinates import Coupler, Marker
+from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
 __all__ = ["read_model"]
@@ -24,23 +28,40 @@ SILENT = {"ControllerSet", "ProbeSet", "ContactGeometrySet", "ComponentSet"}  # 
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
-    """The model in an OpenSim file of document version 40000 or later.
+    """The model in an OpenSim file of document version 20200 to 30000, or 40000 and later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
-    too. What is not supported is told in one UnsupportedWarning with counts and lines; `strict` makes that an error.
-    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
-    function that is not supported, since the model would move otherwise.
+    too. What is not supported is told in one UnsupportedWarning with counts and lines; inertias that no rigid body can
+    have and elastic tendons of length 0, which OpenSim accepts, in one ImplausibleWarning; `strict` makes either an
+    error. Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a
+    joint or a function that is not supported, since the model would move otherwise.
     """
     path = Path(path)
     census = Census()
+    document = None
     try:
-        model = _model(read_document(path), path, census)
+        document = read_document(path)
+        model = _model(document, path, census)
     except ModelError as error:
-        raise error.located(path, error.line) from None
+        raise located(error, path, document) from None
     except ValueError as error:
-        raise ModelError(str(error), file=path) from None
+        raise located(ModelError(str(error)), path, document) from None
+    _doubts(document, model).report(path, strict)
     census.report(path, strict)
     return model
+
+
+def _doubts(document: Any, model: Model) -> Doubts:
+    """What the model has that no body can have, and elastic tendons that have no length."""
+    doubts = Doubts()
+    for body in model.system.bodies:
+        if body.lenient_inertia:
+            doubts.count("the inertia of bodies", body.name)
+    for tag in TIMES:
+        for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
+            if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
+                doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
+    return doubts
 
 
 def _model(element: Any, path: Path, census: Census) -> Model:
@@ -48,9 +69,10 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     skeleton = read_skeleton(element, frames)
     name = str(element.get("name") or path.stem)
     forces = _Forces.of(element, census)
-    bodies = with_springs(skeleton.bodies, forces.springs, census)
+    bodies, springs = with_springs(skeleton.bodies, forces.springs)
     system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
     surfaces = Surfaces.of(element)
+    couplers, constraints = read_constraints(element, frames, census)
     for tag in SILENT:
         for child in objects(element, tag):
             census.count(child, tag)
@@ -63,9 +85,11 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         start_u=skeleton.start_u if any(skeleton.start_u) else None,
         file=path,
         coordinates=skeleton.coordinates,
-        couplers=tuple(c for e in objects(element, "ConstraintSet") if (c := _coupler(e, census)) is not None),
+        couplers=couplers,
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
+        constraints=constraints,
+        forces=tuple(read_force(force, frames) for force in (*springs, *forces.passive)),
     )
     return settled(model)
 
@@ -77,12 +101,14 @@ class _Forces:
     paths: list[Any]
     springs: list[Any]
     limits: list[Any]
+    passive: list[Any]
 
     @classmethod
     def of(cls, model: Any, census: Census) -> "_Forces":
         """Those that apply; others are noted."""
-        found = cls([], [], [])
-        kinds = {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
+        found = cls([], [], [], [])
+        kinds = dict.fromkeys(FORCES, found.passive)
+        kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
             along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
             if not along and force.tag not in kinds:
@@ -92,24 +118,6 @@ class _Forces:
             else:
                 (found.paths if along else kinds[force.tag]).append(force)
         return found
-
-
-def _coupler(element: Any, census: Census) -> Coupler | None:
-    """A CoordinateCouplerConstraint; other constraints and those that are not enforced are noted."""
-    if element.tag != "CoordinateCouplerConstraint" or not boolean(element, "isEnforced", True):
-        census.count(element, "constraint")
-        return None
-    independent = [last_name(word) for word in text(element, "independent_coordinate_names").split()]
-    if len(independent) != 1:
-        complain(element, f"a coupler of more than one coordinate is not supported: {', '.join(independent)}")
-    holder = element.find("coupled_coordinates_function")
-    return Coupler(
-        str(element.get("name")),
-        last_name(text(element, "dependent_coordinate_name")),
-        independent[0],
-        function_in(holder, element),
-        number(element, "scale_factor", 1.0),
-    )
 
 
 def _marker(element: Any, frames: Frames) -> Marker:

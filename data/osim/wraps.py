@@ -148,7 +148,7 @@ def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tu
         if wrap.acts(end):
             A, B = seen[end - 1], seen[end]
             near[end] = _nearest(wrap, A[0], B[0])
-            met[end] = int(np.sum(plain.contact(A, B).on))
+            met[end] = int(np.sum(plain.meets(A, B)))
     closest = min(near, key=lambda end: near[end][0])
     ends = [end for end, count in met.items() if count] or [closest]
     if wrap.quadrant != "all":

@@ -43,7 +43,8 @@ A model file (all numbers in SI units, quaternions scalar first):
     wraps = [{ type = "cylinder", body = "A", position = [0.0, 0.0, -0.3], radius = 0.02, quadrant = "+x" }]  # optional
     activation_dynamics = { activation_time = 0.015, deactivation_time = 0.06 }    # optional: the activation is a state
 
-    [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]]
+    [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]],
+                                        # [[constraints]], [[forces]]
     name = "stop"
     coordinate = "A.angle"              # by name
     lower = -1.0                        # [rad or m], and other fields of `myoquat.muscle.limits.CoordinateLimit`

@@ -5,6 +5,7 @@ case with underscores. Fields that are None or at their default are left out; `N
 otherwise in files.
 """
 
+import functools
 import re
 import types
 from collections.abc import Mapping
@@ -15,9 +16,11 @@ import tomlkit
 from tomlkit.items import AbstractTable
 
 from myoquat.data.toml.values import array, boolean, check_keys, integer, number, string
+from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.types import Joint
+from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
@@ -25,7 +28,7 @@ from myoquat.muscle.wrapping import Wrap
 __all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_record"]
 
 Record = TypeVar("Record")
-ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap)
+ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap, Constraint, PassiveForce)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
 DEEPEST = 16  # tables in one another: a multiplier of a multiplier of a function is three
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
@@ -57,13 +60,19 @@ def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Re
 
 def read_fields(cls: type, table: Mapping[str, Any], element: str, prefix: str, only: Any = None) -> dict[str, Any]:
     """Arguments of `cls` from a table; all its fields, or those in `only`."""
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     keys = {_key(cls, f.name): f for f in _fields(cls) if only is None or f.name in only}
     required = {key for key, f in keys.items() if f.default is MISSING and f.default_factory is MISSING}
     open_ones = {key for key in required if _may_be_none(hints[keys[key].name])}
     check_keys(table, set(keys), required - open_ones, element, prefix)
     given = {f.name: _read(hints[f.name], table[k], element, prefix + k) for k, f in keys.items() if k in table}
     return {keys[key].name: None for key in open_ones} | given
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's fields."""
+    return get_type_hints(cls)
 
 
 def write_record(record: Any, inline: bool = True) -> AbstractTable:

@@ -9,8 +9,10 @@ from tomlkit.items import AbstractTable, Table
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import write_fields, write_record
 from myoquat.data.toml.values import array
+from myoquat.joints.constraints import Constraint
 from myoquat.joints.system import Body
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -19,8 +21,15 @@ __all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_
 
 FORMAT = "myoquat-model"
 VERSION = 1
-EXTRAS = {"coordinates": Coordinate, "couplers": Coupler, "markers": Marker, "limits": CoordinateLimit}
-BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "shapes")
+EXTRAS: dict[str, type] = {
+    "coordinates": Coordinate,
+    "couplers": Coupler,
+    "markers": Marker,
+    "limits": CoordinateLimit,
+    "constraints": Constraint,
+    "forces": PassiveForce,
+}
+BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
     *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),
     "coordinate_names",

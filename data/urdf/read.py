@@ -13,8 +13,8 @@ from typing import Any
 
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
-from myoquat.data.xml import Element
-from myoquat.joints.body import Body, Vector, check_body, check_mount, check_physical
+from myoquat.data.xml import Element, located
+from myoquat.joints.body import Body, Vector, check_body, check_mount
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import find_cycle
@@ -81,7 +81,7 @@ def load_urdf(
             joint_order=joint_order,
         )
     except ModelError as error:
-        raise error.located(path, error.line) from None
+        raise located(error, path, robot) from None
 
 
 def _bodies(robot: Element, base: str) -> tuple[list[Body], str]:
@@ -166,7 +166,6 @@ def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, 
     element = xml.child(link, "inertial")
     try:
         check_body(body)  # the joint's own numbers have been checked at the joint
-        check_physical(body)
     except ModelError as error:
         xml.complain(link if element is None else element, error.message)
     return body

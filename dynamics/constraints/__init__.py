@@ -1,14 +1,28 @@
-"""Constraints: one file per kind, all with the verbs of `myoquat.dynamics.constraints.base.Constraint`."""
+"""Constraints of a system: the kinds of `myoquat.joints.constraints`, and what the equations of motion make of them."""
 
-from myoquat.dynamics.constraints.base import Constraint, Holonomic, NonHolonomic
-from myoquat.dynamics.constraints.coordinates import CoordinateCoupler, Prescribed
+from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
-from myoquat.dynamics.constraints.formulas import PositionFormula, VelocityFormula
-from myoquat.dynamics.constraints.loops import Distance, ParallelAxes, PointLoop, Weld
-from myoquat.dynamics.constraints.rolling import Rolling
+from myoquat.dynamics.constraints.own import constraints_of
+from myoquat.joints.constraints import (
+    Constraint,
+    CoordinateCoupler,
+    Distance,
+    Holonomic,
+    NonHolonomic,
+    ParallelAxes,
+    PointLoop,
+    PointOnLine,
+    PolynomialCoupler,
+    PositionFormula,
+    Prescribed,
+    Rolling,
+    VelocityFormula,
+    Weld,
+)
 
 __all__ = [
+    "AssemblyError",
     "Constraint",
     "ConstraintArrays",
     "Constraints",
@@ -18,9 +32,13 @@ __all__ = [
     "NonHolonomic",
     "ParallelAxes",
     "PointLoop",
+    "PointOnLine",
+    "PolynomialCoupler",
     "PositionFormula",
     "Prescribed",
     "Rolling",
     "VelocityFormula",
     "Weld",
+    "assemble",
+    "constraints_of",
 ]

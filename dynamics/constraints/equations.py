@@ -11,8 +11,8 @@ import numpy as np
 
 from myoquat.dynamics import composite, factor
 from myoquat.dynamics.blocks import solve_small
-from myoquat.dynamics.constraints.base import Constraint
 from myoquat.joints import state
+from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.content import content_key

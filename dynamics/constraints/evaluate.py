@@ -42,6 +42,11 @@ class ConstraintArrays:
         )(q, t)
         return result
 
+    def position_jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
+        """(..., h, nu) derivative of phi along the velocities."""
+        result: Array = self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
+        return result
+
     def rate(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) phidot and psi."""
         result: Array = self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
@@ -107,7 +112,7 @@ class ConstraintArrays:
             if error == 0.0 or (error < 1e-12 and error >= 0.5 * left):
                 break
             left = error
-            q = self.system.integrate(q, self._least(self._position_jacobian(q, t), q, -phi))
+            q = self.system.integrate(q, self._least(self.position_jacobian(q, t), q, -phi))
         u = u + self._least(self.jacobian(q, t), q, -self.rate(q, u, t))
         self.check(q, u, t)
         return q, u
@@ -124,10 +129,6 @@ class ConstraintArrays:
     @property
     def _state(self) -> dict[str, Any]:
         return {"q": self.system.nq, "u": self.system.nu, "t": ()}
-
-    def _position_jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
-        result: Array = self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
-        return result
 
     def _least(self, A: Array, q: Array, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.toml.records import kind_of, read_record, write_fields
-from myoquat.dynamics.constraints.base import Constraint
+from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.errors import ModelError
 
 __all__ = ["constraints_text", "parse_constraints"]
@@ -28,7 +28,7 @@ def _table(number: int, constraint: Constraint) -> dict[str, Any]:
 
 
 def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:
-    """The constraints in a text of `constraints_text`; ModelError for another text or a kind unknown to this process."""
+    """The constraints in a text of `constraints_text`; ModelError for another text or an unknown kind."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

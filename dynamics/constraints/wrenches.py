@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from myoquat.dynamics.constraints.base import Holonomic
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.wrenches import separate_bodies, wrenches_of_work
+from myoquat.joints.constraints.base import Holonomic
 from myoquat.kernels.typing import Array
 
 __all__ = ["constraint_wrenches"]

@@ -137,9 +137,9 @@ class StateEquations:
         return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
 
     def force(self, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        """(..., nu) torques of the muscles and of limits, and external ones."""
+        """(..., nu) torques of the muscles, of limits and passive forces, and external ones."""
         tau: Array = given.get("torque", np.zeros(self.system.nu))
-        if isinstance(self.model, Model) and self.model.limits:
+        if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
             tau = tau + limits.torques(self.model, q, u)
         if not self.muscles:
             return tau

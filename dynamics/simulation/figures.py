@@ -1,7 +1,6 @@
 """Figures and films of trajectories."""
 
 import tempfile
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from matplotlib.lines import Line2D
 from myoquat.data.files import write_bytes
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.labels import figure_label
+from myoquat.joints.picture import Picture, curve_styles
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 from myoquat.muscle.stick import stick_figure
@@ -20,7 +20,7 @@ from myoquat.muscle.stick import stick_figure
 __all__ = ["animate", "check_film", "plot"]
 
 RATE = 20  # frames per second of wall time
-STYLES = ("-", "--", "-.", ":")  # lines stay apart in grey
+LISTED = 24  # curves that a legend names
 WRITERS = {".gif": "pillow", ".html": "html", ".mp4": "ffmpeg"}
 PALE, STRONG = np.array([0.95, 0.75, 0.7]), np.array([0.6, 0.0, 0.0])  # muscles from slack to strongest
 
@@ -50,14 +50,14 @@ def plot(trajectory: Trajectory, run: int | tuple[int, ...] = ()) -> Figure:
     if trajectory.muscle_states is not None:
         panels.append(("fiber length [m]", state_names(trajectory.muscled), trajectory.muscle_states[run]))
     rows = max(2, (len(panels) + 1) // 2)
-    figure = Figure(figsize=(11, 3.5 * rows), layout="constrained")
+    figure = Picture(figsize=(11, 3.5 * rows), layout="constrained")
     axes = np.atleast_2d(figure.subplots(rows, 2, sharex=True)).ravel()
     for ax, (label, names, values) in zip(axes, panels, strict=False):
-        for name, values_of, style in zip(names, values.T, cycle(STYLES), strict=False):
-            ax.plot(trajectory.time, values_of, style, lw=1.2, label=figure_label(name))
+        for name, values_of, style in zip(names, values.T, curve_styles(len(names)), strict=True):
+            ax.plot(trajectory.time, values_of, lw=1.2, label=figure_label(name), **style)
         ax.set(xlabel="time [s]", ylabel=label)
-        if len(names) <= 12:
-            ax.legend(fontsize=7, ncols=2)
+        if len(names) <= LISTED:  # beside the curves, never over them
+            ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     return figure
@@ -111,7 +111,7 @@ class _Film:
         self.time, self.q = trajectory.time[frames], trajectory.q[run][frames]
         forces = trajectory.forces[run][frames] if trajectory.activation is not None else np.zeros((len(frames), 0))
         self.shade = np.clip(forces / max(float(np.nanmax(forces, initial=0.0)), 1e-12), 0, 1)
-        self.figure = Figure(figsize=(6, 6), layout="constrained")
+        self.figure = Picture(figsize=(6, 6), layout="constrained")
         self.axes: Any = self.figure.add_subplot(projection="3d")
         self.axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
         self._frame_all()

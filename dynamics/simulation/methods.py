@@ -1,6 +1,7 @@
 """The methods that simulations know, and the choice of one."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 
@@ -34,7 +35,7 @@ class MethodChoice:
         if name not in ADAPTIVE:
             raise ValueError(f"rtol needs an adaptive method, one of {', '.join(ADAPTIVE)}, not {name!r}")
         rtol = RTOL if rtol is None else rtol
-        if not 1e-14 < rtol < 1:
+        if not (isinstance(rtol, Real) and 1e-14 < rtol < 1):
             raise ValueError(f"rtol must lie between 1e-14 and 1, not {rtol!r}")
         return cls(name, stabilization, rtol)
 

@@ -17,7 +17,7 @@ from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
-from myoquat.muscle.states import state_names
+from myoquat.muscle.states import check_start, state_names
 
 __all__ = ["Problem"]
 
@@ -138,7 +138,7 @@ class Problem:
             follows = np.isin(np.arange(self.equations.muscles), excited)
             at_start = np.where(follows, given, at_start)
         if inputs.muscle_states is not None:
-            states = check_state("muscle_states", inputs.muscle_states, len(names), names)
+            states = check_start(self.model, "muscle_states", inputs.muscle_states)
         elif p is not None:
             states = self._equilibria(q, at_start, p)
         else:

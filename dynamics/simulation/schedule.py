@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Schedule:
         """
         step = DEFAULT_STEP if step is None else step
         for name, value in (("duration", duration), ("step", step), ("output_step", output_step)):
-            if value is not None and not (value > 0 and math.isfinite(value)):
+            if value is not None and not (isinstance(value, Real) and value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} must be positive and finite [s], not {value!r}")
         if output_step is None:
             steps = _whole(duration, step)

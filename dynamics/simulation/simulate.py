@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from myoquat.dynamics.constraints import Constraint
+from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
 from myoquat.dynamics.simulation.batches import solve_batch
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs
@@ -52,7 +52,8 @@ def simulate(
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)) with
                    linear interpolation, or a function of t. With activation dynamics it is a state, and this its start.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
-    constraints    `myoquat.dynamics.constraints` that the motion satisfies; redundant ones need dop853 or rk45.
+    constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
+                   couplers; redundant ones need dop853 or rk45.
     method         of fixed step: "rk4", "lie_rk4", "euler" (semi-implicit), "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
     stabilization  after each step "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T,
@@ -78,7 +79,7 @@ def simulate(
     """
     choice = MethodChoice.of(method, stabilization, rtol)
     inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}))
-    start = Start.of(model, q0, u0, tuple(constraints), project_start)
+    start = Start.of(model, q0, u0, constraints_of(model, constraints), project_start)
     timing = Timing(duration, step, output_step)
     if choice.adaptive:
         solution = _adaptive(model, start, timing, inputs, choice, events)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics.constraints import Constraint
+from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
 from myoquat.dynamics.simulation.methods import BASELINE, MethodChoice, method_named
@@ -42,7 +42,8 @@ class Simulator:
         constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
     ) -> None:  # fmt: skip
         self.method = method_named(method)
-        self.problem = Problem(model, MethodChoice(method, stabilization), constraints, parameters, outside)
+        held = constraints_of(model, constraints)
+        self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, outside)
         self._loops: dict[int | None, StepLoop] = {}
 
     @property

@@ -7,11 +7,10 @@ import numpy as np
 
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.simulation.controls import check_numbers
-from myoquat.joints.checks import check_state, warn_far
+from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.quaternion import normalize
-from myoquat.kernels import as_array
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Start"]
@@ -44,8 +43,8 @@ class Start:
         own_q, own_u = getattr(model, "start_q", None), getattr(model, "start_u", None)
         q = q0 if q0 is not None else system.neutral() if own_q is None else own_q
         u = u0 if u0 is not None else np.zeros(system.nu) if own_u is None else own_u
-        check_numbers("q0", as_array(q))
-        check_numbers("u0", as_array(u))
+        check_numbers("q0", check_array("q0", q))
+        check_numbers("u0", check_array("u0", u))
         if project:
             q = np.array(check_state("q0", q, system.nq, system.coordinate_names))
             for s in system.quaternion_slices():

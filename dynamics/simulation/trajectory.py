@@ -119,7 +119,7 @@ class Trajectory:
     def torques(self) -> Array:
         """(..., t, nu) generalized forces of muscles, limits and outside torques on u [N m, N]."""
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
-        if isinstance(self.model, Model) and self.model.limits:
+        if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
             tau = tau + self._of("limits", lambda q, u: limit_torques(self.muscled, q, u), self.q, self.u)
         if self.activation is None:
             return tau

@@ -19,8 +19,8 @@ import numpy as np
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
-from myoquat.dynamics.constraints.base import Constraint
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
+from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import shortened
 from myoquat.kernels import Outcome

@@ -55,6 +55,11 @@ class Angles(Record):
             quaternion_multiply(frame, quaternion_from_euler(phi, "XYZ")), quaternion_conjugate(frame)
         )
 
+    def are_of(self, sequence: str) -> bool:
+        """Whether x is phi of an Euler sequence itself: the same axes in order, factors one and offsets zero."""
+        plain = self.factors == (1.0, 1.0, 1.0) and self.offsets == (0.0, 0.0, 0.0)
+        return plain and self.axes == tuple(tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in sequence)
+
     def values(self, Q: Array) -> Array:
         """(..., 3) coordinates x [rad] of Q: angles f1, f3 in (-pi, pi], f2 in [-pi/2, pi/2]; only the sum or the
         difference of the outer ones is determined at the lock, f2 = +-pi/2, and one is then taken as zero."""

@@ -14,6 +14,7 @@ from myoquat.joints.euler import (
 )
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.stacking import components
+from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.successive import angular_drift
 from myoquat.joints.vectors import matvec, vecmat
@@ -34,11 +35,15 @@ FACTS = JointFacts(
 
 @dataclass(frozen=True)
 class EulerJoint(CoordinateJoint):
-    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says."""
+    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says.
+
+    `angles` are the coordinates that a model file had in the sequence's place, None without any or where they are phi.
+    """
 
     kind: ClassVar[str] = "euler"
     span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
+    angles: Angles | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ import sympy
 from myoquat.joints.errors import ModelError
 from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
-from myoquat.joints.types import SphericalJoint
+from myoquat.joints.quaternion import rotation_matrix
 from myoquat.kernels.arrays import as_array
 from myoquat.muscle import jacobians
 from myoquat.muscle.model import Model
@@ -28,7 +28,8 @@ class Derivation:
 
     inputs: q (nq,); with forces activation (m,), and max_isometric_force (m,) if the model leaves strengths open.
     outputs: l (m,) [m], the Jacobian (m, n), F (m,) [N], tau [N m]: generalized forces on the Euler angles for
-    "sequence", else child-frame torques, three per ball joint.
+    "sequence", else child-frame torques, three per ball joint. `expressions` are the outputs as they are, in the
+    inputs alone.
     """
 
     model: Model
@@ -37,6 +38,7 @@ class Derivation:
     inputs: dict[str, tuple[sympy.Symbol, ...]]
     common: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
     outputs: dict[str, np.ndarray]
+    expressions: dict[str, np.ndarray]
 
 
 def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True) -> Derivation:
@@ -49,6 +51,12 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
     Raises ValueError for another word or component; ModelError with the muscle's name for paths around surfaces,
     and for muscles whose force is no formula of q and activation: without a force law, or with states such as the
     fiber length of an elastic tendon.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.derivation import derive
+    >>> d = derive(mq.load_model("two_link"), "quaternion", forces=False)
+    >>> d.expressions["l"].shape, d.expressions["l"][0].free_symbols <= set(d.inputs["q"])
+    ((6,), True)
     """
     if jacobian not in JACOBIANS:
         raise ValueError(f"jacobian is one of {', '.join(JACOBIANS)}, not {jacobian!r}")
@@ -66,7 +74,8 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
         outputs |= {"F": F, "tau": -(F @ _torque_rows(model, jacobian, J, q, eliminated))}
     flat = [sympy.sympify(e) for a in outputs.values() for e in np.asarray(a).flat]
     common, reduced = sympy.cse(flat, symbols=sympy.numbered_symbols("t", real=True), order="none")
-    return Derivation(model, jacobian, eliminated, inputs, tuple(common), _reshaped(outputs, reduced))
+    short, whole = _reshaped(outputs, reduced), _reshaped(outputs, flat)
+    return Derivation(model, jacobian, eliminated, inputs, tuple(common), short, whole)
 
 
 def _check(model: Model, forces: bool) -> None:
@@ -81,6 +90,11 @@ def _check(model: Model, forces: bool) -> None:
             problem = (
                 f"its force depends on its {muscle.law.states[0].replace('_', ' ')}, which a solver finds; take a "
                 "rigid tendon, or forces=False (--no-forces) for lengths and the Jacobian alone"
+            )
+        elif forces and muscle.law is not None and not muscle.law.closed_form:
+            problem = (
+                f"the curves of its law {muscle.law.kind!r} are found by an iteration, which SymPy cannot write; "
+                "forces=False (--no-forces) derives lengths and the Jacobian alone"
             )
         if problem is not None:
             raise ModelError(problem, element=f"muscle {muscle.name!r}", file=model.file)
@@ -120,20 +134,23 @@ def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Sym
 
 def _torque_rows(model: Model, jacobian: str, J: Any, q: Any, eliminated: int) -> Any:
     """(m, nu) rows whose product with -F is the torque: J_phi itself, or each joint's row mapped to J."""
-    if jacobian == "sequence":
-        return J
     blocks, column = [], 0
     for body, s in zip(model.system.bodies, model.system.q_slices, strict=True):
-        ball = isinstance(body.joint, SphericalJoint)
-        width = body.joint.nq - (ball and jacobian == "constrained")
+        turns = body.joint.facts.quaternion is not None
+        width = body.joint.nq - (turns and jacobian == "constrained")
         block = J[:, column : column + width]
-        if ball and jacobian == "quaternion":
-            block = quaternion_to_spatial(block, q[s])
-        elif ball:
-            block = constrained_to_spatial(block, q[s], eliminated)
-        blocks.append(block)
+        blocks.append(_spatial(body.joint, jacobian, block, q[s], eliminated) if turns else block)
         column += width
     return np.concatenate(blocks, axis=-1)
+
+
+def _spatial(joint: Any, jacobian: str, block: Any, q: Any, eliminated: int) -> Any:
+    """Rows on the child-frame velocity of a joint with a quaternion, from those on its coordinates."""
+    slides, Q = block[:, : joint.nq - 4], q[-4:]
+    constrained = jacobian == "constrained"
+    turns = block[:, joint.nq - 4 :]
+    J = constrained_to_spatial(turns, Q, eliminated) if constrained else quaternion_to_spatial(turns, Q)
+    return np.concatenate([slides @ rotation_matrix(Q), J], axis=-1) if joint.nq > 4 else J
 
 
 def _reshaped(outputs: dict[str, Any], flat: list[sympy.Expr]) -> dict[str, np.ndarray]:

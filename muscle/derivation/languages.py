@@ -1,10 +1,10 @@
-"""The text of a derivation as a function: Python, C99, MATLAB/Octave, LaTeX."""
+"""The text of a derivation: functions in Python, C99, MATLAB/Octave; LaTeX as a person writes it, or entry by entry."""
 
 import keyword
 import re
 from collections.abc import Callable
 
-from myoquat.muscle.derivation import c99, latex, matlab, python
+from myoquat.muscle.derivation import c99, latex, latex_entries, matlab, python
 from myoquat.muscle.derivation.derive import Derivation
 
 __all__ = ["LANGUAGES", "source"]
@@ -14,6 +14,7 @@ _WRITERS: dict[str, Callable[[Derivation, str], str]] = {
     "c": c99.source,
     "matlab": matlab.source,
     "latex": latex.source,
+    "latex_entries": latex_entries.source,
 }
 LANGUAGES = tuple(_WRITERS)
 _MATHEMATICS = "sin cos tan asin acos atan atan2 exp log sqrt pow tanh fabs abs "
@@ -26,6 +27,7 @@ RESERVED = {  # words of a language, and what the functions call
     "matlab": _MATHEMATICS + "break case catch classdef continue do else elseif end endfunction function for global if "
     "otherwise parfor persistent return spmd switch try until while zeros",
     "latex": "",
+    "latex_entries": "",
 }
 
 

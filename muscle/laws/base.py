@@ -1,12 +1,10 @@
 """What every force law can do."""
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, replace
 from typing import ClassVar, Self
 
-from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction
+from myoquat.joints.ranges import Range, check_ranges
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -25,11 +23,17 @@ class ForceLaw(Record, ABC):
     """
 
     kind: ClassVar[str]  # its name in model files
+    state_range: ClassVar[Range] = Range()  # where its states can start
 
     @property
     def states(self) -> tuple[str, ...]:
         """Names of the states of the muscle itself, such as its fiber length; none unless the law says otherwise."""
         return ()
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether SymPy can take the law; not where a solver runs on curves."""
+        return True
 
     @abstractmethod
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
@@ -66,12 +70,5 @@ class ForceLaw(Record, ABC):
         return tuple(f.name for f in fields(self) if getattr(self, f.name) is None)  # type: ignore[arg-type]
 
     def check(self, element: str) -> None:
-        """ModelError if a parameter is not finite, or a length that divides is not positive."""
-        for f in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, f.name)
-            if (value is None and f.default is None) or isinstance(value, (str, AxisFunction)):
-                continue
-            if not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise ModelError(f"{f.name} must be a finite number, not {value!r}", element=element)
-            if f.name.endswith("_length") and value <= 0:
-                raise ModelError(f"{f.name} must be positive, not {value!r}", element=element)
+        """ModelError for a parameter outside its range (`myoquat.joints.ranges`); without one, it must be finite."""
+        check_ranges(self, element)

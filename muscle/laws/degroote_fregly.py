@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -37,10 +38,10 @@ class DeGrooteFregly2016(HillLaw):
     """
 
     kind: ClassVar[str] = "degroote_fregly2016"
-    passive_strain: float = 0.6
-    width_scale: float = 1.0
-    damping: float = 0.0
-    passive_scale: float = 1.0
+    passive_strain: Positive = 0.6
+    width_scale: Positive = 1.0
+    damping: NotNegative = 0.0
+    passive_scale: NotNegative = 1.0
 
     @property
     def is_damped(self) -> bool:

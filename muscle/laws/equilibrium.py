@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.joints.compiled import kernel_for
+from myoquat.joints.ranges import ranges_of
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.classes import identity, is_foreign
 from myoquat.kernels.libraries import Library
@@ -23,7 +24,7 @@ GREATEST = 1e12  # of the same: what is larger counts as that
 
 def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
     """(k,) or (..., k) the numbers of k laws of one class by their names; floats, arrays (...) or symbols."""
-    named = [f.name for f in fields(kind) if f.type in (float, "float")]
+    named = [f.name for f in fields(kind) if f.name in ranges_of(kind)]
     return {
         name: np.stack(np.broadcast_arrays(*(as_array(getattr(law, name)) for law in laws), subok=True), axis=-1)
         for name in named

@@ -2,12 +2,13 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
@@ -30,27 +31,29 @@ class HillLaw(ForceLaw):
     than `shortest`: a state below counts as that length, and its rate is zero where it would shorten further. On a path
     too short for the shortest fiber and the tendon at its slack length, the tendon is slack and carries nothing: F = 0.
 
-    max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], pennation alpha_0 [rad] at
-    l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid", tendon_strain at F0,
-    minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that the fiber's speed stays
-    finite where it divides by the activation; derivatives by such an activation are zero. maximum_pennation [rad].
+    max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], 0 with a rigid tendon for
+    none, pennation alpha_0 [rad] at l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid",
+    tendon_strain at F0, minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that
+    the fiber's speed stays finite where it divides by the activation; derivatives by such an activation are zero.
+    maximum_pennation [rad].
 
     With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
     (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
     """
 
-    max_isometric_force: float
-    optimal_fiber_length: float
-    tendon_slack_length: float
-    pennation: float = 0.0
-    max_contraction_velocity: float = 10.0
+    max_isometric_force: NotNegative
+    optimal_fiber_length: Positive
+    tendon_slack_length: NotNegative
+    pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
+    max_contraction_velocity: Positive = 10.0
     tendon: str = "elastic"
-    tendon_strain: float = 0.049
-    minimum_activation: float = 0.01
-    maximum_pennation: float = math.acos(0.1)
-    pull_only: bool = False
+    tendon_strain: Positive = 0.049
+    minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.01
+    maximum_pennation: Annotated[float, Range(0.0, math.pi / 2, open_low=True)] = math.acos(0.1)
+    pull_only: bool = field(default=False, kw_only=True)
 
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
+    state_range: ClassVar[Range] = Range(0.0, open_low=True)
 
     # ---- the curves of a kind of muscle ----------------------------------------------------------------------
 
@@ -168,19 +171,16 @@ class HillLaw(ForceLaw):
         super().check(element)
         if self.tendon not in TENDONS:
             raise ModelError(f"tendon is 'elastic' or 'rigid', not {self.tendon!r}", element=element)
-        if self.max_isometric_force < 0 or self.max_contraction_velocity <= 0:
-            raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
-        if self.tendon_strain <= 0:
-            raise ModelError(f"tendon_strain must be positive, not {self.tendon_strain}", element=element)
-        if not 0 < self.maximum_pennation <= math.pi / 2:
-            raise ModelError(f"maximum_pennation must lie in (0, pi/2], not {self.maximum_pennation}", element=element)
-        if not 0 <= self.pennation < self.maximum_pennation:
+        if self.tendon == "elastic" and self.tendon_slack_length == 0:
+            raise ModelError(
+                "tendon_slack_length must be positive with an elastic tendon; one of length 0 is tendon='rigid'",
+                element=element,
+            )
+        if not self.pennation < self.maximum_pennation:
             raise ModelError(
                 f"pennation must lie in [0, {self.maximum_pennation:.6g}), below the greatest, not {self.pennation}",
                 element=element,
             )
-        if not 0 <= self.minimum_activation < 1:
-            raise ModelError(f"minimum_activation must lie in [0, 1), not {self.minimum_activation}", element=element)
         if self.tendon == "elastic" and self.minimum_activation == 0 and not self.is_damped:
             raise ModelError(
                 "minimum_activation must be positive with an elastic tendon and no damping: the fiber's speed divides "

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -16,8 +17,8 @@ class LawA(ForceLaw):
     """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0."""
 
     kind: ClassVar[str] = "A"
-    optimal_length: float  # l0 [m]
-    max_isometric_force: float | None = None  # Fmax [N]
+    optimal_length: Positive  # l0 [m]
+    max_isometric_force: NotNegative | None = None  # Fmax [N]
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         if self.max_isometric_force is None:

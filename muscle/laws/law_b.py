@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -20,8 +21,8 @@ class LawB(ForceLaw):
     """
 
     kind: ClassVar[str] = "B"
-    optimal_length: float  # lopt [m]
-    max_isometric_force: float | None = None  # Fmax [N]
+    optimal_length: Positive  # lopt [m]
+    max_isometric_force: NotNegative | None = None  # Fmax [N]
 
     @property
     def can_push(self) -> bool:

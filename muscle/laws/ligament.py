@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.joints.functions import AxisFunction, SimmSpline
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -26,8 +27,8 @@ class Ligament(ForceLaw):
     """
 
     kind: ClassVar[str] = "ligament"
-    resting_length: float
-    max_force: float
+    resting_length: Positive
+    max_force: NotNegative
     curve: AxisFunction = PASSIVE
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:

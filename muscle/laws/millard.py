@@ -1,11 +1,12 @@
 """The muscle of Millard, Uchida, Seth and Delp (2013), as OpenSim's Millard2012EquilibriumMuscle has it."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.corners import Corners, sharpness
 from myoquat.muscle.laws.hill import HillLaw
@@ -36,28 +37,28 @@ class Millard2012(HillLaw):
     """
 
     kind: ClassVar[str] = "millard2012"
-    damping: float = 0.1
-    active_shortest: float = 0.4441
-    active_transition: float = 0.73
-    active_longest: float = 1.8123
-    active_shallow_slope: float = 0.8616
-    active_lowest: float = 0.0
-    concentric_slope_at_vmax: float = 0.0
-    concentric_slope_near_vmax: float = 0.25
-    isometric_slope: float = 5.0
-    eccentric_slope_at_vmax: float = 0.0
-    eccentric_slope_near_vmax: float = 0.15
-    eccentric_force: float = 1.4
-    concentric_curviness: float = 0.6
-    eccentric_curviness: float = 0.9
+    damping: NotNegative = 0.1
+    active_shortest: Positive = 0.4441
+    active_transition: Positive = 0.73
+    active_longest: Annotated[float, Range(1.0, open_low=True)] = 1.8123
+    active_shallow_slope: NotNegative = 0.8616
+    active_lowest: NotNegative = 0.0
+    concentric_slope_at_vmax: NotNegative = 0.0
+    concentric_slope_near_vmax: NotNegative = 0.25
+    isometric_slope: Positive = 5.0
+    eccentric_slope_at_vmax: NotNegative = 0.0
+    eccentric_slope_near_vmax: NotNegative = 0.15
+    eccentric_force: Annotated[float, Range(1.0, open_low=True)] = 1.4
+    concentric_curviness: Fraction = 0.6
+    eccentric_curviness: Fraction = 0.9
     passive_strain_at_zero: float = 0.0
-    passive_strain: float = 0.7
-    passive_low_stiffness: float = 0.2
-    passive_stiffness_ratio: float = 2.0
-    passive_curviness: float = 0.75
-    tendon_stiffness_ratio: float = 1.375
-    tendon_toe_force: float = 2 / 3
-    tendon_curviness: float = 0.5
+    passive_strain: Positive = 0.7
+    passive_low_stiffness: NotNegative = 0.2
+    passive_stiffness_ratio: Annotated[float, Range(1.0, open_low=True)] = 2.0
+    passive_curviness: Fraction = 0.75
+    tendon_stiffness_ratio: Annotated[float, Range(1.0, open_low=True)] = 1.375
+    tendon_toe_force: Annotated[float, Range(0.0, 1.0, open_low=True, open_high=True)] = 2 / 3
+    tendon_curviness: Fraction = 0.5
 
     # ---- curves ----------------------------------------------------------------------------------------------
 
@@ -158,19 +159,19 @@ class Millard2012(HillLaw):
         return False
 
     @property
+    def closed_form(self) -> bool:
+        """Never: the curves are found by an iteration."""
+        return False
+
+    @property
     def is_damped(self) -> bool:
         return self.damping > 0
 
     def check(self, element: str) -> None:
         super().check(element)
-        if self.damping < 0:
-            raise ModelError(f"damping must not be negative, but is {self.damping}", element=element)
         if self.tendon == "elastic" and not self.is_damped:
             for name in ("active_lowest", "concentric_slope_at_vmax", "eccentric_slope_at_vmax"):
                 if getattr(self, name) <= 0:
                     raise ModelError(f"{name} must be positive with an elastic tendon and no damping", element=element)
-        for name in ("passive_stiffness_ratio", "tendon_stiffness_ratio"):
-            if getattr(self, name) <= 1:
-                raise ModelError(f"{name} must be above 1, so that the curve bends upwards", element=element)
         for name in ("active", "velocity", "passive", "tendon"):
             getattr(self, f"{name}_curve").check(element, name)

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, SimmSpline
+from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.ligament import PASSIVE
@@ -41,11 +41,11 @@ class RigidTendonMuscle(ForceLaw):
     """
 
     kind: ClassVar[str] = "rigid_tendon_muscle"
-    max_isometric_force: float
-    optimal_fiber_length: float
-    tendon_slack_length: float
-    pennation: float = 0.0
-    max_contraction_velocity: float = 10.0
+    max_isometric_force: NotNegative
+    optimal_fiber_length: Positive
+    tendon_slack_length: NotNegative
+    pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
+    max_contraction_velocity: Positive = 10.0
     active_curve: AxisFunction = ACTIVE
     passive_curve: AxisFunction = PASSIVE
     velocity_curve: AxisFunction = VELOCITY
@@ -61,10 +61,3 @@ class RigidTendonMuscle(ForceLaw):
         force = activation * self.active_curve.value(x) * self.velocity_curve.value(v) + passive
         result: Array = self.max_isometric_force * force * (1.0 if straight else along / fiber)
         return result
-
-    def check(self, element: str) -> None:
-        super().check(element)
-        if self.max_isometric_force < 0 or self.max_contraction_velocity <= 0:
-            raise ModelError("max_isometric_force and max_contraction_velocity must be positive", element=element)
-        if not 0 <= self.pennation < math.pi / 2:
-            raise ModelError(f"pennation must lie in [0, pi/2), not {self.pennation}", element=element)

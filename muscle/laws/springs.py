@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -19,9 +20,9 @@ class PathSpring(ForceLaw):
     """
 
     kind: ClassVar[str] = "path_spring"
-    stiffness: float
-    resting_length: float
-    dissipation: float = 0.0
+    stiffness: NotNegative
+    resting_length: Positive
+    dissipation: NotNegative = 0.0
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         stretch = np.maximum(length - self.resting_length, 0.0)
@@ -33,7 +34,7 @@ class PathActuator(ForceLaw):
     """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation."""
 
     kind: ClassVar[str] = "path_actuator"
-    max_isometric_force: float
+    max_isometric_force: NotNegative
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         return activation * self.max_isometric_force + 0.0 * length

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import Positive, Range
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -27,13 +28,13 @@ class Thelen2003(HillLaw):
     """
 
     kind: ClassVar[str] = "thelen2003"
-    tendon_strain: float = 0.033
-    passive_strain: float = 0.6
-    active_shape: float = 0.5
-    passive_shape: float = 4.0
-    concentric_shape: float = 0.3
-    eccentric_force: float = 1.8
-    straight_from: float = 0.95
+    tendon_strain: Positive = 0.033
+    passive_strain: Positive = 0.6
+    active_shape: Positive = 0.5
+    passive_shape: Positive = 4.0
+    concentric_shape: Positive = 0.3
+    eccentric_force: Annotated[float, Range(1.0, open_low=True)] = 1.8
+    straight_from: Annotated[float, Range(0.0, 1.0, open_low=True, open_high=True)] = 0.95
 
     def tendon_force(self, length: Array) -> Array:
         """f_T: exponential up to the toe strain, then straight; zero when slack (eq. 5)."""

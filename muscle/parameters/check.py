@@ -79,10 +79,11 @@ def _completed(
     return whole
 
 
-def _definite(system: ArticulatedSystem, inertia: Array) -> Array:
-    principal = np.linalg.eigvalsh(full(inertia))
-    definite: Array = principal[:, 0] >= -INERTIA_TOLERANCE * np.maximum(principal[:, 2], 0.0)
-    return definite
+def _possible(system: ArticulatedSystem, inertia: Array) -> Array:
+    """Where principal moments are not negative and satisfy the triangle inequality, as `check_inertia` asks."""
+    a, b, c = np.linalg.eigvalsh(full(inertia)).T
+    possible: Array = (a >= -INERTIA_TOLERANCE * np.maximum(c, 0.0)) & (c - b - a <= INERTIA_TOLERANCE * c)
+    return possible
 
 
 def _unit(system: ArticulatedSystem, Q: Array) -> Array:
@@ -95,4 +96,4 @@ def _unit_parts(system: ArticulatedSystem, q: Array) -> Array:
     return np.all([_unit(system, q[:, s]) for s in slices], axis=0) if slices else np.ones(len(q), dtype=bool)
 
 
-_REGULAR = {"inertia": _definite, "orientation": _unit, "start_q": _unit_parts}
+_REGULAR = {"inertia": _possible, "orientation": _unit, "start_q": _unit_parts}

@@ -52,10 +52,13 @@ class Wrap(Record, ABC):
 
     quadrant: "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ... A path in
     quadrant "+x" never crosses the half plane behind, x < 0 at y = 0 (for a sphere: within the plane of the two ends
-    and the centre), even where the straight line would, and so keeps its side until an end of it reaches that half
-    plane, where the length jumps. In quadrant "all" the path takes the shorter way; where both are equal the length has
-    a kink. Where several surfaces act on one piece, a cylinder in quadrant "all" is passed on the side of the straight
-    line between the ends of the piece. The same pose always gives the same path.
+    and the centre), even where the straight line would. Around a cylinder a path both of whose ends are behind, x < 0,
+    runs past the front, even where the straight line between them clears the cylinder: the winding grows beyond half a
+    turn, and the path never slips off to the back. The length jumps where an end that is ahead has the other cross the
+    half plane behind, or where an end leaves x > 0 on the side on which the other is behind. In quadrant "all" the path
+    takes the shorter way; where both are equal the length has a kink. Where several surfaces act on one piece, the ends
+    are those of the path's straight stretch before and after the surface, and a cylinder in quadrant "all" is passed on
+    the side of the straight line between the ends of the piece. The same pose always gives the same path.
     """
 
     body: str
@@ -111,6 +114,14 @@ class Wrap(Record, ABC):
         """The sizes, by field, on a body stretched by factors (3,), the surface's own axes by `along` (3,)."""
 
     @abstractmethod
+    def numbers(self) -> tuple[Any, ...]:
+        """The numbers that make the shape, for `shaped`."""
+
+    @abstractmethod
+    def shaped(self, numbers: Array) -> Self:
+        """The same surface with other `numbers` (..., n), floats or symbols, for each state of a batch its own."""
+
+    @abstractmethod
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:
@@ -121,6 +132,10 @@ class Wrap(Record, ABC):
         false. backwards: where the path would not touch, P, Q and arc are those of one that bends backwards.
         """
 
+    def meets(self, A: Array, B: Array) -> Array:
+        """(...) whether the path from A to B (..., 3) touches, as far as can be told without a solver."""
+        return self.contact(A, B, where=np.zeros(A.shape[:-1]) > 0).on
+
     @abstractmethod
     def normal(self, P: Array) -> Array:
         """(..., 3) a vector across the surface at a point P (..., 3) of it, of any length; in the surface's frame."""
@@ -128,6 +143,17 @@ class Wrap(Record, ABC):
     @abstractmethod
     def onto(self, x: Array) -> Array:
         """(..., 3) a point near x (..., 3) on the surface, for pictures; in the surface's frame."""
+
+    @property
+    def prototype(self) -> Self:
+        """The surface as it is in its own frame, without its numbers: equal for all that one formula serves."""
+        bare = type(self)(**{**self._nominal(), "body": "", "quadrant": self.quadrant})
+        return bare
+
+    @classmethod
+    def _nominal(cls) -> dict[str, Any]:
+        own = {f.name for f in fields(cls)} - {f.name for f in fields(Wrap)}
+        return dict.fromkeys(own, 1.0)
 
     @property
     def surface(self) -> Self:

@@ -32,10 +32,13 @@ class Winding:
     behind: Array
 
 
-def around(a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None) -> Winding:
+def around(
+    a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = None, held: Array | bool = False
+) -> Winding:
     """The shortest string from a to b around the circle, or the one that does not cross the ray against `ahead`.
 
-    `ahead` may have any length; with length zero nothing is behind.
+    `ahead` may have any length; with length zero nothing is behind. held: a string with both ends behind runs around
+    the front, past both sides, even where the straight line between them clears the circle.
 
     The direction turns by Delta from a to b, of which arctan(t / r) at each end is straight, t = sqrt(rho^2 - r^2). The
     string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which is also how a
@@ -49,7 +52,7 @@ def around(a: Plane, b: Plane, radius: Array | float, ahead: Direction | None = 
     behind: Array = inside & ~inside
     jump: Array = np.inf + 0.0 * along
     if ahead is not None:
-        behind, jump = _behind(a, b, cross, ahead)
+        behind, jump = _behind(a, b, cross, ahead, held)
         angle_between, sense = (
             np.where(behind, 2 * np.pi - angle_between, angle_between),
             np.where(behind, -sense, sense),
@@ -76,16 +79,22 @@ def _tangent(p: Plane, straight: Array, radius: Array | float, sense: Array) -> 
     )
 
 
-def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction) -> tuple[Array, Array]:
-    """Whether the straight line from a to b crosses the ray against `ahead`, and how near an end is to that ray."""
+def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bool) -> tuple[Array, Array]:
+    """Whether the straight line from a to b passes behind, and how near an end is to where the string changes sides."""
     sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)]
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
+    rear = held & (fronts[0] < 0) & (fronts[1] < 0)
     # from the ray against `ahead`: the distance aside, or to its start
     square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
     size = np.where(square > 0, square, 1.0)
-    near = [
-        np.sqrt(np.where(front < 0, side * side / size, _square(p)))
+    aside = [
+        np.where(rear, np.inf, np.sqrt(np.where(front < 0, side * side / size, _square(p))))
         for p, side, front in zip((a, b), sides, fronts, strict=True)
     ]
-    return crossing, np.minimum(*near)
+    # and, with the other end behind on the same side, from the line across it through the centre
+    alike = held & (sides[0] * sides[1] > 0)
+    level = [
+        np.where(alike & (other < 0), np.abs(front) / np.sqrt(size), np.inf) for front, other in (fronts, fronts[::-1])
+    ]
+    return crossing | (rear & alike), reduce(np.minimum, [*aside, *level])

@@ -1,7 +1,7 @@
 """The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -30,6 +30,13 @@ class WrapCylinder(Wrap):
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
 
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.radius, self.length)
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]}
+        return replace(self, **changes)
+
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The radius by the mean across the axis, the length along it."""
         return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
@@ -38,7 +45,7 @@ class WrapCylinder(Wrap):
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:
         ahead, to_axis = self._side(line)
-        winding = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead)
+        winding = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead, self.ahead is not None)
         run = self.radius * winding.angle
         slope = (B[..., 2] - A[..., 2]) / (winding.before + run + winding.after)
         zP, zQ = A[..., 2] + slope * winding.before, B[..., 2] - slope * winding.after

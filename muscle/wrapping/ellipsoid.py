@@ -4,26 +4,22 @@ Seen from A the points where a line can touch form an ellipse: with x scaled to 
 theta and the length s of the geodesic that starts there, along the line, are the two unknowns; the line must leave
 towards B. A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays
 constant along it (Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity,
-and Stoermer's rule, extrapolated, integrates it (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I,
-II.14).
+and Stoermer's rule integrates it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from math import ceil
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
-from myoquat.muscle.wrapping.extrapolation import extrapolated
+from myoquat.muscle.wrapping.geodesics import Rates, finite, followed, within
 from myoquat.muscle.wrapping.sections import shortest_section
 from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
@@ -32,6 +28,8 @@ __all__ = ["WrapEllipsoid"]
 NEWTON = 8  # steps for theta and s
 SETTLED = 1e-9  # [rad, m] by which the last but one step may move: the last one squares it
 FINEST = 7  # substeps of the finest rule that is extrapolated
+ROUND, FLAT = 1.28, 0.48  # parts of a geodesic as long as the largest radius, and times the largest over the smallest
+LOST = 1e9  # a step's size that says that none was found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
 
@@ -40,8 +38,8 @@ class WrapEllipsoid(Wrap):
     """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
 
     The path takes the shorter way in every quadrant: it would slip off a longer one, and OpenSim's, which reads a
-    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius: the flatter the
-    ellipsoid, the more parts its geodesics are integrated in.
+    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius: the longer a geodesic
+    and the flatter the ellipsoid, the more parts it is integrated in.
     """
 
     radii: tuple[float, float, float]
@@ -51,6 +49,17 @@ class WrapEllipsoid(Wrap):
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
+
+    def numbers(self) -> tuple[Any, ...]:
+        return tuple(self.radii)
+
+    @classmethod
+    def _nominal(cls) -> dict[str, Any]:
+        return {"radii": (1.0, 1.0, 1.0)}
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"radii": numbers}
+        return replace(self, **changes)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """Each half axis along itself."""
@@ -74,25 +83,19 @@ class WrapEllipsoid(Wrap):
         on = winding.on & ~inside
         given = joined([a, b, center, f1, f2, 1.0 / radii])
         sought = where if backwards else on & where
-        solved = iterate(partial(_newton, self.parts), state, given, NEWTON, SETTLED, sought)
+        solved = iterate(_newton, state, given, NEWTON, SETTLED, sought)
+        solved = np.where(finite(solved), solved, joined([state[..., :5], 0.0 * arc + LOST]))
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
-        jump = winding.jump * radii.min() if not is_symbolic(radii) else winding.jump
+        smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
         return Contact(
             on,
             P,
             solved[..., 2:5],
             solved[..., 1],
             inside,
-            jump,
+            winding.jump * smallest,
             np.where(on, solved[..., 5], 0.0),
         )
-
-    @property
-    def parts(self) -> int:
-        """In how many parts a geodesic is integrated: by the radii, and many if these are varied."""
-        if is_symbolic(as_array(self.radii)):
-            return 32
-        return max(4, ceil(1.5 * (max(self.radii) / min(self.radii)) ** 2))
 
     def onto(self, x: Array) -> Array:
         result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)
@@ -104,14 +107,14 @@ class WrapEllipsoid(Wrap):
         return result
 
 
-def _newton(parts: int, state: Array, given: Array) -> Array:
+def _newton(state: Array, given: Array) -> Array:
     """theta, s, the end of the geodesic and the size of the step, after a step of Newton's method."""
     a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
     c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
     v, dv = _tangent(x - a / scale, dx)
     D = scale * scale
-    x, v, dx, dv = geodesic(x, v, dx, dv, state[..., 1:2], D, parts)
+    x, v, dx, dv = geodesic(x, v, dx, dv, state[..., 1:2], D)
     B, n, dn = b / scale, D * x, D * dx
     across, dacross = cross(n, v), cross(dn, v) + cross(n, dv)
     force = -_bending(x, v, D)[..., None] * n  # x''
@@ -122,15 +125,11 @@ def _newton(parts: int, state: Array, given: Array) -> Array:
     det = h1_theta * h2_s - h1_s * h2_theta
     det = np.where(det != 0, det, 1.0)
     size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
-    rotation = _within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
-    run = _within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
+    rotation = within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
+    run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
     return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
-
-
-def _within(x: Array, limit: Array | float) -> Array:
-    return np.minimum(np.maximum(x, -limit), limit)
 
 
 def _tangent(line: Array, dline: Array) -> tuple[Array, Array]:
@@ -147,43 +146,28 @@ def _bending(x: Array, v: Array, D: Array) -> Array:
     return dot(v, D * v) / dot(n, n)
 
 
-def geodesic(
-    x: Array, v: Array, dx: Array, dv: Array, length: Array, D: Array, parts: int
-) -> tuple[Array, Array, Array, Array]:
+def geodesic(x: Array, v: Array, dx: Array, dv: Array, length: Array, D: Array) -> tuple[Array, Array, Array, Array]:
     """Point, unit velocity, and their derivatives dx, dv with respect to a parameter, after `length` (..., 1)."""
-    start = joined([x, v, dx, dv])
-    end = iterate(_part, start, joined([length / parts, D]), parts)
-    return end[..., 0:3], end[..., 3:6], end[..., 6:9], end[..., 9:12]
+    flat = np.maximum(np.maximum(D[..., :1], D[..., 1:2]), D[..., 2:3])  # 1 / the smallest radius squared
+    long = np.minimum(np.minimum(D[..., :1], D[..., 1:2]), D[..., 2:3])
+    longest = 1.0 / np.maximum(ROUND * np.sqrt(long), FLAT * flat / np.sqrt(long))
+    y, w, _ = followed(_part, joined([x, dx]), joined([v, dv]), 0.0 * x[..., :0], length, longest, D, FINEST)
+    return y[..., :3], w[..., :3], y[..., 3:], w[..., 3:]
 
 
-def _part(state: Array, given: Array) -> Array:
-    """A part of a geodesic: Stoermer's rule in several step sizes, extrapolated."""
-    x, v, dx, dv = (state[..., 3 * i : 3 * i + 3] for i in range(4))
-    H, D = given[..., :1], given[..., 1:4]
+def _part(y: Array, w: Array, D: Array) -> Rates:
+    """The right side x'' and its derivative along a part that begins at y = (x, dx) with the velocity w = (v, dv)."""
+    x, dx, v, dv = y[..., :3], y[..., 3:], w[..., :3], w[..., 3:]
     n, dn = D * x, D * dx
     j = dot(n, n) * dot(v, D * v)
     dj = 2 * dot(n, dn) * dot(v, D * v) + 2 * dot(n, n) * dot(v, D * dv)
-    force = lambda x, dx: _force(x, dx, j, dj, D)  # noqa: E731
-    return extrapolated(lambda count: _stoermer(x, v, dx, dv, H / count, count, force), FINEST)
+    return lambda y: (_force(y[..., :3], y[..., 3:], j, dj, D), y[..., :0])
 
 
-def _stoermer(
-    x: Array, v: Array, dx: Array, dv: Array, h: Array, count: int, force: Callable[[Array, Array], tuple[Array, Array]]
-) -> Array:
-    """`count` steps of h, with the velocities between the points."""
-    f, df = force(x, dx)
-    for k in range(count):
-        share = 1.0 if k else 0.5
-        v, dv = v + share * h * f, dv + share * h * df
-        x, dx = x + h * v, dx + h * dv
-        f, df = force(x, dx)
-    return joined([x, v + 0.5 * h * f, dx, dv + 0.5 * h * df])
-
-
-def _force(x: Array, dx: Array, j: Array, dj: Array, D: Array) -> tuple[Array, Array]:
-    """x'' and its derivative."""
+def _force(x: Array, dx: Array, j: Array, dj: Array, D: Array) -> Array:
+    """(..., 6) x'' and its derivative."""
     n, dn = D * x, D * dx
     g = 1.0 / dot(n, n)
     f = -(j * g * g)[..., None] * n
     df = -(dj * g * g)[..., None] * n - (j * g * g)[..., None] * dn + (4 * j * g * g * g * dot(n, dn))[..., None] * n
-    return f, df
+    return joined([f, df])

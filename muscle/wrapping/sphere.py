@@ -1,7 +1,7 @@
 """The sphere: the path lies in the plane of its ends and the centre."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
@@ -21,6 +21,13 @@ class WrapSphere(Wrap):
 
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius}
+
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.radius,)
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"radius": numbers[..., 0]}
+        return replace(self, **changes)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The radius by the mean of the body's factors."""

@@ -3,32 +3,33 @@
 A point is at azimuth phi around the ring and at angle psi around the tube, psi = pi innermost. Three unknowns, phi and
 psi of the point where the path comes on and the length s of the geodesic from there, meet three conditions: the line
 from A touches the surface, and the line at the end touches it and goes to B. On a geodesic rho^2 phi' = c stays
-constant (Clairaut), which leaves psi'' = -c^2 sin(psi) / (r rho^3), rho = R + r cos(psi), for Stoermer's rule (Hairer,
-Norsett, Wanner, Solving Ordinary Differential Equations I, II.14). The inner side curves like a saddle, so that there
-is one such path. Where s comes out negative the path does not touch.
+constant (Clairaut), which leaves psi'' = -c^2 sin(psi) / (r rho^3), rho = R + r cos(psi), for Stoermer's rule. The
+inner side curves like a saddle, so that there is one such path. Where s comes out negative the path does not touch.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
-from myoquat.muscle.wrapping.extrapolation import extrapolated
+from myoquat.muscle.wrapping.geodesics import Rates, finite, followed
 from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
 
 NEWTON = 14  # steps for phi, psi and s
 SETTLED = 1e-9  # [rad, m] by which the last but one step may move
-PARTS = 4  # of a geodesic, each extrapolated
+PART = 0.8  # length of a part of a geodesic, of the radius of the tube
 FINEST = 6  # substeps of the finest rule that is extrapolated
-FARTHEST = 0.4  # [rad] of phi and psi, and of s seen from the tube's radius, that one step may change
+FARTHEST = 0.8  # [rad] of phi and psi, and of s seen from the tube's radius, that one step may change
+SHORTER, TRIALS = 0.4, 4  # of a step that does not lead nearer, and how often
 DIFFERENCE = 1e-7  # for slopes, of the same unknowns
 SOLVED = 1e-9  # of the conditions, which are angles
 
@@ -55,6 +56,13 @@ class WrapTorus(Wrap):
             "ring_radius - tube_radius": self.ring_radius - self.tube_radius,
         }
 
+    def numbers(self) -> tuple[Any, ...]:
+        return (self.ring_radius, self.tube_radius)
+
+    def shaped(self, numbers: Array) -> Self:
+        changes: dict[str, Any] = {"ring_radius": numbers[..., 0], "tube_radius": numbers[..., 1]}
+        return replace(self, **changes)
+
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """Both radii by the mean in the plane of the ring."""
         mean = (along[0] + along[1]) / 2
@@ -73,13 +81,29 @@ class WrapTorus(Wrap):
         psi = np.arctan2(winding.P[1], winding.P[0])
         near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * winding.angle], axis=-1)
         given = joined([A, B, np.stack(np.broadcast_arrays(R + 0.0 * phi, r + 0.0 * phi), axis=-1)])
-        solved = iterate(_newton, near, given, NEWTON, SETTLED, where)
+        sought = where if backwards else np.logical_not(self._clear(A, B)) & where
+        solved = iterate(_newton, near, given, NEWTON, SETTLED, sought)
+        solved = np.where(finite(solved), solved, near)
         h, P, Q = _conditions(solved, given)
         miss = np.sqrt(dot(h, h))
         inside = ~((self._depth(A) > 0) & (self._depth(B) > 0))
-        on = (solved[..., 2] > 0) & (miss < SOLVED) & ~inside
-        wanted = (winding.angle > 0) & ~inside
+        on = sought & (solved[..., 2] > 0) & (miss < SOLVED) & ~inside
+        wanted = sought & (winding.angle > 0) & ~inside
         return Contact(on, P, Q, solved[..., 2], inside, winding.jump, np.where(wanted | on, miss, 0.0))
+
+    def _clear(self, A: Array, B: Array) -> Array:
+        """(...) whether the line from A to B stays within the hole where it is as high as the tube, so that it surely
+        passes without touching."""
+        rise = B[..., 2] - A[..., 2]
+        rise = np.where(rise != 0, rise, 1e-300)
+        widest = 0.0 * rise
+        for height in (-self.tube_radius, self.tube_radius):
+            share = np.minimum(np.maximum((height - A[..., 2]) / rise, 0.0), 1.0)
+            x, y = (A[..., i] + share * (B[..., i] - A[..., i]) for i in range(2))
+            widest = np.maximum(widest, x * x + y * y)
+        hole = self.ring_radius - self.tube_radius
+        result: Array = widest < hole * hole
+        return result
 
     def _depth(self, x: Array) -> Array:
         """How far outside the tube a point is."""
@@ -93,7 +117,8 @@ class WrapTorus(Wrap):
 
     def normal(self, P: Array) -> Array:
         flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
-        return P - self.ring_radius * unit(flat)
+        result: Array = P - as_array(self.ring_radius)[..., None] * unit(flat)
+        return result
 
 
 def _frame(phi: Array, psi: Array) -> tuple[Array, Array, Array]:
@@ -126,7 +151,8 @@ def _conditions(unknowns: Array, given: Array) -> tuple[Array, Array, Array]:
 
 
 def _newton(unknowns: Array, given: Array) -> Array:
-    """A step of Newton's method; its slopes are differences, which only steer."""
+    """A step of Newton's method, shortened until the conditions are met better; its slopes are differences, which only
+    steer."""
     r = given[..., 7]
     units = np.stack([1.0 + 0.0 * r, 1.0 + 0.0 * r, r], axis=-1)
     h = _conditions(unknowns, given)[0]
@@ -138,35 +164,37 @@ def _newton(unknowns: Array, given: Array) -> Array:
     volume = np.where(volume != 0, volume, 1.0)
     steps = [dot(h, cross(J[1], J[2])), dot(J[0], cross(h, J[2])), dot(J[0], cross(J[1], h))]
     move = -np.stack(steps, axis=-1) / volume[..., None]
-    result: Array = unknowns + np.minimum(np.maximum(move, -FARTHEST), FARTHEST) * units
+    largest = np.maximum(np.maximum(np.abs(move[..., 0]), np.abs(move[..., 1])), np.abs(move[..., 2]))
+    move = move * (FARTHEST / np.maximum(largest, FARTHEST))[..., None] * units
+    share = iterate(
+        _shortened, 0.0 * move[..., :1] + 1.0, joined([unknowns, move, dot(h, h)[..., None], given]), TRIALS
+    )
+    result: Array = unknowns + share * move
+    return result
+
+
+def _shortened(share: Array, given: Array) -> Array:
+    """The share of a move that is tried next, or the same where it meets the conditions better than none does."""
+    unknowns, move, before = given[..., :3], given[..., 3:6], given[..., 6]
+    h = _conditions(unknowns + share * move, given[..., 7:])[0]
+    result: Array = np.where((dot(h, h) < before)[..., None], share, SHORTER * share)
     return result
 
 
 def _geodesic(phi: Array, psi: Array, turning: Array, c: Array, length: Array, R: Array, r: Array) -> Array:
     """(..., 3) phi, psi and dpsi/ds after a geodesic of `length`."""
-    start = np.stack([phi, psi, turning], axis=-1)
-    return iterate(_part, start, np.stack([length / PARTS, c, R, r], axis=-1), PARTS)
+    psi, turning, phi, length, longest = (x[..., None] for x in (psi, turning, phi, length, PART * r))
+    given = np.stack(np.broadcast_arrays(c, R, r, subok=True), axis=-1)
+    psi, turning, phi = followed(_part, psi, turning, phi, length, longest, given, FINEST)
+    return joined([phi, psi, turning])
 
 
-def _part(state: Array, given: Array) -> Array:
-    """A part of a geodesic: Stoermer's rule for psi and the trapezoidal one for phi, extrapolated together."""
-    H, c, R, r = (given[..., i] for i in range(4))
-    return extrapolated(lambda count: _stoermer(state, H / count, count, c, R, r), FINEST)
-
-
-def _stoermer(state: Array, h: Array, count: int, c: Array, R: Array, r: Array) -> Array:
-    phi, psi, turning = (state[..., i] for i in range(3))
-    force, rate = _rates(psi, c, R, r)
-    for k in range(count):
-        turning = turning + (h if k else 0.5 * h) * force
-        psi = psi + h * turning
-        before = rate
-        force, rate = _rates(psi, c, R, r)
-        phi = phi + 0.5 * h * (before + rate)
-    return np.stack([phi, psi, turning + 0.5 * h * force], axis=-1)
-
-
-def _rates(psi: Array, c: Array, R: Array, r: Array) -> tuple[Array, Array]:
+def _part(psi: Array, turning: Array, given: Array) -> Rates:
     """psi'' and phi'."""
-    rho = R + r * np.cos(psi)
-    return -c * c * np.sin(psi) / (r * rho * rho * rho), c / (rho * rho)
+    c, R, r = (given[..., i : i + 1] for i in range(3))
+
+    def rates(psi: Array) -> tuple[Array, Array]:
+        rho = R + r * np.cos(psi)
+        return -c * c * np.sin(psi) / (r * rho * rho * rho), c / (rho * rho)
+
+    return rates

@@ -232,3 +232,19 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("MYOQUAT_CACHE", "off")
     code, _, err = run(capsys, "warm", "two_link")
     assert (code, "the cache of kernels is off" in err) == (2, True)
+
+
+def test_an_interrupted_sweep_names_the_way_to_go_on(monkeypatch, tmp_path, capsys):
+    sweep = importlib.import_module("myoquat.analysis.commands.sweep")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "compute", interrupted)
+    monkeypatch.setattr(sweep.Study, "from_toml", lambda path: None)
+    study = tmp_path / "study.toml"
+    study.write_text("")
+    with pytest.raises(SystemExit) as stopped:
+        main(["sweep", str(study), "--output", str(tmp_path / "out.zarr")])
+    assert stopped.value.code == 130
+    assert "--resume goes on" in capsys.readouterr().err

@@ -13,8 +13,10 @@ from myoquat.analysis import mapping_analysis
 from myoquat.analysis.mapping import figures, formulas
 from myoquat.analysis.mapping.formulas import ROWS, Pair
 from myoquat.data import load_model
-from myoquat.joints import condition_euler, convert_coordinates
-from myoquat.muscle import ModelError
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, condition_euler, convert_coordinates
+from myoquat.joints.types.angles import Angles
+from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint
+from myoquat.muscle.points import ConditionalPoint
 
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
 
@@ -125,6 +127,23 @@ def test_other_joints_take_part_in_the_power():
     assert (report.power["per condition"] < 1e-12).all()
 
 
+def floating_leg() -> Model:
+    """A body that floats, a ball joint with a file's angles, and a point that is there by one of these."""
+    free = Body("pelvis", "ground", FloatingJoint(), mass=3.0)
+    angles = Angles(("flexion", "adduction", "turn"), ((0.0, 0, 1), (-1.0, 0, 0), (0.0, -1, 0)))
+    femur = Body("femur", "pelvis", SphericalJoint(angles=angles), (0.0, -0.1, 0.1), mass=2.0)
+    path = (
+        PathPoint("ground", (0.1, 0.3, 0.0)),
+        ConditionalPoint("pelvis", (0.1, -0.2, 0.1), "flexion", (-0.5, 2.0)),
+        PathPoint("femur", (0.05, -0.2, 0.02)),
+    )
+    return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, LawA(300.0, 0.2)),))
+
+
+def test_floating_joints_and_points_by_the_file_s_angles_take_part():
+    assert mapping_analysis(floating_leg(), 40).holds
+
+
 @pytest.mark.parametrize(
     ("n", "seed", "message"), [(0, 0, "positive integer"), (-3, 0, "positive"), (1.5, 0, "positive"), (1, -1, "seed")]
 )
@@ -163,3 +182,17 @@ def test_figures_show_both_curves(draw, width):
             np.testing.assert_allclose(direct, mapped, atol=1e-12)
         assert "[m]" in axis.get_title()
     assert {axis.get_xlabel() for axis in axes[-1]} == {"time [s]"}
+
+
+def test_figures_are_of_the_muscle_and_the_kind_of_file_that_is_wanted(report, tmp_path):
+    model = load_model("two_link")
+    figures.check_folder(tmp_path, suffix="pdf")
+    paths = figures.save_figures(model, report, tmp_path, "m3", "pdf")
+    assert [path.name for path in paths] == [f"{name}.pdf" for name in figures.NAMES]
+    assert all(path.read_bytes().startswith(b"%PDF") for path in paths)
+    with pytest.raises(FileExistsError):
+        figures.check_folder(tmp_path, suffix="pdf")
+    with pytest.raises(ValueError, match="muscle is one of m1"):
+        figures.save_figures(model, report, tmp_path, "m7", "pdf")
+    with pytest.raises(ValueError, match="png, pdf, svg, not 'doc'"):
+        figures.check_folder(tmp_path, suffix="doc")

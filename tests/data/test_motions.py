@@ -157,8 +157,8 @@ def test_columns_may_be_passed_over(system):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (GOOD.replace("endheader\n", ""), None, "no line 'endheader'"),
-        (HEADER, None, "no line of labels"),
+        (GOOD.replace("endheader\n", ""), 8, "no line 'endheader'"),
+        (HEADER, 6, "no line of labels"),
         (GOOD.replace("nRows=2", "nRows=3"), 3, "nRows is 3, but the table has 2"),
         (GOOD.replace("nColumns=3", "nColumns=4"), 4, "nColumns is 4"),
         (GOOD.replace("-45\t.25", "-45"), 9, "2 columns; the header names 3"),
@@ -221,7 +221,7 @@ def test_markers_go_through_a_file_and_back(tmp_path, markers, units):
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("PathFileType", "Path", None, "no line 'PathFileType'"),
+        ("PathFileType", "Path", 1, "no line 'PathFileType'"),
         ("\tm\t", "\tinch\t", 3, "Units is one of"),
         ("\t4\t2\tm", "\t5\t2\tm", 3, "NumFrames is 5, but the table has 4"),
         ("\ttoe\t", "\theel\t", 4, "'heel' comes twice"),

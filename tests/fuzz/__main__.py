@@ -18,12 +18,14 @@ def inside(arguments: argparse.Namespace) -> int:
     """In the child: limit the memory, then read."""
     kind = KINDS[arguments.kind]
     with tempfile.TemporaryDirectory() as folder:
-        fuzz(kind, 1, Path(folder), arguments.seed, arguments.first)  # what is imported and compiled on first use
+        fuzz(kind, 20, Path(folder), arguments.seed)  # what is imported and compiled on first use, by one that is read
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
         start = time.perf_counter()
         report = fuzz(kind, arguments.n, Path(folder), arguments.seed, arguments.first)
     print(f"{report}; {time.perf_counter() - start:.1f} s", flush=True)
+    for words, count in report.lineless.most_common(5):
+        print(f"     without a line: {count} x {words}", flush=True)
     for number, text in report.foreign.items():
         print(f"---- {arguments.kind} --seed {arguments.seed} --first {number}\n{text}", flush=True)
     return bool(report.foreign)

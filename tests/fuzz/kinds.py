@@ -12,13 +12,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import ezc3d
 import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.store import StoreError
 from myoquat.analysis.studies.verification import verify_results
-from myoquat.data import load_model, motions
+from myoquat.data import load_forces, load_markers, load_model, load_orientations, motions
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
 from myoquat.kernels import build
@@ -127,11 +128,61 @@ def marker_seeds(folder: Path) -> list[bytes]:
     return [(folder / "seed.trc").read_bytes()]
 
 
+ORIENTATIONS = b"""DataRate=100
+DataType=Quaternion
+version=3
+endheader
+time\tpelvis\ttibia_r
+0\t1,0,0,0\t0.6,0.8,0,0
+0.01\t1,0,0,0\tnan,nan,nan,nan
+0.02\t0,1,0,0\t0.6,0,0.8,0
+"""
+LOADS = b"""<?xml version="1.0" encoding="UTF-8" ?>
+<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects>
+<ExternalForce name="right"><applied_to_body>calcn_r</applied_to_body>
+<force_expressed_in_body>ground</force_expressed_in_body><point_expressed_in_body>ground</point_expressed_in_body>
+<force_identifier>force_v</force_identifier><point_identifier>point_p</point_identifier>
+<torque_identifier>torque_</torque_identifier></ExternalForce>
+<ExternalForce name="left"><appliesForce>false</appliesForce><applied_to_body>calcn_l</applied_to_body></ExternalForce>
+</objects><datafile>loads.sto</datafile></ExternalLoads></OpenSimDocument>
+"""
+
+
+def load_seeds(folder: Path) -> list[bytes]:
+    """Loads beside the table that they name, which stays whole: tables are a kind of their own."""
+    labels = [f"{name}{axis}" for name in ("force_v", "point_p", "torque_") for axis in "xyz"]
+    frame = motions.trc.pd.DataFrame(np.ones((2, 9)), motions.trc.pd.Index([0.0, 0.1], name="time"), labels)
+    motions.write_motion(frame, folder / "loads.sto", overwrite=True)
+    return [LOADS]
+
+
+def c3d_seeds(folder: Path) -> list[bytes]:
+    """Two markers over five frames, and four channels."""
+    made = ezc3d.c3d()
+    for group, labels in (("POINT", ["A", "B"]), ("ANALOG", ["Fx", "Fy", "Fz", "Mx"])):
+        for key, value in {"RATE": [100.0], "LABELS": labels, "UNITS": ["m"] * len(labels)}.items():
+            made["parameters"][group][key]["value"] = value
+    made["data"]["points"] = np.ones((4, 2, 5))
+    made["data"]["analogs"] = np.ones((1, 4, 5))
+    made.write(str(folder / "seed.c3d"))
+    return [(folder / "seed.c3d").read_bytes()]
+
+
+def read_c3d(path: Path) -> None:
+    """The markers, and, also where they could not be read, the plates."""
+    try:
+        load_markers(path)
+    except ModelError:
+        load_forces(path)
+        raise
+    load_forces(path)
+
+
 # ---- archives of arrays --------------------------------------------------------------------------------------
 
 
 def npz_seeds(folder: Path) -> list[bytes]:
-    simulate(load_model("two_link"), duration=0.003).save(folder / "seed.npz")
+    simulate(load_model("two_link"), duration=0.003).save(folder / "seed.npz", overwrite=True)
     return [(folder / "seed.npz").read_bytes()]
 
 
@@ -184,12 +235,32 @@ def store_seeds(folder: Path) -> list[Path]:
 
 
 def write_store(seed: Path, rng: Random, folder: Path) -> Path:
-    path = folder / "mutant.zarr"
-    shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(seed, path)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    described = [file for file in files if file.name == "zarr.json"]
-    file = rng.choice((rng.choice(files), rng.choice(described), path / "zarr.json"))
+    """A copy of the store with one file changed. The copy stays, and what the mutant before has changed is mended."""
+    path, changed = folder / "mutant.zarr", folder / "mutant.txt"
+    if path.exists():
+        _restore(seed, path, changed.read_text())
+    else:
+        shutil.copytree(seed, path)
+    files = _files(seed)
+    described = [file for file in files if file.endswith("zarr.json")]
+    name = rng.choice((rng.choice(files), rng.choice(described), "zarr.json"))
+    changed.write_text(name)
+    _change(path / name, rng)
+    return path
+
+
+@cache
+def _files(store: Path) -> list[str]:
+    return sorted(str(file.relative_to(store)) for file in store.rglob("*") if file.is_file())
+
+
+def _restore(seed: Path, path: Path, name: str) -> None:
+    if (path / name).is_dir():
+        (path / name).rmdir()
+    shutil.copyfile(seed / name, path / name)
+
+
+def _change(file: Path, rng: Random) -> None:
     kind = rng.randrange(8)
     if kind == 0:
         file.unlink()
@@ -200,7 +271,6 @@ def write_store(seed: Path, rng: Random, folder: Path) -> Path:
         file.write_text(json.dumps(_metadata(json.loads(file.read_text()), rng)))
     else:
         file.write_bytes(mutate.text(file.read_bytes(), rng))
-    return path
 
 
 def _metadata(found: dict, rng: Random) -> dict:
@@ -213,7 +283,13 @@ def _metadata(found: dict, rng: Random) -> dict:
 
 
 def read_store(path: Path) -> None:
-    open_results(path).load()
+    """The results, and, also where they could not be read, their verification."""
+    try:
+        open_results(path).load()
+    except Exception as error:
+        if type(error) in STORES or isinstance(error, OSError):
+            verify_results(path)
+        raise
     verify_results(path)
 
 
@@ -255,7 +331,8 @@ def write_entry(seed: tuple[str, bytes], rng: Random, folder: Path) -> Path:
             break
     wrong = struct.pack("<Q", rng.choice((len(new), len(new), len(new), 2**63, 0, len(new) + 10**6)))
     body = key + wrong + new + code if rng.random() < 0.9 else (key + wrong + new)[: rng.randrange(len(key) + 12)]
-    path.write_bytes(magic + hashlib.sha256(body).digest() + body)
+    secret = (folder / "cache" / "secret").read_bytes()
+    path.write_bytes(magic + hashlib.blake2b(body, key=secret, digest_size=32).digest() + body)
     return path
 
 
@@ -268,9 +345,11 @@ def _header(header: bytes, rng: Random) -> bytes:
 
 
 def read_entry(path: Path) -> None:
-    """The entry read; the kernel built and run where it is refused, or as it was. An entry of another form that has a
-    valid checksum is not run: only this user can have written it, and code of this user can do all that he can."""
-    if build.stored_code(Cache(path.parent), path.stem) not in (None, _first(path.parent)):
+    """The entry read; where it is as it was, the kernel is run, and where it is refused, now and then: `build` compiles
+    then as if there were no file. An entry of another form that has a valid checksum is not run: only this user can
+    have written it, and code of this user can do all that he can."""
+    found = build.stored_code(Cache(path.parent), path.stem)
+    if found not in (None, _first(path.parent)) or (found is None and path.stat().st_size % 20):
         return
     kernel = kernels.compile(wave, {"q": 4}, cache=path.parent)
     if not np.array_equal(kernel(np.ones((2, 4))), np.sin(np.ones((2, 4)))):
@@ -278,6 +357,7 @@ def read_entry(path: Path) -> None:
 
 
 MODELS, STUDIES = (ModelError,), (ModelError, ValueError, OffSphereError, OSError)
+STORES = (ValueError, StoreError, ModelError, OSError)
 KINDS = {
     kind.name: kind
     for kind in (
@@ -289,8 +369,19 @@ KINDS = {
         text_kind("mot", ".mot", motion_seeds, mutate.text, motions.load_table, *MODELS),
         text_kind("sto", ".sto", motion_seeds, mutate.text, motions.load_table, *MODELS),
         text_kind("trc", ".trc", marker_seeds, mutate.text, motions.load_table, *MODELS),
+        text_kind(
+            "csv",
+            ".csv",
+            lambda folder: [b"time,a,b\n0,1,2\n0.1,,4\n0.2,5,6\n"],
+            mutate.text,
+            motions.load_table,
+            *MODELS,
+        ),
+        text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *STUDIES),
+        text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
+        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, read_c3d, *MODELS),
         Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
-        Kind("store", store_seeds, write_store, read_store, (ValueError, StoreError, ModelError, OSError)),
+        Kind("store", store_seeds, write_store, read_store, STORES),
         Kind("cache", cache_seeds, write_entry, read_entry, ()),
     )
 }

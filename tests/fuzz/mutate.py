@@ -1,6 +1,7 @@
 """Mutations of texts, bytes, XML and TOML trees, drawn from a `random.Random`."""
 
 import copy
+import functools
 import json
 import re
 import tomllib
@@ -51,6 +52,14 @@ def damaged(data: bytes, rng: Random) -> bytes:
     return rng.choice((flip, cut, insert))(data, rng)
 
 
+def head(data: bytes, rng: Random) -> bytes:
+    """A change of bytes, one to three of them, mostly near the beginning, where a file of numbers describes itself."""
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        end = rng.choice((512, 2048, len(data)))
+        data = damaged(data[:end] or b"x", rng) + data[end:]
+    return data
+
+
 def lines(text: str, rng: Random) -> str:
     """A line missing, twice, elsewhere, or many times."""
     found = text.splitlines(keepends=True)
@@ -63,7 +72,8 @@ def lines(text: str, rng: Random) -> str:
     elif kind == 2:
         found[i], found[j] = found[j], found[i]
     else:
-        found[i] *= rng.choice((2, 300))
+        times = rng.choice((2, 300))
+        found[i] *= times if len(found[i]) < 10**6 else 2
     return "".join(found)
 
 
@@ -175,8 +185,14 @@ def toml(data: bytes, rng: Random) -> bytes:
     """A text changed as such, or as tables, written with tables of their own or in lines."""
     if rng.random() < 0.4:
         return text(data, rng)
-    changed = tree(tomllib.loads(data.decode()), rng)
+    changed = tree(_parsed(data), rng)
     return (in_lines(changed) if rng.random() < 0.3 else in_tables(changed)).encode()
+
+
+@functools.cache
+def _parsed(data: bytes) -> dict:
+    """The tables of a seed, which `tree` copies."""
+    return tomllib.loads(data.decode())
 
 
 def in_lines(tables: dict) -> str:

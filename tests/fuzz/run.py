@@ -1,9 +1,12 @@
 """Reading mutants one after the other, each under an alarm, and counting what comes of them."""
 
 import re
+import resource
 import signal
+import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,29 +31,43 @@ class Hang(BaseException):
 @dataclass
 class Report:
     """What came of the mutants of a kind: read, refused (so many with a line), and what must not be: the mutant's
-    number with the end of its traceback."""
+    number with the end of its traceback. `worst` are the most seconds of a mutant, which take in the other load of the
+    machine, and its number; `memory` is what the process came to need beyond what it had before the first [bytes]."""
 
     kind: str
     read: int = 0
     refused: int = 0
     with_line: int = 0
     foreign: dict[int, str] = field(default_factory=dict)
+    lineless: Counter[str] = field(default_factory=Counter)
+    worst: tuple[float, int] = (0.0, 0)
+    memory: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.kind}: {self.read + self.refused + len(self.foreign)} mutants, {self.read} read, {self.refused} "
-            f"refused ({self.with_line} with a line), {len(self.foreign)} wrong"
+            f"refused ({self.with_line} with a line), {len(self.foreign)} wrong; worst {self.worst[0]:.2f} s (mutant "
+            f"{self.worst[1]}), {self.memory / 1e6:.0f} MB"
         )
 
 
 def fuzz(kind: Kind, count: int, folder: Path, seed: int = 0, first: int = 0) -> Report:
     """Read `count` mutants in a folder; mutant i is the same for a seed, however many are read."""
     report, seeds = Report(kind.name), kind.seeds(folder)
+    before = _peak()
     for i in range(first, first + count):
         rng = Random(f"{kind.name} {seed} {i}")
         place = kind.write(rng.choice(seeds), rng, folder)
+        start = time.perf_counter()
         _read(kind, place, report, i)
+        report.worst = max(report.worst, (time.perf_counter() - start, i))
+    report.memory = _peak() - before
     return report
+
+
+def _peak() -> int:
+    """The most memory that this process has needed so far [bytes]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _read(kind: Kind, place: Path, report: Report, number: int) -> None:
@@ -62,7 +79,10 @@ def _read(kind: Kind, place: Path, report: Report, number: int) -> None:
     except (Exception, Hang) as error:
         if _promised(kind, error):
             report.refused += 1
-            report.with_line += bool(isinstance(error, ModelError) and error.line)
+            lined = isinstance(error, ModelError) and bool(error.line)
+            report.with_line += lined
+            if not lined:
+                report.lineless[re.sub(r"\d+|/\S+|'[^']*'", "_", str(error))[:70]] += 1
         else:
             report.foreign[number] = "".join(traceback.format_exception(error)[-3:])[-1500:]
 

@@ -16,6 +16,7 @@ from myoquat.joints import (
 )
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
+from myoquat.joints.pose import by_name
 from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.custom import Axis
 
@@ -124,3 +125,26 @@ def test_the_lock_of_the_file_s_angles_is_refused(system, rng):
     q[:, 8] = np.pi / 2
     with pytest.raises(ValueError, match="custom joint is in gimbal lock"):
         convert_velocities(ball, system, convert_coordinates(system, ball, q), rng.normal(size=(1, ball.nu)))
+
+
+def test_file_angles_answer_on_any_other_sequence(system, rng):
+    """Negative factors too: an axis that the file counts backwards is not the sequence's own angle."""
+    q, _ = states(system, 10, rng)
+    for sequence in ("YZY", "ZXY", "YZX"):
+        euler = with_rotations(system, {"femur": sequence})
+        there = convert_coordinates(system, euler, q)
+        for name, column in (("rotation", 6), ("flexion", 7), ("adduction", 8)):
+            np.testing.assert_allclose(
+                np.exp(1j * euler.coordinate(name, there)), np.exp(1j * q[:, column]), atol=1e-12
+            )
+
+
+def test_a_pose_by_the_names_of_the_file(system, rng):
+    ball = with_rotations(system, "quaternion")
+    q = by_name(ball, {"flexion": [0.1, 0.7], "list": -0.2}, ball.neutral())
+    assert q.shape == (2, ball.nq)
+    np.testing.assert_allclose(ball.coordinate("flexion", q), [0.1, 0.7], atol=1e-14)
+    np.testing.assert_allclose(ball.coordinate("list", q), -0.2, atol=1e-14)
+    np.testing.assert_allclose(ball.coordinate("adduction", q), 0.0, atol=1e-14)
+    with pytest.raises(ValueError, match="'flexio' does not exist; nearest: flexion"):
+        by_name(ball, {"flexio": 0.1}, ball.neutral())

@@ -1,5 +1,6 @@
 """The cache of machine code: whatever happens to its files or folder, kernels work."""
 
+import hashlib
 import multiprocessing
 import os
 import pickle
@@ -105,13 +106,118 @@ def test_a_folder_that_others_may_write_into_is_not_trusted(folder, entry):
     assert made(folder).source == "cache"
 
 
+def sealed(entry, seal):
+    """The entry with another seal."""
+    data = entry.read_bytes()
+    start = data.index(b"\n") + 1
+    entry.write_bytes(data[:start] + seal(data[start + 32 :]) + data[start + 32 :])
+
+
+@pytest.mark.parametrize(
+    "seal",
+    [
+        lambda body: hashlib.sha256(body).digest(),
+        lambda body: hashlib.blake2b(body, digest_size=32).digest(),
+        lambda body: hashlib.blake2b(body, key=bytes(32), digest_size=32).digest(),
+    ],
+    ids=["sha256", "without a secret", "another secret"],
+)
+def test_an_entry_of_somebody_who_lacks_the_secret_is_not_there(folder, entry, seal):
+    """A checksum that anybody can compute does not let an entry in, whoever it belongs to."""
+    secret = (folder / "secret").read_bytes()
+    sealed(entry, lambda body: hashlib.blake2b(body, key=secret, digest_size=32).digest())
+    assert made(folder).source == "cache"
+    sealed(entry, seal)
+    assert Cache(folder).load(entry.stem) is None
+    assert made(folder).source == "compiled"
+    assert made(folder).source == "cache"
+
+
+def test_an_entry_of_another_folder_is_not_there(tmp_path, folder, entry):
+    made(tmp_path / "other")
+    (tmp_path / "other" / entry.name).write_bytes(entry.read_bytes())
+    assert made(tmp_path / "other").source == "compiled"
+
+
+def test_the_secret_is_for_this_user_alone(folder, entry):
+    secret = folder / "secret"
+    assert len(secret.read_bytes()) == 32
+    if hasattr(os, "getuid"):
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+
+
+SPOILED = {
+    "missing": lambda secret: secret.unlink(),
+    "cut": lambda secret: secret.write_bytes(secret.read_bytes()[:31]),
+    "empty": lambda secret: secret.write_bytes(b""),
+    "longer": lambda secret: secret.write_bytes(secret.read_bytes() * 100),
+    "of others too": lambda secret: secret.chmod(0o604),
+    "of a group too": lambda secret: secret.chmod(0o640),
+    "a link": lambda secret: secret.symlink_to(secret.rename(secret.with_name("kept"))),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no modes here")
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+def test_with_a_secret_of_no_use_nothing_is_there_and_another_is_made(folder, entry, spoil):
+    before = (folder / "secret").read_bytes()
+    spoil(folder / "secret")
+    assert Cache(folder).load(entry.stem) is None
+    assert made(folder).source == "compiled"
+    assert made(folder).source == "cache"
+    after = (folder / "secret").read_bytes()
+    assert len(after) == 32
+    assert after != before
+    assert stat.S_IMODE((folder / "secret").lstat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
+@pytest.mark.parametrize("name", ["secret", "entry"])
+def test_what_belongs_to_another_owner_is_not_there(folder, entry, monkeypatch, name):
+    """Who asks is changed, not the files: only root can give those away."""
+    file = folder / "secret" if name == "secret" else entry
+    fstat = os.fstat
+
+    def foreign(handle):
+        status = fstat(handle)
+        if not os.path.samestat(status, file.stat()):
+            return status
+        return os.stat_result((*status[:4], status.st_uid + 1, *status[5:]))
+
+    assert Cache(folder).load(entry.stem) is not None
+    monkeypatch.setattr("os.fstat", foreign)
+    assert Cache(folder).load(entry.stem) is None
+    monkeypatch.undo()
+    assert Cache(folder).load(entry.stem) is not None
+
+
+def test_a_secret_that_cannot_be_made_is_done_without(folder):
+    folder.mkdir(mode=0o700)
+    (folder / "secret").mkdir()
+    assert made(folder).source == "compiled"
+    assert made(folder).source == "compiled"
+    assert [file.name for file in folder.iterdir()] == ["secret"]
+
+
+def test_a_file_system_without_links(folder, monkeypatch):
+    def none(*args, **kwargs):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", none)
+    assert made(folder).source == "compiled"
+    assert made(folder).source == "cache"
+
+
 def test_a_full_disk_is_done_without(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
     assert made(folder).source == "compiled"
-    assert list(folder.iterdir()) == []
+    assert [file.name for file in folder.iterdir()] == ["secret"]
+    monkeypatch.setattr("os.link", full)
+    assert made(folder / "other").source == "compiled"
+    assert list((folder / "other").iterdir()) == []
 
 
 def test_the_least_recently_used_go_first(folder):
@@ -142,7 +248,9 @@ def test_two_processes_compile_the_same_kernel_at_once(folder):
     with ProcessPoolExecutor(2, mp_context=_context()) as pool:
         results = list(pool.map(_compile_and_evaluate, [folder] * 4))
     assert all(np.array_equal(r, made("off")(Q)) for r in results)
-    assert len(list(folder.iterdir())) == 1
+    assert len(list(folder.glob("*.kernel"))) == 1
+    assert len(list(folder.iterdir())) == 2  # and the secret, of which there is one: nobody's entry is lost
+    assert made(folder).source == "cache"
 
 
 def test_a_kernel_travels_to_another_process(folder, monkeypatch):

@@ -229,3 +229,15 @@ def test_code_and_constants_stay_together_where_memory_is_scattered():
     """An engine that places them gigabytes apart ends the process: addresses between them have 32 bits."""
     done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_two_outputs_in_one_memory():
+    kernel = kernels.compile(lambda q: (q, 2 * q), {"q": 3}, ["a", "b"], cache="off")
+    q, out, long = np.ones((4, 3)), np.empty((4, 3)), np.empty((8, 3))
+    for pair in ((out, out), (long[:4], long[3:7]), (long[3:7], long[:4])):
+        with pytest.raises(ValueError, match=r"out for '[ab]' and for '[ab]' share memory; give each its own"):
+            kernel(q, out=pair)
+    kernel(q, out=(long[4:], long[:4]))
+    np.testing.assert_array_equal(long, np.repeat([[2.0], [1.0]], 4, axis=0) * np.ones(3))
+    empty = np.empty((0, 3))
+    kernel(empty, out=(empty, empty))

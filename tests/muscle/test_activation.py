@@ -72,7 +72,7 @@ def test_models_keep_and_evaluate_them(tmp_path, rng):
         ({"form": "linear"}, "'smooth' or 'piecewise', not 'linear'"),
         ({"activation_time": 0.0}, "activation_time must be positive"),
         ({"smoothing": float("nan")}, "smoothing must be positive and finite"),
-        ({"minimum_activation": -0.1}, "minimum_activation must lie in"),
+        ({"minimum_activation": -0.1}, "minimum_activation must be in"),
     ],
 )
 def test_numbers_that_cannot_be(changes, message):

@@ -13,7 +13,18 @@ import pytest
 from myoquat import joints
 from myoquat.analysis.derivation import write_derivation
 from myoquat.data import load_model
-from myoquat.muscle import ModelError, muscle_forces, muscle_torques, path_jacobian, path_lengths
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint
+from myoquat.muscle import (
+    LawA,
+    Model,
+    ModelError,
+    Muscle,
+    PathPoint,
+    muscle_forces,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+)
 from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, derive, source
 
 MODELS = ("two_link", "mapping_analysis")
@@ -128,9 +139,47 @@ def test_torques_are_those_of_the_independent_derivation(jacobian, key, state):
     assert np.abs(tau - np.array(STATES[key])).max() <= 1e-12 * np.abs(STATES[key]).max()
 
 
-def test_latex_shows_every_entry():
+def test_expressions_are_in_the_inputs_alone(rng):
     d = derivation("two_link", "quaternion")
-    text = source(d, "latex", "two_link")
+    Q = dict(zip(d.inputs["q"], load_model("two_link").system.random(1, rng)[0], strict=True))
+    l = [float(e.subs(Q)) for e in d.expressions["l"]]
+    np.testing.assert_allclose(l, path_lengths(d.model, [float(x) for x in Q.values()]), atol=1e-13)
+
+
+@pytest.mark.parametrize("jacobian", JACOBIANS)
+def test_latex_has_a_line_of_every_muscle_and_names_for_its_points(jacobian):
+    text = source(derivation("two_link", jacobian), "latex", "two_link")
+    assert text.count("{") == text.count("}")
+    lines = text.splitlines()
+    assert sum(r"\ell_{\mathrm{m3}} = " in line for line in lines) == 1
+    assert sum(line.startswith(r"\[ \frac{\partial \ell_{\mathrm{m3}}}") for line in lines) == 1
+    assert r"x_{\mathrm{m3},2} - x_{\mathrm{m3},1}" in text
+    assert r"$r_{\mathrm{m3},2} = (0.1, 0, -0.3)$ on B" in text
+    assert "t_{" not in text
+    assert len(lines) < 75
+
+
+def test_rows_as_latex_writes_them_are_the_jacobian(rng):
+    """e^T R_f D(Q, R^T (x - p)) of m2, which joint B moves at its second point, D by differences of R(Q) s."""
+    model = load_model("two_link")
+    q = model.system.random(1, rng)[0]
+    poses = model.system.poses(q)
+    x = [poses[p.body][1] + poses[p.body][0] @ p.position for p in model.muscles[1].path]
+    e = (x[1] - x[0]) / np.linalg.norm(x[1] - x[0])
+    (R_A, _), (R_B, p_B) = poses["A"], poses["B"]
+    s, h = R_B.T @ (x[1] - p_B), 1e-6 * np.eye(4)
+    D = [joints.rotation_matrix(q[4:] + step) @ s - joints.rotation_matrix(q[4:] - step) @ s for step in h]
+    row = e @ R_A @ (np.array(D).T / 2e-6)
+    np.testing.assert_allclose(row, path_jacobian(model, q, "quaternion")[1, 4:], atol=1e-8)
+    assert (
+        r"e_{\mathrm{m2},1}^T R_{f,\mathrm{B}} D(Q_{\mathrm{B}}, R_{\mathrm{B}}^T (x_{\mathrm{m2},2} - p_{\mathrm{B}}))"
+        in source(derivation("two_link", "quaternion"), "latex", "two_link")
+    )
+
+
+def test_latex_shows_every_entry_where_asked():
+    d = derivation("two_link", "quaternion")
+    text = source(d, "latex_entries", "two_link")
     assert text.count(r"\[") == len(d.common) + sum(a.size for a in d.outputs.values())
     assert r"(J_{Q})_{6,8}" in text
     assert text.count("{") == text.count("}")
@@ -181,3 +230,16 @@ def test_a_jacobian_needs_no_force_law():
     with pytest.raises(ModelError, match="muscle 'm1': no force law is given"):
         derive(model, "sequence")
     assert set(derive(model, "sequence", forces=False).outputs) == {"l", "J_phi"}
+
+
+@pytest.mark.parametrize("jacobian", ["quaternion", "constrained"])
+def test_torques_of_a_floating_joint_are_its_generalized_forces(jacobian, rng):
+    free = Body("pelvis", "ground", FloatingJoint(), mass=3.0)
+    path = (PathPoint("ground", (0.1, 0.3, 0.0)), PathPoint("pelvis", (0.1, -0.2, 0.1)))
+    model = Model(ArticulatedSystem((free,)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    scope: dict = {}
+    exec(source(derive(model, jacobian), "python", "derived"), scope)
+    q = model.system.random(1, rng)[0]
+    _, J, _, tau = scope["derived"](q, [0.4])
+    np.testing.assert_allclose(J, path_jacobian(model, q, jacobian), atol=1e-14)
+    np.testing.assert_allclose(tau, muscle_torques(model, q, np.zeros(6), [0.4]), rtol=1e-12)

@@ -128,7 +128,7 @@ def test_the_derivative_by_the_fiber_length_is_finite_everywhere(name, rng):
         ({"optimal_fiber_length": 0.0}, "optimal_fiber_length must be positive"),
         ({"max_contraction_velocity": 0.0}, "must be positive"),
         ({"pennation": 1.5}, r"pennation must lie in \[0, 1.47"),
-        ({"maximum_pennation": 1.6}, r"maximum_pennation must lie in \(0, pi/2"),
+        ({"maximum_pennation": 1.6}, r"maximum_pennation must be in \(0, 1.5708\]"),
         ({"tendon": "soft"}, "'elastic' or 'rigid', not 'soft'"),
     ],
 )
@@ -150,7 +150,7 @@ def test_the_least_activation_acts_below_it(law, rng):
     rigid = RIGID[law.kind]
     assert rigid.force(0.37, 0.1, 0.0) == rigid.force(0.37, 0.1, rigid.minimum_activation)
     assert np.isfinite(law.state_rate(length, 0.0, np.zeros(20), state)).all()
-    with pytest.raises(ModelError, match="minimum_activation must lie in"):
+    with pytest.raises(ModelError, match="minimum_activation must be in"):
         replace(law, minimum_activation=1.0).check("muscle 'm'")
     undamped = {"damping": 0.0, **UNDAMPED} if law.kind == "millard2012" else {}
     with pytest.raises(ModelError, match="minimum_activation must be positive"):

@@ -81,8 +81,18 @@ def test_a_model_keeps_them_and_tells_models_apart(tmp_path):
     assert load_model(tmp_path / "m.toml") == MODEL
     assert MODEL.content_key != replace(MODEL, limits=()).content_key
     assert (limit_torques(replace(MODEL, limits=()), np.ones(3), np.ones(3)) == 0).all()
-    with pytest.raises(ModelError, match="limit 'stop': coordinate 'b' does not exist"):
-        MODEL.with_rotations("YZY")
+
+
+def test_a_limit_holds_its_coordinate_in_any_description():
+    """Its power is the same where the file's angles have been replaced by a quaternion, or by other angles."""
+    q, u = np.array((0.3, 0.9, -0.4)), np.array((0.2, -0.7, 0.5))
+    power = limit_torques(MODEL, q, u) @ u
+    assert abs(power) > 1
+    for rotations in ("YZY", "quaternion"):
+        other = MODEL.with_rotations(rotations)
+        q_other = convert_coordinates(MODEL.system, other.system, q)
+        u_other = convert_velocities(MODEL.system, other.system, q, u)
+        assert limit_torques(other, q_other, u_other) @ u_other == pytest.approx(power, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +101,7 @@ def test_a_model_keeps_them_and_tells_models_apart(tmp_path):
         ({"coordinate": "d"}, "coordinate 'd' does not exist"),
         ({"lower": 0.5}, "lower is above upper"),
         ({"transition": 0.0}, "transition must be positive"),
-        ({"damping": -1.0}, "damping must be finite, and not negative"),
+        ({"damping": -1.0}, "damping must be finite and not negative"),
         ({"upper": float("nan")}, "upper must be finite"),
     ],
 )

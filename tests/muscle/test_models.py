@@ -99,7 +99,12 @@ def test_save_and_load_give_the_same_model(name, tmp_path):
 
 def test_strange_names_survive_the_file(tmp_path):
     body = Body(
-        'a "b"\n#\\', "ground", SphericalJoint("ZXZ"), orientation=(0.6, 0, 0.8, 0), inertia=(1, 2, 3, 0.1, 0.2, 0.3)
+        'a "b"\n#\\',
+        "ground",
+        SphericalJoint("ZXZ"),
+        orientation=(0.6, 0, 0.8, 0),
+        inertia=(2, 2.5, 3, 0.1, 0.2, 0.3),
+        mass=1.5,
     )
     muscle = Muscle("µ = [1]", (PathPoint("ground", (1e-300, 0.1, -1 / 3)), PathPoint(body.name, (0, 0, 1e300))))
     model = Model(ArticulatedSystem((body,)), (muscle,), name="'", start_q=(1.0, 0.0, 0.0, 0.0))

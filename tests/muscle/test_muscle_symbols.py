@@ -13,6 +13,7 @@ from myoquat.muscle import (
     ActivationDynamics,
     CoordinateLimit,
     Model,
+    ModelError,
     Muscle,
     PathPoint,
     WrapEllipsoid,
@@ -29,7 +30,8 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.laws import DeGrooteFregly2016, LawB
+from myoquat.muscle.derivation import derive
+from myoquat.muscle.laws import DeGrooteFregly2016, LawB, Millard2012
 
 TWO_LINK = load_model("two_link")
 ROD = Body("rod", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, center_of_mass=(0.1, 0.0, 0.0),
@@ -141,3 +143,13 @@ def test_what_has_no_expression_is_refused_by_name(kind):
     ):
         with pytest.raises(TypeError, match=f"muscle 'elastic': its path around {what}"):
             path_lengths(hinge(*wraps), q)
+
+
+def test_curves_found_by_an_iteration_are_refused_by_name_for_sympy():
+    muscle = replace(hinge().muscles[0], law=Millard2012(1000.0, 0.1, 0.2, 0.1, tendon="rigid"))
+    model = replace(hinge(), muscles=(muscle,))
+    x, a = sympy.symbols("x a", real=True)
+    with pytest.raises(TypeError, match="curves of its law 'millard2012' are found by an iteration"):
+        muscle_forces(model, [x], [0.0], [a])
+    with pytest.raises(ModelError, match=r"curves of its law 'millard2012' .* forces=False"):
+        derive(model, "sequence")

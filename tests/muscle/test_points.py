@@ -124,3 +124,21 @@ def test_a_path_begins_and_ends_with_points_that_are_always_there(model):
     conditional = model.muscles[1].path[1]
     with pytest.raises(ModelError, match="cannot be conditional"):
         Model(model.system, (Muscle("bad", (conditional, model.muscles[0].path[2])),))
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_two_points_at_one_place_leave_the_jacobian_whole(model, backend):
+    """Ranges of two coordinates can switch the same point on twice, as in a model of the shoulder."""
+    muscle = model.muscles[1]
+    twice = replace(muscle, path=(*muscle.path[:2], *muscle.path[1:]))
+    assert isinstance(twice.path[2], ConditionalPoint)
+    both = Model(model.system, (muscle, replace(twice, path=_apart(twice.path))))
+    q = poses(model, 50, np.random.default_rng(4))
+    J = path_jacobian(both, q, backend=backend)
+    np.testing.assert_allclose(J[:, 1], J[:, 0], atol=1e-15)
+
+
+def _apart(path):
+    """The path with the range of its third point a little wider, so that it is not the same as its second."""
+    low, high = path[2].range
+    return (*path[:2], replace(path[2], range=(low, high + 1e-9)), *path[3:])

@@ -10,6 +10,7 @@ from myoquat.data.mjcf.reading.equalities import read_couplers
 from myoquat.data.mjcf.reading.keyframes import read_start
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.xml import located
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
@@ -43,13 +44,15 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     is broken, includes another, makes bodies by rule, or lets a mesh weigh, since the model would move otherwise.
     """
     path = Path(path)
+    root = None
     try:
         document = read_document(path)
+        root = document.root
         model = _model(document, path)
     except ModelError as error:
-        raise error.located(path, error.line) from None
+        raise located(error, path, root) from None
     except ValueError as error:
-        raise ModelError(str(error), file=path) from None
+        raise located(ModelError(str(error)), path, root) from None
     document.census.report(path, strict)
     return model
 

@@ -15,6 +15,8 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
+_PLAIN: dict[str, Any] = {"position": (0.0, 0.0, 0.0), "orientation": (1.0, 0.0, 0.0, 0.0), "color": None}
+
 __all__ = ["add_bodies", "add_joints", "named_as_ground", "placed_joints"]
 
 
@@ -69,8 +71,21 @@ def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed],
         add(element, "mass_center", body.center_of_mass)
         add(element, "inertia", body.inertia)
         wraps(element, body.name)
-        for shape in body.shapes:
+        _add_meshes(element, body, left)
+
+
+def _add_meshes(element: Element, body: Body, left: Leftovers) -> None:
+    """The geometry files that stand in the body's own frame; every other shape is left out."""
+    meshes = [s for s in body.shapes if s.kind == "mesh" and s.purpose == "visual" and s == replace(s, **_PLAIN)]
+    for shape in body.shapes:
+        if shape not in meshes:
             left.count("shapes of bodies", f"{body.name}: {shape.kind}")
+    if meshes:
+        geometry = add(element, "attached_geometry")
+        for i, shape in enumerate(meshes, start=1):
+            mesh = add(geometry, "Mesh", name=shape.name or f"{body.name}_geometry_{i}")
+            add(mesh, "scale_factors", shape.sizes)
+            add(mesh, "mesh_file", shape.file)
 
 
 def add_joints(

@@ -26,7 +26,7 @@ from myoquat.joints.types import (
 from myoquat.joints.types.custom import Axis
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["Placed", "add_joint", "joint_name", "path_of"]
+__all__ = ["Placed", "add_joint", "add_offset", "joint_name", "path_of"]
 
 OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
     (FixedJoint(), "WeldJoint"),
@@ -54,7 +54,7 @@ def joint_name(body: Body) -> str:
     return body.joint_name or body.name
 
 
-def _add_offset(parent: Element, name: str, body: str, position: Any, orientation: Any) -> None:
+def add_offset(parent: Element, name: str, body: str, position: Any, orientation: Any) -> None:
     """A <PhysicalOffsetFrame> on a body."""
     frame = add(parent, "PhysicalOffsetFrame", name=name)
     add(frame, "socket_parent", path_of(body))
@@ -81,9 +81,9 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
         for coordinate, value, speed in zip(body.names_of_coordinates, *start, strict=True):
             _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
     frames = add(joint, "frames")
-    _add_offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
+    add_offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
     position, orientation = placed.frame or ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
-    _add_offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
+    add_offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
     if tag == "EllipsoidJoint":
         add(joint, "radii_x_y_z", body.joint.radii)  # type: ignore[attr-defined]
     elif tag == "CustomJoint":

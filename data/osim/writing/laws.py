@@ -40,6 +40,8 @@ def force_element(parent: Element, muscle: Muscle) -> Element:
     force = add(parent, tag, name=muscle.name)
     LAWS[tag].write(force, muscle.law)
     _add_activation_dynamics(force, muscle)
+    if muscle.activation is not None and tag in TIMES:
+        add(force, "default_activation", muscle.activation)
     _check(force, muscle)
     return force
 

@@ -10,8 +10,10 @@ from lxml import etree
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.elements import add, add_set, checked_name
-from myoquat.data.osim.functions import add_function
+from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
+from myoquat.data.osim.writing.constraints import add_constraints
+from myoquat.data.osim.writing.forces import add_forces
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
 from myoquat.data.osim.writing.passive import add_limits, add_passive
@@ -58,7 +60,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     placed = placed_joints(system, _named(model))
     add_bodies(element, system, placed, wraps.add, left)
     add_joints(element, system, placed, _start(original, system), coordinates)
-    _add_couplers(element, model)
+    add_constraints(element, model, left)
     paths = Paths(_places(placed), coordinates, wraps)
     forces = add_set(element, "ForceSet")
     for muscle in model.muscles:
@@ -67,11 +69,13 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
         if not is_known(muscle.law):
             kind = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
             left.count(f"muscles {kind}, written as {FALLBACK}", muscle.name)
-        if muscle.activation is not None:
+        force = force_element(forces, muscle)
+        if muscle.activation is not None and force.tag not in TIMES:
             left.count("activations of muscles", muscle.name)
-        paths.add(force_element(forces, muscle), muscle)
+        paths.add(force, muscle)
     add_passive(forces, original.system, left)
     add_limits(forces, system, model.limits)
+    add_forces(forces, model.forces)
     _add_markers(element, model)
 
 
@@ -85,8 +89,22 @@ def _prepared(model: Model) -> Model:
         return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)
 
     muscles = tuple(replace(muscle, path=on(muscle.path), wraps=on(muscle.wraps)) for muscle in model.muscles)
-    markers: Any = on(model.markers)
-    return replace(model, system=system, muscles=muscles, markers=markers, start_q=None, start_u=None)
+    return replace(
+        model,
+        system=system,
+        muscles=muscles,
+        markers=on(model.markers),
+        constraints=tuple(_on_ground(constraint, was, new) for constraint in model.constraints),
+        forces=tuple(_on_ground(force, was, new) for force in model.forces),
+        start_q=None,
+        start_u=None,
+    )
+
+
+def _on_ground(pair: Any, was: str, new: str) -> Any:
+    """The constraint or force with another name for the ground."""
+    held = {key: new for key in ("first", "second") if getattr(pair, key, None) == was}
+    return replace(pair, **held) if held else pair
 
 
 def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +119,10 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
 def _named(model: Model) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
-    return {thing.body for thing in (*things, *model.markers)}
+    held = {
+        getattr(c, key) for c in (*model.constraints, *model.forces) for key in ("first", "second") if hasattr(c, key)
+    }
+    return held | {thing.body for thing in (*things, *model.markers)}
 
 
 def _places(placed: list[Placed]) -> dict[str, str]:
@@ -111,17 +132,6 @@ def _places(placed: list[Placed]) -> dict[str, str]:
         for joint in placed
         for name in joint.moving.names_of_coordinates
     }
-
-
-def _add_couplers(parent: Element, model: Model) -> None:
-    holder = add_set(parent, "ConstraintSet")
-    for coupler in model.couplers:
-        element = f"coupler {coupler.name!r}"
-        entry = add(holder, "CoordinateCouplerConstraint", name=checked_name(coupler.name, element))
-        add_function(add(entry, "coupled_coordinates_function"), coupler.function, element)
-        add(entry, "independent_coordinate_names", coupler.independent)
-        add(entry, "dependent_coordinate_name", coupler.dependent)
-        add(entry, "scale_factor", coupler.scale)
 
 
 def _add_markers(parent: Element, model: Model) -> None:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from myoquat.analysis.muscles import moment_arms, power_check
+from myoquat.analysis.muscles import moment_arm_surface, moment_arms, power_check
 from myoquat.data import load_model
 from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.joints import convert_coordinates, euler_from_quaternion, quaternion_from_euler, rotation_matrix
@@ -83,6 +84,26 @@ def test_sequences_reach_floating_joints_and_models_from_files():
         if set(columns) <= set(table.columns):
             np.testing.assert_allclose(table[columns].to_numpy(), -slopes.T, atol=1e-8)
     assert sum("[YXZ]" in name for name in table.columns) >= 6
+
+
+def test_the_file_s_angles_have_moment_arms_on_a_quaternion_model(rng):
+    """Against the model with the file's angles, by each of the ways to ask; left sides turn about negative axes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        leg, ball = load_model(FILE), load_model(FILE, rotations="quaternion")
+    names = ["flexion", "adduction", "rotation"]
+    x = rng.uniform(-0.6, 0.6, (5, 3))
+    q = leg.pose(dict(zip(names, x.T, strict=True)))
+    there = ball.pose(dict(zip(names, x.T, strict=True)))
+    np.testing.assert_allclose(path_lengths(ball, there), path_lengths(leg, q), atol=1e-13)
+    wanted = moment_arms(leg, q, names)
+    for table in (moment_arms(ball, there, names), moment_arms(ball, there, sequence="file")[names]):
+        pd.testing.assert_frame_equal(table, wanted, atol=1e-12)
+    pd.testing.assert_frame_equal(moment_arms(ball, there, sequence="ZXY")[names], wanted, atol=1e-12)
+    surface = moment_arm_surface(ball, {"flexion": [0.0, 0.4]})
+    by_file = moment_arm_surface(leg, {"flexion": [0.0, 0.4]})
+    np.testing.assert_allclose(surface["moment_arm"], by_file["moment_arm"], atol=1e-12)
+    assert surface["flexion"].attrs["units"] == "rad"
 
 
 def test_couplers_are_followed_along_their_chain(leg, rng):

@@ -27,6 +27,15 @@ def test_a_sample_between_the_ends_of_its_columns_is_checked(model):
     assert np.array_equal(parameters.check(rows[[0, 2, 3]]), rows[[0, 2, 3]])
 
 
+def test_the_inertia_of_a_sample_between_the_ends_is_checked():
+    """Each row passes by its numbers; in the second one the moments violate the triangle inequality."""
+    parameters = Parameters.of(load_model("two_link"), ("bodies.A.inertia.xx", "bodies.A.inertia.yy"))
+    rows = np.array([(0.40, 0.40), (0.42, 0.48), (0.50, 0.50)])
+    with pytest.raises(ValueError, match="sample 1: body 'A': the inertia violates the triangle inequality"):
+        parameters.check(rows)
+    assert np.array_equal(parameters.check(rows[::2]), rows[::2])
+
+
 def test_every_refusal_is_found_among_many(model, rng):
     parameters = Parameters.of(model, [*PENNATION, "muscles.m2.optimal_fiber_length"])
     rows = rng.uniform((0.0, 0.1, 1.0), (1.2, 1.5, 2.0), (2000, 3))

@@ -1,14 +1,16 @@
 """OpenSim files: what they say, what OpenSim makes of them, and what is wrong with broken ones."""
 
 import json
+import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.data.leftovers import ImplausibleWarning, UnsupportedWarning
 from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import (
@@ -278,7 +280,11 @@ for q, u, activations in json.loads(arguments[1]):
     ("old", "new", "message"),
     [
         ("<optimal_fiber_length>0.1<", "<optimal_fiber_length>0<", "optimal_fiber_length must be positive"),
-        ("<max_isometric_force>500<", "<max_isometric_force>-5<", "must be positive"),
+        (
+            "<max_isometric_force>500<",
+            "<max_isometric_force>-5<",
+            "force must be finite and not negative",
+        ),
     ],
 )
 def test_impossible_muscles_are_named_with_their_line(tmp_path, old, new, message):
@@ -300,7 +306,7 @@ def load(tmp_path, text):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('Version="40600"', 'Version="30000"', "document version 30000 is not read; open the model in OpenSim 4"),
+        ('Version="40600"', 'Version="10902"', "document version 10902 is not read; open the model in OpenSim 4"),
         (
             "<OpenSimDocument",
             "<!DOCTYPE x [<!ENTITY a 'b'>]><OpenSimDocument",
@@ -355,3 +361,24 @@ def test_what_is_left_out_is_told_once_with_lines_and_refused_if_strict(tmp_path
     assert len(caught) == 1
     with pytest.raises(ModelError, match="1 PrescribedForce"):
         load_model(path, strict=True)
+
+
+@pytest.mark.parametrize("inertia", ["0.1 0.1 1 0 0 0", "1 1 1 2 0 0"], ids=["triangle", "indefinite"])
+def test_an_inertia_that_opensim_accepts_is_told_and_kept(tmp_path, inertia):
+    """Once for the file, whatever is done with the model then; an error where that is asked for."""
+    text, path = FILE.read_text(), tmp_path / "x.osim"
+    known = re.search("<inertia>[^<]*</inertia>", text).group()
+    path.write_text(text.replace(known, f"<inertia>{inertia}</inertia>", 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        with pytest.warns(ImplausibleWarning, match="cannot be: the inertia of bodies") as told:
+            model = load_model(path)
+        assert len([w for w in told if w.category is ImplausibleWarning]) == 1
+        found = [body for body in model.system.bodies if body.lenient_inertia]
+        assert [body.inertia for body in found] == [tuple(map(float, inertia.split()))]
+        with pytest.raises(ModelError, match="the inertia of bodies"):
+            load_model(path, strict=True)
+    model.with_rotations("quaternion").save(tmp_path / "x.toml")
+    assert [b.name for b in load_model(tmp_path / "x.toml").system.bodies if b.lenient_inertia] == [found[0].name]
+    with pytest.raises(ModelError, match="inertia"):
+        replace(model.system, bodies=(replace(found[0], lenient_inertia=False, parent="ground"),))

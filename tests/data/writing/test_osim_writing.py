@@ -267,7 +267,7 @@ def test_surfaces_are_written_once_and_named_apart(tmp_path):
 
 
 LAWS = [
-    Thelen2003(300.0, 0.08, 0.1, 0.1, 12.0, "rigid", 0.05, 0.02, 1.2, 0.5, 0.4, 5.0, 0.2, 1.6, 1.9),
+    Thelen2003(300.0, 0.08, 0.1, 0.1, 12.0, "rigid", 0.05, 0.02, 1.2, 0.5, 0.4, 5.0, 0.2, 1.6, 0.9),
     Millard2012(500.0, 0.1, 0.12, 0.2, 9.0, tendon_strain=0.05, damping=0.0, active_lowest=0.12,
                 concentric_slope_at_vmax=0.15, eccentric_slope_at_vmax=0.08, passive_strain=0.6),
     Millard2012(500.0, 0.1, 0.12, passive_low_stiffness=0.3, passive_stiffness_ratio=2.2, passive_curviness=0.7,

@@ -23,7 +23,7 @@ from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.system import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 
-INERTIA = (0.2, 0.3, 0.1, 0.01, 0.0, 0.02)
+INERTIA = (0.2, 0.3, 0.12, 0.01, 0.0, 0.02)
 COM = (0.1, 0.0, -0.5)
 
 
@@ -122,8 +122,16 @@ def test_gears_and_a_nonlinear_coupler():
     """q2 = f(q1): the motion is that of one coordinate with inertia I1 + I2 f'^2 [Lagrange]."""
     system = ArticulatedSystem(
         (
-            Body("a", "ground", RevoluteJoint(), inertia=(1, 1, 0.5, 0, 0, 0), stiffness=2.0, coordinate_names=("a",)),
-            Body("b", "ground", RevoluteJoint(), inertia=(1, 1, 0.2, 0, 0, 0), coordinate_names=("b",)),
+            Body(
+                "a",
+                "ground",
+                RevoluteJoint(),
+                mass=1.0,
+                inertia=(1, 1, 0.5, 0, 0, 0),
+                stiffness=2.0,
+                coordinate_names=("a",),
+            ),
+            Body("b", "ground", RevoluteJoint(), mass=1.0, inertia=(1, 1, 0.2, 0, 0, 0), coordinate_names=("b",)),
         ),
         gravity=(0.0, 0.0, 0.0),
     )

@@ -298,3 +298,13 @@ def test_opensim_moves_likewise(tmp_path, in_opensim):
     mine = np.concatenate([way.q[-1], way.u[-1], way.activation[-1], way.muscle_states[-1]])
     assert abs(way.q[-1, 0] - 0.301) > 0.01
     np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("length", [-0.1, 0.0])
+@pytest.mark.parametrize("options", [{"method": "rk4"}, {"rtol": 1e-6}], ids=str)
+def test_a_fiber_starts_with_a_length(length, options):
+    model = hanging(Thelen2003(*NUMBERS))
+    with pytest.raises(
+        ValueError, match=f"muscle_states: 'm.fiber_length' must be positive and finite .*, not {length:g}"
+    ):
+        simulate(model, muscle_states=[[0.1], [length]], duration=0.01, output_step=0.01, **options)

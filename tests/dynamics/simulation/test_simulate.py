@@ -168,3 +168,23 @@ def test_refusals(model, activation):
         simulate(quiet)
     with pytest.raises(ValueError, match="no muscles"):
         simulate(model.system, activation=activation)
+
+
+@pytest.mark.parametrize("name", ["duration", "step", "output_step"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 0.0, "1", 1j, np.ones(2)], ids=str)
+def test_times_that_cannot_be(model, name, value):
+    with pytest.raises(ValueError, match=rf"^{name} must be positive and finite \[s\], not "):
+        simulate(model, **{name: value})
+
+
+@pytest.mark.parametrize("rtol", [np.nan, 0.0, "1", 1j])
+def test_tolerances_that_cannot_be(model, rtol):
+    with pytest.raises(ValueError, match="rtol must lie between 1e-14 and 1, not "):
+        simulate(model, rtol=rtol)
+
+
+@pytest.mark.parametrize("name", ["q0", "u0"])
+def test_a_start_that_is_no_numbers(model, name):
+    for given in ("start", np.zeros(8) + 1j, np.ma.masked_array(np.zeros(8))):
+        with pytest.raises(ValueError, match=rf"^{name}: an array of real numbers or symbols is needed"):
+            simulate(model, **{name: given})

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.dynamics.constraints.base import NonHolonomic, check_bodies, point_of
 from myoquat.joints import state
+from myoquat.joints.constraints.base import NonHolonomic, check_bodies, point_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.vectors import matvec, vecmat

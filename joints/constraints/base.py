@@ -10,7 +10,9 @@ follows by exact differentiation:
 Derivatives nest, so rates and biases run on symbols and in kernels, not on floats directly.
 """
 
+import re
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,11 +24,20 @@ from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Constraint", "Holonomic", "NonHolonomic"]
+__all__ = ["Constraint", "Holonomic", "NonHolonomic", "check_bodies", "check_coordinates", "point_of"]
 
 
+@dataclass(frozen=True)
 class Constraint(Record, ABC):
-    """A frozen dataclass of numbers and names; kernels are kept by its content."""
+    """A frozen dataclass of numbers and names; kernels are kept by its content. `name` stands in messages and files."""
+
+    name: str = field(default="", kw_only=True)
+
+    @property
+    def label(self) -> str:
+        """The constraint in words: "weld 'toe'"."""
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
+        return f"{kind} {self.name!r}" if self.name else kind
 
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from myoquat.dynamics.constraints.base import Holonomic, NonHolonomic
+from myoquat.joints.constraints.base import Holonomic, NonHolonomic
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 

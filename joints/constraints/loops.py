@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.dynamics.constraints.base import Holonomic, check_bodies, point_of
+from myoquat.joints.constraints.base import Holonomic, check_bodies, point_of
+from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
@@ -13,7 +14,7 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.typing import Array
 
-__all__ = ["Distance", "ParallelAxes", "PointLoop", "Weld"]
+__all__ = ["Distance", "ParallelAxes", "PointLoop", "PointOnLine", "Weld"]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -28,6 +29,8 @@ class _Pair(Holonomic):
 
     def check(self, system: ArticulatedSystem) -> None:
         check_bodies(system, self.first, self.second)
+        if self.first == self.second:
+            raise ModelError(f"a constraint between body {self.first!r} and itself", element=self.label)
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,30 @@ class Distance(_Pair):
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
         result: Array = (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+        return result
+
+
+@dataclass(frozen=True)
+class PointOnLine(_Pair):
+    """A point of the second body on a line of the first: phi = (e1 . d, e2 . d) (2) [m].
+
+    d goes from the line's `first_point` to `second_point`, in the first body's axes; e1 and e2 are perpendicular to the
+    line's `axis`, and to each other.
+    """
+
+    first_point: Vector = ORIGIN
+    axis: Vector = (0.0, 0.0, 1.0)
+    second_point: Vector = ORIGIN
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        R, _ = system.poses(q)[self.first]
+        d = point_of(system, q, self.second, self.second_point) - point_of(system, q, self.first, self.first_point)
+        E = np.stack(perpendiculars(unit_axis(self.axis)))
+        result: Array = (E @ (np.swapaxes(R, -1, -2) @ d[..., None]))[..., 0]
         return result
 
 

@@ -1,0 +1,140 @@
+"""The viewer's controls: motion, colours, what is visible, pictures, and a slider for every coordinate."""
+
+import importlib
+import io
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.viewer.controls import PoseControls
+from myoquat.joints.labels import widget_label
+
+__all__ = ["Panel"]
+
+SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
+
+
+class Panel:
+    """The controls of a `Viewer`; `follow` brings them to what the viewer shows."""
+
+    def __init__(self, viewer: Any, pose: PoseControls) -> None:
+        self.viewer, self.pose, self._following = viewer, pose, False
+        self._gui = viewer.server.gui
+        self.clock: Any = None
+        if viewer.films:
+            self._add_motion()
+        if viewer.model.muscles:
+            self._add_colors()
+        self._add_visible()
+        self._gui.add_button("Save picture").on_click(lambda event: self._save_picture(event.client))
+        self.sliders = self._add_sliders()
+
+    def _add_motion(self) -> None:
+        viewer, film = self.viewer, self.viewer.films[0]
+        with self._gui.add_folder("Motion"):
+            self.button = self._gui.add_button("Play")
+            low, high = float(film.time[0]), float(film.time[-1])
+            self.clock = self._gui.add_slider("time [s]", low, max(high, low + 1e-3), 1e-3, low)
+            speed = self._gui.add_dropdown("speed", SPEEDS, initial_value="1")
+            if len(viewer.films) > 1:
+                names = " and ".join(widget_label(f.name) for f in viewer.films)
+                self._gui.add_markdown(f"comparing {names} (blue)")
+        self.button.on_click(lambda _: viewer.pause() if viewer.playing else viewer.play())
+        self.clock.on_update(lambda _: None if self._following else self._scrub())
+        speed.on_update(lambda _: setattr(viewer, "speed", float(speed.value)))
+
+    def _scrub(self) -> None:
+        self.viewer.playing = False
+        self.viewer.seek(self.clock.value)
+        self.follow()
+
+    def _add_colors(self) -> None:
+        viewer, given = self.viewer, [key for film in self.viewer.films[:1] for key in film.values]
+        with self._gui.add_folder("Muscles"):
+            options = tuple(dict.fromkeys(["activation", "force [N]", *given]))
+            self.color = self._gui.add_dropdown("colour", options, initial_value="activation")
+            if "activation" not in given:
+                level = self._gui.add_slider("activation", 0.0, 1.0, 0.01, 0.0)
+                level.on_update(lambda _: self._recolor(activation=level.value))
+            self.legend = self._gui.add_markdown(self._bounds())
+            self.named = self._gui.add_markdown("Click a muscle for its name.")
+        self.color.on_update(lambda _: self._recolor(color=self.color.value))
+        viewer.stage.muscles.on_click(lambda event: self._name(event.instance_index))
+
+    def _recolor(self, **changes: Any) -> None:
+        for name, value in changes.items():
+            setattr(self.viewer, name, value)
+        self.viewer.draw()
+        self.legend.content = self._bounds()
+
+    def _name(self, instance: int) -> None:
+        """Say which muscle a piece belongs to."""
+        viewer, i = self.viewer, self.viewer.stage.muscle_of(instance)
+        value = float(viewer.colored()[0][i])
+        self.named.content = f"**{widget_label(viewer.model.muscles[i].name)}**: {viewer.color} {value:.3g}"
+
+    def _bounds(self) -> str:
+        _, low, high = self.viewer.colored()
+        return f"{self.viewer.color}: dark {low:g}, light {high:.4g}"
+
+    def _add_visible(self) -> None:
+        stage = self.viewer.stage
+        with self._gui.add_folder("Visible", expand_by_default=False):
+            axes = self._gui.add_checkbox("body frames", False)
+            axes.on_update(lambda _: stage.show_frames(axes.value))
+            muscles = [] if stage.muscles is None else [stage.muscles]
+            for name, handles in (("muscles", muscles), ("surfaces", stage.surfaces), ("markers", stage.markers)):
+                if handles:
+                    self._add_switch(name, handles)
+            missing = sorted(set(stage.scene.missing))
+            if missing:
+                names = ", ".join(widget_label(name) for name in missing[:5])
+                more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+                self._gui.add_markdown(f"Geometry not found, limbs instead: {names}{more}")
+
+    def _add_switch(self, name: str, handles: list[Any]) -> None:
+        box = self._gui.add_checkbox(name, bool(handles[0].visible))
+
+        def switch(_: Any) -> None:
+            for handle in handles:
+                handle.visible = box.value
+
+        box.on_update(switch)
+
+    def _save_picture(self, client: Any) -> None:
+        data, pillow = io.BytesIO(), importlib.import_module("PIL.Image")
+        pillow.fromarray(np.asarray(self.viewer.pixels(1600, 1200, client))).save(data, "png")
+        client.send_file_download(f"{self.viewer.model.name}.png", data.getvalue())
+
+    def _add_sliders(self) -> list[Any]:
+        viewer, pose = self.viewer, self.pose
+        found = []
+        with self._gui.add_folder("Pose", expand_by_default=not viewer.films):
+            for control, label, value in zip(pose.controls, pose.labels, pose.values(viewer.q), strict=True):
+                step = 0.1 if control.unit != 1.0 else 1e-3
+                low, high = min(control.low, value), max(control.high, value, control.low + step)
+                slider = self._gui.add_slider(label, round(low, 3), round(high, 3), step, round(value, 3))
+                slider.on_update(lambda _: None if self._following else self._turned())
+                found.append(slider)
+        return found
+
+    def _turned(self) -> None:
+        viewer = self.viewer
+        viewer.playing = False
+        viewer.q = self.pose.pose(viewer.q, [slider.value for slider in self.sliders])
+        viewer.draw()
+
+    def follow(self, sliders: bool = True) -> None:
+        """Bring clock, button and sliders to what is shown, without moving it in turn."""
+        self._following = True
+        try:
+            if self.clock is not None:
+                self.clock.value = float(self.viewer.time)
+                label = "Pause" if self.viewer.playing else "Play"
+                if self.button.label != label:
+                    self.button.label = label
+            if sliders and not self.viewer.playing:
+                for slider, value in zip(self.sliders, self.pose.values(self.viewer.q), strict=True):
+                    slider.value = round(float(np.clip(value, slider.min, slider.max)), 3)
+        finally:
+            self._following = False

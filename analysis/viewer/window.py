@@ -1,0 +1,255 @@
+"""`view`: a model in the browser and in Jupyter, with sliders, and its motions to play, scrub and compare."""
+
+import contextlib
+import importlib
+import io
+import threading
+import time
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.rest import tensions_at_rest
+from myoquat.analysis.viewer.controls import PoseControls
+from myoquat.analysis.viewer.films import Film, MotionLike, film_of
+from myoquat.analysis.viewer.panel import Panel
+from myoquat.analysis.viewer.reel import Reel, frames
+from myoquat.analysis.viewer.scene import FIELD, Scene
+from myoquat.analysis.viewer.stage import Stage
+from myoquat.data import load_model
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle import Model
+
+__all__ = ["Viewer", "view"]
+
+RATE = 30  # frames per second
+
+
+def view(
+    model: Model | str | Path,
+    motion: MotionLike | None = None,
+    *,
+    compare: MotionLike | None = None,
+    run: int | tuple[int, ...] = (),
+    q: ArrayLike | None = None,
+    geometry: str | Path | Sequence[str | Path] = (),
+    port: int = 8080,
+    browser: bool = True,
+) -> "Viewer":
+    """Show a model in a browser window, or in Jupyter as the value of a cell.
+
+    model      a Model, or what `load_model` takes.
+    motion     a Trajectory (one `run` of a batch), a Motion, a table of a motion, or the path of one: it can be played.
+    compare    another motion, shown as a ghost beside the first, at equal times.
+    q          (nq,) the pose without a motion; the model's start by default.
+    geometry   folders with the geometry files (.vtp, .stl, .obj) that the model names, beside that of its own file and
+               `Geometry` there; bodies whose files are missing are drawn as limbs.
+    port       of the local web server; the next free one where it is taken.
+    browser    whether a window is opened.
+
+    The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
+    vectors of ball joints that have none; muscles are coloured by activation or force; a click names one. Needs the
+    extra `view`. Raises ModuleNotFoundError without it, and as `load_model` and `load_motion` do.
+    """
+    folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
+    if not isinstance(model, Model):
+        file = Path(model)
+        model = load_model(str(model))
+        folders += [file.parent] if file.suffix else []
+    folders += [model.file.parent] if model.file is not None else []
+    folders += [folder / "Geometry" for folder in folders]
+    run = (run,) if isinstance(run, int) else tuple(run)
+    films = [film_of(model, m, run) for m in (motion, compare) if m is not None]
+    start = model.start if q is None else np.asarray(model.system.check_q(q), dtype=float)
+    viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port)
+    if browser:
+        webbrowser.open(viewer.url)
+    return viewer
+
+
+class Viewer:
+    """A running viewer: `url`, `q` (nq,) as it is shown, `time` [s] of a motion, `values` (m,) that colour muscles.
+
+    `show`, `seek`, `play` and `pause` do what the window's controls do; `picture` and `film` save what an open window
+    shows; `html` is the scene as a page of its own; `close` stops the server.
+    """
+
+    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080) -> None:
+        try:
+            viser = importlib.import_module("viser")  # on use: the command line and figures do without
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(f"{error}: the viewer needs the extra myoquat[view]", name=error.name) from None
+        self.scene, self.films, self.model = scene, tuple(films), scene.model
+        self.q, self.time, self.playing, self.speed = scene.q, films[0].time[0] if films else 0.0, False, 1.0
+        self.color, self.activation = "activation", 0.0
+        self._reels = [Reel(self.model, film.q) for film in self.films]
+        self._lock, self._closed = threading.RLock(), False
+        with contextlib.redirect_stdout(io.StringIO()):  # its banner; nobody but this machine is served
+            self.server = viser.ViserServer("127.0.0.1", port, verbose=False, label=f"myoquat: {scene.model.name}")
+        self._look()
+        self.stage = Stage(self.server, scene, "model")
+        self.ghost = Stage(self.server, scene, "ghost", True) if len(self.films) > 1 else None
+        self.panel = Panel(self, PoseControls(self.model, scene.size))
+        if self.films:
+            self.seek(self.time)
+        else:
+            self.draw()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        if self.films:
+            self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where the browser finds it."""
+        return f"http://localhost:{self.server.get_port()}"
+
+    def _look(self) -> None:
+        """Up from gravity, a floor below everything, the figure filling the frame."""
+        scene, api = self.scene, self.server.scene
+        api.set_up_direction(tuple(map(float, scene.up)))
+        eye, middle = scene.camera
+        camera = self.server.initial_camera
+        camera.position, camera.look_at, camera.fov = tuple(eye), tuple(middle), FIELD
+        api.configure_default_lights(True, cast_shadow=False)  # half of the time of a frame without a GPU
+        axis = int(np.argmax(np.abs(scene.up)))
+        floor = np.array(middle)
+        floor[axis] = scene.box[0][axis] if scene.up[axis] > 0 else scene.box[1][axis]
+        plane: Any = ("yz", "xz", "xy")[axis]
+        api.add_grid(
+            "/floor", 6 * scene.size, 6 * scene.size, cell_size=0.25, section_size=1.0, plane=plane, position=floor,
+            infinite_grid=False,
+        )  # fmt: skip
+
+    # ---- what is shown -------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Array:
+        """(m,) what colours the muscles."""
+        return self.colored()[0]
+
+    def colored(self) -> tuple[Array, float, float]:
+        """(what colours the muscles (m,), the numbers at the ends of the colour scale)."""
+        film, m = self.films[0] if self.films else None, len(self.model.muscles)
+        if film is not None and self.color in film.values:
+            found = film.values[self.color]
+            return found[film.at(self.time)], 0.0, 1.0 if self.color == "activation" else _greatest(found)
+        if self.color == "activation":
+            return np.full(m, self.activation), 0.0, 1.0
+        forces = tensions_at_rest(self.model, self.q, np.full(m, self.activation))
+        bounds = [getattr(muscle.law, "max_isometric_force", None) or 0.0 for muscle in self.model.muscles]
+        return forces, 0.0, max([*bounds, 1e-9])
+
+    def draw(self, row: int | None = None) -> None:
+        """Send the pose q, or a row of the motion, to the windows."""
+        with self._lock:
+            frame = frames(self.model, self.q[None])[0] if row is None else self._reels[0][row]
+            self.stage.show(frame, *self.colored())
+            if self.ghost is not None:
+                other = self.films[1].at(self.time)
+                self.ghost.show(self._reels[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)
+
+    def show(self, q: ArrayLike) -> None:
+        """Show the pose q (nq,). Raises ValueError as `ArticulatedSystem.check_q` does."""
+        with self._lock:
+            self.playing = False
+            self.q = np.asarray(self.model.system.check_q(q), dtype=float)
+            self.draw()
+            self.panel.follow()
+
+    def seek(self, t: float) -> None:
+        """Show the motion at the time t [s]."""
+        if not self.films:
+            raise ValueError("no motion was given")
+        with self._lock:
+            film = self.films[0]
+            self.time = float(np.clip(t, film.time[0], film.time[-1]))
+            row = film.at(self.time)
+            self.q = film.q[row]
+            self.draw(row)
+
+    def play(self, speed: float | None = None) -> None:
+        """Play the motion, over and over, at `speed` seconds of motion per second."""
+        if not self.films:
+            raise ValueError("no motion was given")
+        if speed is not None and not speed > 0:
+            raise ValueError(f"speed must be positive, not {speed}")
+        self.speed = self.speed if speed is None else speed
+        self.playing = True
+        self.panel.follow()
+
+    def pause(self) -> None:
+        """Hold the motion where it is."""
+        self.playing = False
+        self.panel.follow()
+
+    def _run(self) -> None:
+        """The film: a frame every 1/30 s by the clock; late ones are left out."""
+        last = time.monotonic()
+        while not self._closed:
+            now = time.monotonic()
+            if self.playing:
+                film = self.films[0]
+                t = self.time + (now - last) * self.speed
+                self.seek(film.time[0] if t > film.time[-1] else t)
+                self.panel.follow(sliders=False)
+            last = now
+            time.sleep(max(0.002, 1 / RATE - (time.monotonic() - now)))
+
+    # ---- pictures ------------------------------------------------------------------------------------------
+
+    def picture(self, path: str | Path, width: int = 1600, height: int = 1200) -> Path:
+        """Save what an open window shows as .png or .jpg. Raises RuntimeError where no window is open."""
+        path, pillow = Path(path), importlib.import_module("PIL.Image")
+        pillow.fromarray(self.pixels(width, height)).save(path)
+        return path
+
+    def film(self, path: str | Path, rate: int = RATE, width: int = 960, height: int = 720) -> Path:
+        """Save the motion as seen from an open window as .gif. Raises ValueError without a motion or for another
+        ending, RuntimeError where no window is open."""
+        path = Path(path)
+        if path.suffix.lower() != ".gif":
+            raise ValueError(f"a film of the viewer is a .gif, not {path.suffix!r}")
+        if not self.films:
+            raise ValueError("no motion was given")
+        pillow = importlib.import_module("PIL.Image")
+        self.pause()
+        first, last = self.films[0].time[[0, -1]]
+        pixels = []
+        for t in np.arange(first, last + 1e-9, self.speed / rate):
+            self.seek(t)
+            pixels.append(pillow.fromarray(self.pixels(width, height)))
+        pixels[0].save(path, save_all=True, append_images=pixels[1:], duration=round(1000 / rate), loop=0)
+        return path
+
+    def pixels(self, width: int, height: int, client: object = None) -> Array:
+        """(height, width, 3 or 4) what an open window, or one `client`, shows."""
+        clients = list(self.server.get_clients().values())
+        if client is None and not clients:
+            raise RuntimeError(f"no window is open; open {self.url}")
+        window: Any = client or clients[0]
+        rendered: Array = window.get_render(height, width, timeout=60.0)
+        return rendered
+
+    def html(self, path: str | Path) -> Path:
+        """Write the scene at this moment as a page of its own, which needs no server."""
+        path = Path(path)
+        path.write_text(self.server.scene.as_html(), encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
+        """The window inside a notebook."""
+        return f'<iframe src="{self.url}" width="100%" height="560" style="border: 0"></iframe>'
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._closed = True
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.server.stop()
+
+
+def _greatest(values: Array) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.max(initial=1e-9))

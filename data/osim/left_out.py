@@ -1,0 +1,32 @@
+"""What is not read of an .osim file, and what that changes: by the tags of the elements."""
+
+__all__ = ["CHANGES", "change_of"]
+
+IDLE = "moves nothing unless something controls it"
+MOVES = "moves the bodies in OpenSim, not here"
+SEEN = "changes no motion"
+CHANGES: dict[str, str] = {
+    **dict.fromkeys(
+        ("CoordinateActuator", "TorqueActuator", "PointActuator", "BodyActuator", "PointToPointActuator"), IDLE
+    ),
+    **dict.fromkeys(("ActivationCoordinateActuator", "ClutchedPathSpring"), MOVES),
+    **dict.fromkeys(
+        (
+            "FunctionBasedBushingForce", "ExpressionBasedBushingForce", "ExpressionBasedCoordinateForce",
+            "ExpressionBasedPointToPointForce", "PrescribedForce", "ExternalForce", "Blankevoort1991Ligament",
+        ),
+        MOVES,
+    ),
+    **dict.fromkeys(
+        ("HuntCrossleyForce", "ElasticFoundationForce", "SmoothSphereHalfSpaceForce"), "bodies pass through each other"
+    ),
+    "RollingOnSurfaceConstraint": "the body is not held to the surface",
+    **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
+    **dict.fromkeys(("PrescribedController", "ControlSetController"), "excitations are given with the simulation"),
+    **dict.fromkeys(("Schutte1993Muscle_Deprecated", "Delp1990Muscle_Deprecated"), "the path has no force law"),
+}  # fmt: skip
+
+
+def change_of(tag: str) -> str:
+    """What leaving an element out changes; a general word for one that is not in the table."""
+    return CHANGES.get(tag, "what it does in OpenSim is missing here")

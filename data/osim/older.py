@@ -1,0 +1,113 @@
+"""Documents of OpenSim 2.2 to 3.3, versions 20200 to 30000, brought into the schema of version 40000.
+
+There a joint stands in the body that it carries, the ground is a body, an inertia is six elements, bodies and
+coordinates are named without paths, and a switch says what is disabled. The elements are moved, with their lines; what
+they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
+"""
+
+from typing import Any
+
+from lxml import etree
+
+from myoquat.data.osim.document import boolean, number, text
+from myoquat.data.osim.elements import written
+from myoquat.data.osim.frames import GROUND
+from myoquat.data.xml import Element, complain
+
+__all__ = ["OLDEST", "modernize"]
+
+OLDEST = 20200
+INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
+RENAMED = {
+    "MusclePointSet": "PathPointSet",
+    "MuscleWrapSet": "PathWrapSet",
+    "NaturalCubicSpline": "SimmSpline",
+    "XAttachment": "x_location",
+    "YAttachment": "y_location",
+    "ZAttachment": "z_location",
+    "pennation_angle": "pennation_angle_at_optimal",
+}
+SOCKETS = {  # by the set in which an element stands: what names a body or a coordinate
+    "PathPointSet": {
+        "body": "socket_parent_frame",
+        "coordinate": "socket_coordinate",
+        "x_coordinate": "socket_x_coordinate",
+        "y_coordinate": "socket_y_coordinate",
+        "z_coordinate": "socket_z_coordinate",
+    },
+    "MarkerSet": {"body": "socket_parent_frame"},
+    "ConstraintSet": {
+        "body_1": "socket_body_1",
+        "body_2": "socket_body_2",
+        "line_body": "socket_line_body",
+        "follower_body": "socket_follower_body",
+    },
+}
+SWITCHES = {"ForceSet": "appliesForce", "ConstraintSet": "isEnforced"}
+
+
+def modernize(model: Any) -> None:
+    """Bring a <Model> into the schema of version 40000; ModelError, with its line, where that cannot be done."""
+    for element in list(model.iter(*RENAMED)):
+        element.tag = RENAMED[element.tag]
+    for holder, names in SOCKETS.items():
+        for element in model.iterfind(f".//{holder}/objects/*"):
+            for old in [child for child in element if child.tag in names]:
+                old.tag = names[old.tag]
+    for holder, switch in SWITCHES.items():
+        for old in model.iterfind(f"{holder}/objects/*/isDisabled"):
+            old.text = written(not boolean(old.getparent(), "isDisabled"))
+            old.tag = switch
+    bodies = model.find("BodySet/objects")
+    joints = _child(_child(model, "JointSet", model), "objects", model)
+    for body in list(model.iterfind("BodySet/objects/Body")):
+        if body.get("name") == GROUND:
+            bodies.remove(body)
+            body.tag = "Ground"
+            model.append(body)
+            continue
+        _add_inertia(body)
+        for joint in list(body.iterfind("Joint/*")):
+            if isinstance(joint.tag, str):
+                _move_joint(joint, body, joints)
+
+
+def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None) -> Any:
+    """A new child on the line of another element."""
+    made = etree.SubElement(parent, tag, **({"name": name} if name else {}))
+    made.sourceline = like.sourceline
+    if content is not None:
+        made.text = content
+    return made
+
+
+def _add_inertia(body: Any) -> None:
+    values = [number(body, f"inertia_{k}", 1.0 if k[0] == k[1] else 0.0) for k in INERTIA]
+    _child(body, "inertia", body, content=written(values))
+
+
+def _move_joint(joint: Any, body: Any, joints: Any) -> None:
+    """A joint with its coordinates and its frames on the two bodies."""
+    if boolean(joint, "reverse"):
+        complain(joint, "a joint that is reversed is not supported: save the model with OpenSim 4")
+    carried, parent = str(body.get("name")), text(joint, "parent_body")
+    if not joint.get("name"):
+        joint.set("name", f"{parent}_{carried}")
+    joints.append(joint)
+    coordinates = joint.find("CoordinateSet/objects")
+    if coordinates is not None:
+        coordinates.tag = "coordinates"
+        joint.append(coordinates)
+    frames = _child(joint, "frames", joint)
+    for socket, base, place in (("parent", parent, "_in_parent"), ("child", carried, "")):
+        name = f"{base}_{socket}_offset"
+        _child(joint, f"socket_{socket}_frame", joint, content=name)
+        frame = _child(frames, "PhysicalOffsetFrame", joint, name=name)
+        _child(frame, "socket_parent", joint, content=base)
+        for ours, theirs in (("translation", f"location{place}"), ("orientation", f"orientation{place}")):
+            _child(frame, ours, _found(joint, theirs), content=text(joint, theirs, "0 0 0"))
+
+
+def _found(parent: Element, tag: str) -> Element:
+    child = parent.find(tag)
+    return parent if child is None else child

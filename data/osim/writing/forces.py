@@ -1,0 +1,50 @@
+"""Passive forces as OpenSim's; mirrors `myoquat.data.osim.forces`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from myoquat.data.osim.elements import add, checked_name
+from myoquat.data.osim.forces import BUSHING, SPRING
+from myoquat.data.osim.writing.constraints import add_placed
+from myoquat.data.osim.writing.joints import path_of
+from myoquat.data.xml import Element
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointSpring
+
+__all__ = ["add_forces"]
+
+
+def add_forces(parent: Element, forces: Sequence[PassiveForce]) -> None:
+    """An element for every force; ModelError for one that OpenSim does not have: the model would move otherwise."""
+    for force in forces:
+        if type(force) not in WRITERS:
+            raise ModelError("OpenSim has no force of this kind", element=force.element)
+        tag, write = WRITERS[type(force)]
+        write(add(parent, tag, name=checked_name(force.name, force.element)), force)
+
+
+def _coordinate_spring(entry: Element, force: CoordinateSpring) -> None:
+    add(entry, "coordinate", force.coordinate)
+    for ours, (tag, _) in SPRING.items():
+        add(entry, tag, getattr(force, ours))
+
+
+def _point_spring(entry: Element, force: PointSpring) -> None:
+    for k, ours in ((1, "first"), (2, "second")):
+        add(entry, f"socket_body{k}", path_of(getattr(force, ours)))
+        add(entry, f"point{k}", getattr(force, f"{ours}_point"))
+    add(entry, "stiffness", force.stiffness)
+    add(entry, "rest_length", force.rest_length)
+
+
+def _bushing(entry: Element, force: Bushing) -> None:
+    add_placed(entry, force)
+    for tag in BUSHING:
+        add(entry, tag, getattr(force, tag))
+
+
+WRITERS: dict[type[PassiveForce], tuple[str, Callable[[Element, Any], None]]] = {
+    CoordinateSpring: ("SpringGeneralizedForce", _coordinate_spring),
+    PointSpring: ("PointToPointSpring", _point_spring),
+    Bushing: ("BushingForce", _bushing),
+}

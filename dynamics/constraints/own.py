@@ -1,0 +1,25 @@
+"""The constraints that a model holds by itself."""
+
+from collections.abc import Sequence
+
+from myoquat.joints.constraints import Constraint, CoordinateCoupler
+from myoquat.joints.door import SystemLike
+from myoquat.muscle.model import Model
+
+__all__ = ["constraints_of"]
+
+
+def constraints_of(model: SystemLike, given: Sequence[Constraint] = ()) -> tuple[Constraint, ...]:
+    """The constraints that a motion of a model satisfies: its `constraints`, its couplers, and those `given` beside
+    them, each once. A system alone has none of its own.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import constraints_of
+    >>> constraints_of(mq.load_model("two_link"))
+    ()
+    """
+    own: list[Constraint] = []
+    if isinstance(model, Model):
+        own += model.constraints
+        own += [CoordinateCoupler(c.dependent, c.independent, c.function, c.scale, name=c.name) for c in model.couplers]
+    return (*own, *(constraint for constraint in given if constraint not in own))

@@ -1,0 +1,24 @@
+"""Constraints on the motion of a system: one file per kind, with the verbs of `myoquat.joints.constraints.base`."""
+
+from myoquat.joints.constraints.base import Constraint, Holonomic, NonHolonomic
+from myoquat.joints.constraints.coordinates import CoordinateCoupler, PolynomialCoupler, Prescribed
+from myoquat.joints.constraints.formulas import PositionFormula, VelocityFormula
+from myoquat.joints.constraints.loops import Distance, ParallelAxes, PointLoop, PointOnLine, Weld
+from myoquat.joints.constraints.rolling import Rolling
+
+__all__ = [
+    "Constraint",
+    "CoordinateCoupler",
+    "Distance",
+    "Holonomic",
+    "NonHolonomic",
+    "ParallelAxes",
+    "PointLoop",
+    "PointOnLine",
+    "PolynomialCoupler",
+    "PositionFormula",
+    "Prescribed",
+    "Rolling",
+    "VelocityFormula",
+    "Weld",
+]

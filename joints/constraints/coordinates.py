@@ -1,0 +1,86 @@
+"""Constraints on coordinates: couplers and prescribed motions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from myoquat.joints.constraints.base import Holonomic, check_coordinates
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction, Linear
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
+
+__all__ = ["CoordinateCoupler", "PolynomialCoupler", "Prescribed"]
+
+
+@dataclass(frozen=True)
+class CoordinateCoupler(Holonomic):
+    """phi = q_dependent - scale f(q_independent) (1): gears, and the couplers of OpenSim's models."""
+
+    dependent: str
+    independent: str
+    function: AxisFunction = Linear()  # noqa: RUF009 - frozen
+    scale: float = 1.0
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_coordinates(system, self.dependent, self.independent)
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        wanted = self.scale * self.function.value(system.coordinate(self.independent, q))
+        return (system.coordinate(self.dependent, q) - wanted)[..., None]
+
+
+@dataclass(frozen=True)
+class PolynomialCoupler(Holonomic):
+    """phi = q_dependent - scale sum_k c_k prod_i x_i^(powers_ki) (1): a coordinate as a polynomial of several, x.
+
+    coefficients (k,) c; powers (k, i) of the coordinates `independent` (i,), whole numbers that are not negative.
+    """
+
+    dependent: str
+    independent: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    powers: tuple[tuple[int, ...], ...]
+    scale: float = 1.0
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_coordinates(system, self.dependent, *self.independent)
+        whole = all(len(row) == len(self.independent) and min(row, default=0) >= 0 for row in self.powers)
+        if not whole or len(self.powers) != len(self.coefficients) or not self.independent:
+            raise ModelError(
+                f"of {len(self.independent)} coordinates and {len(self.coefficients)} coefficients, powers must be "
+                f"{len(self.coefficients)} rows of {len(self.independent)} whole numbers that are not negative",
+                element=self.label,
+            )
+        if self.dependent in self.independent:
+            raise ModelError(f"coordinate {self.dependent!r} depends on itself", element=self.label)
+
+    def value(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(...) what the dependent coordinate has to be at q (..., nq)."""
+        x = [system.coordinate(name, q) for name in self.independent]
+        total: Array = 0.0 * x[0]
+        for coefficient, powers in zip(self.coefficients, self.powers, strict=True):
+            term: Array = coefficient + 0.0 * x[0]
+            for base, power in zip(x, powers, strict=True):
+                for _ in range(power):
+                    term = term * base
+            total = total + term
+        return self.scale * total
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        result: Array = (system.coordinate(self.dependent, q) - self.value(system, q))[..., None]
+        return result
+
+
+@dataclass(frozen=True)
+class Prescribed(Holonomic):
+    """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable."""
+
+    coordinate: str
+    motion: Callable[[Array], Array]
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_coordinates(system, self.coordinate)
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        result: Array = (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
+        return result

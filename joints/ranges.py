@@ -1,0 +1,89 @@
+"""Ranges of a model's numbers, stated beside each number: in the type of its field.
+
+    mass: NotNegative = 0.0
+    pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
+
+`check_ranges` holds a record to them, whatever file or program the record comes from.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from myoquat.joints.errors import ModelError
+
+__all__ = ["Fraction", "NotNegative", "Positive", "Range", "check_interval", "check_ranges", "ranges_of"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The finite numbers from low to high; an end belongs to the range unless it is open."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def holds(self, x: float) -> bool:
+        """Whether x is in the range; NaN and infinities never are."""
+        above = x > self.low if self.open_low else x >= self.low
+        below = x < self.high if self.open_high else x <= self.high
+        return above and below and math.isfinite(x)
+
+    def __str__(self) -> str:
+        """What a number must be: 'finite and not negative', 'in [0, 1)'."""
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            return f"in {'(' if self.open_low else '['}{self.low:.6g}, {self.high:.6g}{')' if self.open_high else ']'}"
+        if math.isfinite(self.high):
+            return f"finite and {'below' if self.open_high else 'at most'} {self.high:.6g}"
+        if self.low == 0.0:
+            return "positive and finite" if self.open_low else "finite and not negative"
+        if math.isfinite(self.low):
+            return f"finite and {'above' if self.open_low else 'at least'} {self.low:.6g}"
+        return "finite"
+
+
+NotNegative = Annotated[float, Range(0.0)]
+Positive = Annotated[float, Range(0.0, open_low=True)]
+Fraction = Annotated[float, Range(0.0, 1.0)]
+
+
+@cache
+def ranges_of(kind: type) -> dict[str, tuple[Range, bool]]:
+    """Of every field of a class that holds one float: its range, and whether it may be None."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        numbers = [part for part in parts if part is not NoneType]
+        if len(numbers) == 1 and (allowed := _stated(numbers[0])) is not None:
+            found[name] = allowed, NoneType in parts
+    return found
+
+
+def _stated(hint: Any) -> Range | None:
+    """The range of a float's type; None for another type."""
+    if get_origin(hint) is not Annotated:
+        return Range() if hint is float else None
+    kind, *facts = get_args(hint)
+    if kind is not float:
+        return None
+    return next((fact for fact in facts if isinstance(fact, Range)), Range())
+
+
+def check_ranges(record: Any, element: str | None, what: str = "") -> None:
+    """ModelError for the first number of a record that is outside its range; `what` stands before its name."""
+    kind: Any = type(record)
+    for name, (allowed, optional) in ranges_of(kind).items():
+        value = getattr(record, name)
+        if value is None and optional:
+            continue
+        if not isinstance(value, (int, float)) or not allowed.holds(value):
+            raise ModelError(f"{what}{name} must be {allowed}, not {value!r}", element=element)
+
+
+def check_interval(interval: tuple[float, ...], element: str, what: str = "range") -> None:
+    """ModelError unless (low, high) are two numbers, of which infinite ones are allowed, in this order."""
+    if len(interval) != 2 or not interval[0] <= interval[1]:
+        raise ModelError(f"{what} must be (low, high) with low <= high, not {interval}", element=element)

@@ -1,0 +1,64 @@
+"""What every passive force can do."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
+
+__all__ = ["PassiveForce"]
+
+
+@dataclass(frozen=True)
+class PassiveForce(Record, ABC):
+    """Generalized forces f(x, dx/dt) on measures x(q) of the system, such as a length or the angles between two frames.
+
+    On the velocities u they are J^T f with dx/dt = J u, so that their power is f . dx/dt whatever describes the joints.
+    """
+
+    name: str
+
+    @abstractmethod
+    def measures(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(..., k) x [m, rad]: the formula, on floats and symbols."""
+
+    @abstractmethod
+    def force(self, x: Array, rate: Array) -> Array:
+        """(..., k) f [N, N m] at x and dx/dt: the formula, on floats and symbols."""
+
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """(..., nu) J^T f: the formula, on floats and symbols."""
+        still = np.zeros(system.nu)
+        J = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
+        return vecmat(self.force(self.measures(system, q), matvec(J, u)), J)
+
+    @property
+    def element(self) -> str:
+        """The force in words, for messages."""
+        return f"force {self.name!r}"
+
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for what does not exist or numbers that cannot be."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            for number in value if isinstance(value, tuple) else (value,):
+                if not isinstance(number, str) and not (isinstance(number, float) and math.isfinite(number)):
+                    raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
+                if isinstance(number, float) and number < 0 and ("stiffness" in f.name or "damping" in f.name):
+                    raise ModelError(f"{f.name} must not be negative, but is {value!r}", element=self.element)
+
+    def check_bodies(self, system: ArticulatedSystem, first: str, second: str) -> None:
+        """ModelError for a body that does not exist, and for one body twice."""
+        known = (system.ground, *system.body_names)
+        for name in (first, second):
+            if name not in known:
+                raise ModelError(f"body {name!r} does not exist", element=self.element)
+        if first == second:
+            raise ModelError(f"it acts between body {first!r} and itself", element=self.element)

@@ -1,0 +1,68 @@
+"""A bushing: springs and dampers between two frames."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.analytic import arctan2
+from myoquat.kernels.typing import Array
+from myoquat.muscle.forces.base import PassiveForce
+
+__all__ = ["Bushing"]
+
+Vector = tuple[float, float, float]
+ORIGIN: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Bushing(PassiveForce):
+    """f = -k x - c dx/dt on the six measures between a frame of each body: OpenSim's BushingForce.
+
+    x = (angles (3) [rad], position (3) [m]) of the second frame in the first, the angles body-fixed about x, y and z.
+    The frames sit at points [m] and XYZ angles [rad] in their bodies. Rotational and translational stiffness
+    [N m/rad, N/m] and damping [N m s/rad, N s/m], by axis. Not determined where the second angle is a right one.
+    """
+
+    first: str
+    second: str
+    first_point: Vector = ORIGIN
+    second_point: Vector = ORIGIN
+    first_angles: Vector = ORIGIN
+    second_angles: Vector = ORIGIN
+    rotational_stiffness: Vector = ORIGIN
+    translational_stiffness: Vector = ORIGIN
+    rotational_damping: Vector = ORIGIN
+    translational_damping: Vector = ORIGIN
+
+    def measures(self, system: ArticulatedSystem, q: Array) -> Array:
+        poses = system.poses(q)
+        (R1, p1), (R2, p2) = (
+            (R @ rotation_matrix(quaternion_from_euler(np.array(angles), "XYZ")), p + matvec(R, np.array(point)))
+            for (R, p), angles, point in (
+                (poses[self.first], self.first_angles, self.first_point),
+                (poses[self.second], self.second_angles, self.second_point),
+            )
+        )
+        back = np.swapaxes(R1, -1, -2)
+        R, p = back @ R2, (back @ (p2 - p1)[..., None])[..., 0]
+        level = np.sqrt(R[..., 0, 0] * R[..., 0, 0] + R[..., 0, 1] * R[..., 0, 1])
+        angles = (
+            arctan2(-R[..., 1, 2], R[..., 2, 2]),
+            arctan2(R[..., 0, 2], level),
+            arctan2(-R[..., 0, 1], R[..., 0, 0]),
+        )
+        return np.concatenate([np.stack(angles, axis=-1), p], axis=-1)
+
+    def force(self, x: Array, rate: Array) -> Array:
+        k = np.array((*self.rotational_stiffness, *self.translational_stiffness))
+        c = np.array((*self.rotational_damping, *self.translational_damping))
+        result: Array = -k * x - c * rate
+        return result
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        self.check_bodies(system, self.first, self.second)

@@ -1,0 +1,138 @@
+"""The viewer in a headless Chromium: what a person sees, moves and saves, on four kinds of model.
+
+Needs the extras `view` and `browser`, and a Chromium as `tests/analysis/explore/test_browser.py` says.
+MYOQUAT_SCREENSHOTS names a folder in which the test leaves what it saw.
+"""
+
+import io
+import os
+import shutil
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from myoquat.data import load_model
+from myoquat.data.motions import Motion
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
+pytest.importorskip("viser", reason="needs the extra view")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the libraries below the viewer
+]
+
+ROOT = Path(__file__).parents[3]
+MODELS = {
+    "two_link": "two_link",
+    "leg": ROOT / "tests" / "data" / "small_leg.osim",
+    "shoulder": ROOT / "notebooks" / "shoulder.osim",
+}
+SYSTEM = ("chromium-headless-shell", "chromium", "google-chrome")
+SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
+PATIENCE = 240_000  # ms: the first picture without a GPU compiles the shaders
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        path = os.environ.get("MYOQUAT_CHROMIUM") or next(filter(None, map(shutil.which, SYSTEM)), None)
+        if path is None and not Path(own).exists():
+            pytest.skip("no Chromium: playwright install --with-deps chromium-headless-shell, or MYOQUAT_CHROMIUM")
+        found = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
+        yield found
+        found.close()
+
+
+def seen(page, name):
+    """The window as pixels (h, w, 3)."""
+    data = page.screenshot(timeout=PATIENCE)
+    if folder := os.environ.get("MYOQUAT_SCREENSHOTS"):
+        Path(folder, f"viewer_{name}.png").write_bytes(data)
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float)
+
+
+def dark_and_bluish(image):
+    """Muscles at rest, left of the controls."""
+    part = image[:, : image.shape[1] // 2]
+    return (part[..., 2] - part[..., 0] > 25).sum()
+
+
+def opened(browser, viewer):
+    page = browser.new_page(viewport={"width": 640, "height": 420})
+    page.goto(viewer.url)
+    page.wait_for_selector("canvas", timeout=PATIENCE)
+    page.wait_for_selector("text=Save picture", timeout=PATIENCE)
+    return page
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::myoquat.data.leftovers.UnsupportedWarning")
+def test_a_model_is_drawn_and_moves(browser, name, tmp_path):
+    from myoquat.analysis.viewer import view  # noqa: PLC0415  # after the check that its library is there
+
+    viewer = view(load_model(str(MODELS[name])), browser=False, port=0)
+    try:
+        page = opened(browser, viewer)
+        deadline = time.monotonic() + PATIENCE / 1000
+        while dark_and_bluish(seen(page, name)) < 150:
+            assert time.monotonic() < deadline, "no muscles in the picture"
+        if name == "two_link":
+            before = np.asarray(Image.open(viewer.picture(tmp_path / "a.png", 320, 240)).convert("RGB"), dtype=float)
+            q = viewer.model.start.copy()
+            q[:4] = [0.0, 1.0, 0.0, 0.0]
+            viewer.show(q)
+            after = np.asarray(Image.open(viewer.picture(tmp_path / "b.png", 320, 240)).convert("RGB"), dtype=float)
+            assert (np.abs(after - before).max(axis=-1) > 60).sum() > 200
+        page.close()
+    finally:
+        viewer.close()
+
+
+def test_a_motion_plays_beside_another_and_the_clock_follows(browser, tmp_path):
+    from myoquat.analysis.viewer import view  # noqa: PLC0415
+
+    model = load_model("two_link")
+    t = np.linspace(0, 2, 61)
+    q = np.tile(model.start, (61, 1))
+    q[:, :4] = np.stack([np.cos(t), np.sin(t), 0 * t, 0 * t], axis=-1)
+    still = Motion(model.system, t, np.tile(model.start, (61, 1)))
+    viewer = view(model, Motion(model.system, t, q), compare=still, browser=False, port=0)
+    try:
+        page = opened(browser, viewer)
+        page.click("text=Play", timeout=PATIENCE)
+        deadline = time.monotonic() + PATIENCE / 1000
+        while viewer.time < 0.1:
+            assert time.monotonic() < deadline, "the motion never played"
+            page.wait_for_timeout(100)
+        assert viewer.playing
+        viewer.pause()
+        viewer.seek(1.0)
+        np.testing.assert_allclose(viewer.q, q[30])
+        page.close()
+    finally:
+        viewer.close()
+
+
+def test_notebooks_get_the_window_and_pages_stand_alone(tmp_path):
+    from myoquat.analysis.viewer import view  # noqa: PLC0415
+
+    viewer = view("two_link", browser=False, port=0)
+    try:
+        assert f'src="{viewer.url}"' in viewer._repr_html_()
+        with urllib.request.urlopen(viewer.url) as answer:
+            assert b"<html" in answer.read(2000).lower()
+        page = viewer.html(tmp_path / "a.html")
+        assert page.stat().st_size > 100_000
+        with pytest.raises(RuntimeError, match="no window is open"):
+            viewer.picture(tmp_path / "a.png")
+        with pytest.raises(ValueError, match="no motion was given"):
+            viewer.play()
+        viewer.color = "force [N]"
+        assert viewer.values.shape == (6,)
+    finally:
+        viewer.close()

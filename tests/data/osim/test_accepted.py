@@ -1,0 +1,101 @@
+"""What OpenSim accepts though it cannot be, or stands in no other model: read with one warning, and equal forces."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myoquat.data import ImplausibleWarning, load_model
+from myoquat.dynamics import forward_dynamics, mass_matrix
+from myoquat.muscle import ModelError, muscle_forces, path_lengths
+from myoquat.muscle.laws import Millard2012
+
+PATH = """<GeometryPath><PathPointSet><objects><PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame>
+<location>0 0 0.02</location></PathPoint><PathPoint name="b"><socket_parent_frame>/bodyset/b</socket_parent_frame>
+<location>0 0.01 0</location></PathPoint></objects></PathPointSet></GeometryPath><max_isometric_force>100
+</max_isometric_force><optimal_fiber_length>0.1</optimal_fiber_length><tendon_slack_length>0</tendon_slack_length>
+<pennation_angle_at_optimal>0.2</pennation_angle_at_optimal><default_activation>0.3</default_activation>
+<ignore_tendon_compliance>{rigid}</ignore_tendon_compliance>"""
+TEXT = f"""<?xml version="1.0" encoding="UTF-8"?>
+<OpenSimDocument Version="40600"><Model name="odd"><BodySet><objects><Body name="b"><mass>1</mass>
+<mass_center>0 0 0.1</mass_center><inertia>0.0003 0.0002 -0.000004 0 0 0</inertia></Body></objects></BodySet>
+<JointSet><objects><UniversalJoint name="j"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/b</socket_child_frame><coordinates><Coordinate name="x"/><Coordinate name="y"/>
+</coordinates></UniversalJoint></objects></JointSet><ForceSet><objects>
+<Millard2012EquilibriumMuscle name="millard">{PATH.format(rigid="true")}</Millard2012EquilibriumMuscle>
+<DeGrooteFregly2016Muscle name="degroote">{PATH.format(rigid="true")}</DeGrooteFregly2016Muscle>
+</objects></ForceSet></Model></OpenSimDocument>""".replace("0 0 0.02", "0 0 -0.1")
+ELASTIC = TEXT.replace("<ignore_tendon_compliance>true", "<ignore_tendon_compliance>false")
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+answer = {"F": [], "M": []}
+for row in json.loads(arguments[1]):
+    for k, name in enumerate("xy"):
+        model.getCoordinateSet().get(name).setValue(state, row[k], False)
+        model.getCoordinateSet().get(name).setSpeedValue(state, row[2 + k])
+    muscles = [model.getMuscles().get(i) for i in range(2)]
+    for muscle in muscles:
+        muscle.setActivation(state, row[4])
+    model.realizeDynamics(state)
+    answer["F"].append([muscle.getTendonForce(state) for muscle in muscles])
+    M = opensim.Matrix()
+    model.getMatterSubsystem().calcM(state, M)
+    answer["M"].append([[M.get(i, j) for j in range(2)] for i in range(2)])
+"""
+
+
+def written(tmp_path, text, name="odd.osim"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_an_inertia_that_no_body_can_have_is_told_and_refused_if_strict(tmp_path):
+    path = written(tmp_path, TEXT)
+    with pytest.warns(ImplausibleWarning, match=r"the inertia of bodies \(b\)") as caught:
+        model = load_model(path)
+    assert len(caught) == 1
+    assert model.system.bodies[0].lenient_inertia
+    with pytest.raises(ModelError, match=r"the inertia of bodies \(b\)"):
+        load_model(path, strict=True)
+    q, tau = np.zeros(2), np.array([0.1, 0.2])
+    assert np.isfinite(forward_dynamics(model, q, np.zeros(2), tau)).all()
+
+
+@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
+def test_a_mass_matrix_that_it_makes_indefinite_is_refused(tmp_path):
+    model = load_model(written(tmp_path, TEXT.replace("0.0003 0.0002", "-0.3 0.0002")))
+    assert path_lengths(model, np.zeros(2)).shape == (2,)
+    with pytest.raises(ModelError, match=r"mass matrix is not positive definite.*: b"):
+        mass_matrix(model, np.zeros(2))
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
+def test_opensim_agrees_on_tendons_of_length_zero(tmp_path, rng, in_opensim):
+    path = written(tmp_path, TEXT)
+    model = load_model(path)
+    x = np.column_stack([rng.uniform(-0.6, 0.6, (40, 2)), rng.uniform(-2, 2, (40, 2)), rng.uniform(0.05, 1, 40)])
+    answer = in_opensim(OPENSIM, str(path), json.dumps(x.tolist()))
+    forces = muscle_forces(model, x[:, :2], x[:, 2:4], x[:, 4:] * np.ones(2))
+    np.testing.assert_allclose(forces, answer["F"], rtol=1e-9)
+    np.testing.assert_allclose(mass_matrix(model, x[:, :2]), answer["M"], rtol=1e-12, atol=1e-16)
+
+
+@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
+@pytest.mark.parametrize("suffix", ["osim", "toml"])
+def test_what_is_accepted_is_written_and_read_back_equal(tmp_path, suffix):
+    model = load_model(written(tmp_path, TEXT))
+    assert [muscle.activation for muscle in model.muscles] == [0.3, 0.3]
+    model.save(tmp_path / f"again.{suffix}")
+    assert load_model(tmp_path / f"again.{suffix}") == model
+
+
+def test_elastic_tendons_of_length_zero_are_rigid_and_told(tmp_path):
+    with pytest.warns(ImplausibleWarning, match=r"elastic tendons of length 0, taken as rigid \(millard, degroote\)"):
+        model = load_model(written(tmp_path, ELASTIC))
+    assert [muscle.law.tendon for muscle in model.muscles] == ["rigid", "rigid"]
+    with pytest.raises(ModelError, match="one of length 0 is tendon='rigid'"):
+        Millard2012(100.0, 0.1, 0.0).check("muscle 'm'")

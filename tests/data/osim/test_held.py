@@ -1,0 +1,183 @@
+"""Constraints in OpenSim files: written, read back equal, and the motion that OpenSim gives them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.dynamics import simulate
+from myoquat.dynamics.constraints import (
+    AssemblyError,
+    ConstraintArrays,
+    Constraints,
+    CoordinateCoupler,
+    Distance,
+    PointLoop,
+    PointOnLine,
+    PolynomialCoupler,
+    Prescribed,
+    Weld,
+    assemble,
+    constraints_of,
+)
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import EulerJoint, RevoluteJoint
+from myoquat.muscle import Model, ModelError
+from myoquat.muscle.coordinates import Coordinate, Coupler
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+answer = {"names": [c.getName() for c in coordinates], "udot": [], "error": []}
+for q, u in zip(*json.loads(arguments[1])):
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    model.realizeAcceleration(state)
+    answer["udot"].append([c.getAccelerationValue(state) for c in coordinates])
+    error = state.getQErr()
+    answer["error"].append(max([abs(error.get(i)) for i in range(error.size())]))
+"""
+
+
+def body(name, parent, joint, at, names):
+    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia,
+                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
+
+
+SYSTEM = ArticulatedSystem(
+    (
+        body("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
+        body("B", "A", EulerJoint("XYZ"), (0.0, -0.4, 0.0), ("b1", "b2", "b3")),
+        body("C", "ground", EulerJoint("XYZ"), (0.5, 1.0, 0.0), ("c1", "c2", "c3")),
+        body("D", "C", RevoluteJoint((0.0, 0.0, 1.0)), (0.0, -0.4, 0.0), ("d",)),
+    ),
+    gravity=(0.0, -9.80665, 0.0),
+)
+TIP, REST = (0.0, -0.4, 0.02), (0.2, 0.4, 0.1)
+HELD = {
+    "point": (PointLoop("B", "ground", TIP, REST, name="pin"),),
+    "distance": (Distance("B", "D", TIP, (0.01, -0.3, 0.0), 0.35, name="rod"),),
+    "line": (PointOnLine("C", "B", (0.0, -0.2, 0.1), (0.3, 1.0, -0.2), TIP, name="rail"),),
+    "weld": (Weld("B", "D", TIP, (0.0, -0.3, 0.0), (0.1, 0.2, -0.1), (0.0, -0.1, 0.3), name="glue"),),
+    "polynomial": (
+        PolynomialCoupler("d", ("b1", "a3"), (0.1, 0.5, -0.3, 0.2, 0.0, 0.4),
+                          ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)), 1.5, name="gear"),
+    ),
+    "two": (
+        PointLoop("B", "ground", TIP, REST, name="pin"),
+        CoordinateCoupler("c2", "d", Linear(0.5, 0.1), name="follow"),
+    ),
+}  # fmt: skip
+
+
+def states(model, n, rng):
+    """Poses on the constraints, and velocities along them."""
+    q = assemble(model, rng.uniform(-0.6, 0.6, (n, model.system.nq)))
+    held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
+    u = rng.uniform(-1, 1, (n, model.system.nu))
+    A = held.jacobian(q, 0.0)
+    u -= (np.linalg.pinv(A) @ (A @ u[..., None]))[..., 0]
+    return held, q, u
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("kind", HELD)
+def test_opensim_moves_alike(tmp_path, rng, in_opensim, kind):
+    Model(SYSTEM, constraints=HELD[kind], name="held").save(tmp_path / "held.osim")
+    model = load_model(tmp_path / "held.osim", strict=True)
+    held, q, u = states(model, 20, rng)
+    if kind == "polynomial":  # OpenSim answers its first derivative where the second is asked for, which u multiplies
+        u = 0 * u
+    answer = in_opensim(OPENSIM, str(tmp_path / "held.osim"), json.dumps([q.tolist(), u.tolist()]))
+    assert answer["names"] == list(SYSTEM.coordinate_names)
+    assert max(answer["error"]) < 1e-9
+    udot = held.motion(q, u, np.zeros((20, model.system.nu)), np.zeros(20)).acceleration
+    scale = np.abs(udot).max()
+    np.testing.assert_allclose(udot, answer["udot"], rtol=1e-9, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("suffix", ["toml", "osim"])
+@pytest.mark.parametrize("kind", HELD)
+def test_constraints_come_back_equal(tmp_path, kind, suffix):
+    model = Model(SYSTEM, constraints=HELD[kind], name="held")
+    model.save(tmp_path / f"held.{suffix}", strict=True)
+    back = load_model(tmp_path / f"held.{suffix}", strict=True)
+    if kind == "two" and suffix == "osim":  # a coupler of one coordinate is one of the model's couplers there
+        assert back.constraints == model.constraints[:1]
+        assert back.couplers == (Coupler("follow", "c2", "d", Linear(0.5, 0.1)),)
+    elif kind == "weld" and suffix == "osim":
+        np.testing.assert_allclose(back.constraints[0].first_angles, model.constraints[0].first_angles, atol=1e-15)
+    else:
+        assert back.constraints == model.constraints
+
+
+def test_a_simulation_obeys_them_and_couplers(rng):
+    model = Model(SYSTEM, constraints=HELD["point"], couplers=(Coupler("c", "c2", "d", Linear(0.5, 0.1)),))
+    q = assemble(model, rng.uniform(-0.5, 0.5, SYSTEM.nq))
+    motion = simulate(model, q, duration=0.2, step=1e-3)
+    R, p = SYSTEM.poses(motion.q)["B"]
+    np.testing.assert_allclose(p + R @ np.array(TIP), np.tile(REST, (201, 1)), atol=1e-10)
+    np.testing.assert_allclose(motion.q[:, 7], 0.5 * motion.q[:, 9] + 0.1, atol=1e-10)
+    with pytest.raises(ValueError, match="the start violates the constraints"):
+        simulate(model, np.zeros(SYSTEM.nq), duration=0.01)
+
+
+def test_assembling_keeps_locked_coordinates_and_says_where_it_cannot(rng):
+    near = PointLoop("B", "ground", TIP, REST, name="near")
+    model = Model(SYSTEM, constraints=(near,), coordinates=(Coordinate("a2", locked=True),))
+    q = rng.uniform(-0.4, 0.4, (4, 5, SYSTEM.nq))
+    q[..., 0] *= 0.5
+    q[..., 1] *= 0.2
+    found = assemble(model, q)
+    np.testing.assert_array_equal(found[..., 1], q[..., 1])
+    np.testing.assert_allclose(found[..., 6:], q[..., 6:], atol=1e-15)  # what the constraint does not touch
+    assert np.abs(near.position(SYSTEM, found, np.zeros(()))).max() < 1e-10
+    np.testing.assert_array_equal(assemble(model, found), found)
+    far = PointLoop("B", "ground", TIP, (3.0, 0.0, 0.0), name="far")
+    with pytest.raises(
+        AssemblyError, match=r"20 of 20 poses cannot be assembled; at pose 0 point loop 'far'"
+    ) as caught:
+        assemble(model, q, [far])
+    assert caught.value.poses[0] == (0, 0)
+    assert caught.value.residual.shape == (4, 5)
+    assert np.isnan(assemble(model, q, [far], strict=False)).all()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (PointLoop("A", "A", TIP), "between body 'A' and itself"),
+        (PointLoop("A", "hand", TIP), "body 'hand' does not exist"),
+        (PolynomialCoupler("d", ("b1",), (1.0,), ((1, 2),)), "rows of 1 whole numbers"),
+        (PolynomialCoupler("d", ("d",), (1.0,), ((1,),)), "depends on itself"),
+        (Prescribed("d", np.sin), "holds a Python function as its 'motion'"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(constraint, message):
+    with pytest.raises(ModelError, match=message):
+        Model(SYSTEM, constraints=(constraint,))
+
+
+def test_what_is_not_enforced_or_not_known_is_told(tmp_path):
+    path = tmp_path / "held.osim"
+    Model(SYSTEM, constraints=HELD["point"], name="held").save(path)
+    text = path.read_text()
+    path.write_text(
+        text.replace('<PointConstraint name="pin">', '<PointConstraint name="pin"><isEnforced>false</isEnforced>')
+    )
+    with pytest.warns(UnsupportedWarning, match="isEnforced is false"):
+        assert not load_model(path).constraints
+    path.write_text(text.replace("PointConstraint", "RollingOnSurfaceConstraint"))
+    with pytest.warns(
+        UnsupportedWarning, match=r"1 RollingOnSurfaceConstraint \(constraint; the model moves without it"
+    ):
+        load_model(path)
+    path.write_text(text.replace("/bodyset/B</socket_body_1>", "/bodyset/X</socket_body_1>"))
+    with pytest.raises(ModelError, match="names '/bodyset/X'"):
+        load_model(path)

@@ -1,0 +1,28 @@
+"""What is not read: one table in the documents, and what `myoquat info` says of a file."""
+
+import re
+from pathlib import Path
+
+from myoquat.analysis.command import main
+from myoquat.data.osim.left_out import CHANGES, change_of
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "tests" / "data" / "small_leg.osim").read_text()
+
+
+def test_the_documents_hold_the_table():
+    rows = [row.strip("| ").split(" | ") for row in (ROOT / "docs" / "files.md").read_text().splitlines()]
+    told = {tag: row[1] for row in rows if len(row) == 2 for tag in re.findall(r"[A-Z]\w+", row[0])}
+    assert {tag: told.get(tag) for tag in CHANGES} == CHANGES
+
+
+def test_info_says_what_is_left_out_and_what_it_changes(tmp_path, capsys):
+    path = tmp_path / "x.osim"
+    more = '<PrescribedForce name="push"/>\n<CoordinateActuator name="turn"/>'
+    path.write_text(TEXT.replace("</objects></ForceSet>", more + "</objects></ForceSet>"))
+    assert not main(["info", str(path)])
+    told = capsys.readouterr().out
+    assert "left out of the file:" in told
+    assert re.search(r"1 PrescribedForce \(force\), line \d+: moves the bodies in OpenSim, not here", told)
+    assert re.search(r"1 CoordinateActuator \(force\), line \d+: moves nothing unless", told)
+    assert change_of("Strange") == "what it does in OpenSim is missing here"

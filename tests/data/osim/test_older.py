@@ -1,0 +1,132 @@
+"""OpenSim files of versions 20302 and 30000: what OpenSim makes of them, and what is wrong with broken ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.dynamics import mass_matrix
+from myoquat.muscle import ModelError, path_lengths
+
+PLACE = "<location_in_parent>{at}</location_in_parent><orientation_in_parent>{turned}</orientation_in_parent>"
+COORDINATE = """<Coordinate name="{0}"><motion_type>rotational</motion_type><default_value>{1}</default_value>
+<range>-1.5 1.5</range><locked>false</locked><prescribed_function/></Coordinate>"""
+AXIS = """<TransformAxis name="{0}"><function>{2}</function><coordinates>{1}</coordinates><axis>{3}</axis>
+</TransformAxis>"""
+LINEAR = '<LinearFunction name=""><coefficients>1 0</coefficients></LinearFunction>'
+ZERO = "<Constant><value>0</value></Constant>"
+SPLINE = "<NaturalCubicSpline><x>-2 -1 0 1 2</x><y>0.01 0.004 0 -0.003 -0.012</y></NaturalCubicSpline>"
+AXES = (
+    AXIS.format("rotation1", "bend", LINEAR, "0 0 1") + AXIS.format("rotation2", "twist", LINEAR, "0 1 0")
+    + AXIS.format("rotation3", "", ZERO, "1 0 0") + AXIS.format("translation1", "bend", SPLINE, "1 0 0")
+    + AXIS.format("translation2", "", ZERO, "0 1 0") + AXIS.format("translation3", "", ZERO, "0 0 1")
+)  # fmt: skip
+TEXT = f"""<?xml version="1.0" encoding="UTF-8"?>
+<OpenSimDocument Version="30000"><Model name="old"><gravity>0 -9.81 0</gravity>
+<ForceSet name=""><objects>
+<Thelen2003Muscle name="m"><isDisabled> false </isDisabled><GeometryPath name=""><PathPointSet><objects>
+<PathPoint name="a"><location>0.03 0.1 0.01</location><body> ground </body></PathPoint>
+<ConditionalPathPoint name="b"><location>0.06 -0.02 0</location><body>upper</body><range>-0.4 1.6</range>
+<coordinate>bend</coordinate></ConditionalPathPoint>
+<MovingPathPoint name="c"><location>0 0 0</location><body>lower</body>
+<x_location>{SPLINE}</x_location><x_coordinate>knee</x_coordinate>
+<y_location><Constant><value>-0.05</value></Constant></y_location><y_coordinate>knee</y_coordinate>
+<z_location><Constant><value>0.01</value></Constant></z_location><z_coordinate>knee</z_coordinate></MovingPathPoint>
+</objects></PathPointSet></GeometryPath><max_isometric_force>300</max_isometric_force></Thelen2003Muscle>
+<PathActuator name="around"><isDisabled>false</isDisabled><GeometryPath><PathPointSet><objects>
+<PathPoint name="a"><location>0.04 -0.1 0</location><body>upper</body></PathPoint>
+<PathPoint name="b"><location>0.04 -0.2 0</location><body>lower</body></PathPoint></objects></PathPointSet>
+<PathWrapSet><objects><PathWrap name="w"><wrap_object>ball</wrap_object><range>-1 -1</range></PathWrap></objects>
+</PathWrapSet></GeometryPath></PathActuator>
+<PathActuator name="off"><isDisabled>true</isDisabled><GeometryPath><PathPointSet><objects>
+<PathPoint name="a"><location>0.04 -0.1 0</location><body>upper</body></PathPoint>
+<PathPoint name="b"><location>0.04 -0.2 0</location><body>lower</body></PathPoint></objects></PathPointSet>
+</GeometryPath></PathActuator>
+</objects></ForceSet>
+<BodySet><objects><Body name="ground"><mass>0</mass><Joint/></Body>
+<Body name="upper"><mass>2</mass><mass_center>0 -0.1 0.01</mass_center><inertia_xx>0.02</inertia_xx>
+<inertia_yy>0.01</inertia_yy><inertia_zz>0.025</inertia_zz><inertia_xy>0.001</inertia_xy><inertia_xz>0</inertia_xz>
+<inertia_yz>-0.002</inertia_yz><Joint><CustomJoint name="hip"><parent_body> ground </parent_body>
+{PLACE.format(at="0 0.9 0.1", turned="0.1 0.2 -0.3")}<location>0 0.02 0</location><orientation>0 0.1 0</orientation>
+<CoordinateSet><objects>{COORDINATE.format("bend", 0.1)}{COORDINATE.format("twist", 0)}</objects></CoordinateSet>
+<reverse>false</reverse><SpatialTransform>{AXES}</SpatialTransform></CustomJoint></Joint>
+<WrapObjectSet><objects><WrapSphere name="ball"><xyz_body_rotation>0 0 0</xyz_body_rotation>
+<translation>0.02 -0.3 0</translation><quadrant>all</quadrant><radius>0.04</radius></WrapSphere></objects>
+</WrapObjectSet></Body>
+<Body name="lower"><mass>1</mass><mass_center>0 -0.2 0</mass_center><inertia_xx>0.01</inertia_xx>
+<inertia_yy>0.005</inertia_yy><inertia_zz>0.01</inertia_zz><Joint><PinJoint name="knee_j"><parent_body>upper
+</parent_body>{PLACE.format(at="0 -0.4 0", turned="0 0 0")}<location>0 0 0</location><orientation>0 0 0</orientation>
+<CoordinateSet><objects>{COORDINATE.format("knee", -0.2)}</objects></CoordinateSet></PinJoint></Joint></Body>
+</objects></BodySet>
+<ConstraintSet><objects><CoordinateCouplerConstraint name="tied"><isDisabled>false</isDisabled>
+<coupled_coordinates_function>{LINEAR}</coupled_coordinates_function>
+<independent_coordinate_names>bend</independent_coordinate_names><dependent_coordinate_name>twist
+</dependent_coordinate_name></CoordinateCouplerConstraint></objects></ConstraintSet>
+<MarkerSet><objects><Marker name="toe"><body>lower</body><location>0 -0.4 0.05</location></Marker></objects></MarkerSet>
+</Model></OpenSimDocument>"""
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+for constraint in model.getConstraintSet():
+    constraint.set_isEnforced(False)
+state = model.initSystem()
+names = ["bend", "twist", "knee"]
+answer = {"lengths": [], "M": [], "toe": []}
+for q in json.loads(arguments[1]):
+    for name, x in zip(names, q):
+        model.getCoordinateSet().get(name).setValue(state, x, False)
+    model.realizePosition(state)
+    paths = [opensim.Thelen2003Muscle.safeDownCast(model.getForceSet().get("m")).getGeometryPath(),
+             opensim.PathActuator.safeDownCast(model.getForceSet().get("around")).getGeometryPath()]
+    answer["lengths"].append([path.getLength(state) for path in paths])
+    M = opensim.Matrix()
+    model.getMatterSubsystem().calcM(state, M)
+    answer["M"].append([[M.get(i, j) for j in range(3)] for i in range(3)])
+    toe = model.getMarkerSet().get("toe").getLocationInGround(state)
+    answer["toe"].append([toe.get(i) for i in range(3)])
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "old.osim"
+    path.write_text(text)
+    return path
+
+
+def test_the_older_schema_is_read(tmp_path):
+    with pytest.warns(match="appliesForce is false"):
+        model = load_model(written(tmp_path, TEXT))
+    assert model.system.coordinate_names == ("bend", "twist", "knee")
+    assert model.start_q == (0.1, 0.0, -0.2)
+    assert model.muscle_names == ("m", "around")
+    assert [(c.dependent, c.independent) for c in model.couplers] == [("twist", "bend")]
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
+@pytest.mark.parametrize("version", ["30000", "20302"])
+def test_opensim_agrees_on_older_files(tmp_path, rng, in_opensim, version):
+    path = written(tmp_path, TEXT.replace("30000", version))
+    model = load_model(path)
+    q = rng.uniform(-1, 1, (20, 3))
+    answer = in_opensim(OPENSIM, str(path), json.dumps(q.tolist()))
+    np.testing.assert_allclose(path_lengths(model, q), answer["lengths"], atol=1e-12)
+    np.testing.assert_allclose(mass_matrix(model, q), answer["M"], atol=1e-14)
+    R, p = model.system.poses(q)["lower"]
+    np.testing.assert_allclose(p + R @ np.array(model.markers[0].position), answer["toe"], atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<reverse>false", "<reverse>true", "a joint that is reversed is not supported"),
+        ("<parent_body>upper", "<parent_body>arm", "names 'arm', which is no frame"),
+        ("<inertia_xx>0.02", "<inertia_xx>x", "<inertia_xx> must be 1 finite number, not 'x'"),
+        ("<isDisabled>true", "<isDisabled>perhaps", "<isDisabled> must be true or false"),
+    ],
+)
+def test_broken_older_files_are_named_with_their_line(tmp_path, old, new, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        load_model(written(tmp_path, TEXT.replace(old, new, 1)))
+    assert caught.value.line

@@ -1,0 +1,114 @@
+"""Numbers and names that no system can have are refused in one sentence: the name, what is allowed, what came."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pytest
+
+from myoquat.joints import ArticulatedSystem, Body, EulerJoint, RevoluteJoint
+from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import Positive, Range, check_interval, check_ranges
+
+BODY = Body("a", "ground", RevoluteJoint(), mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inertia": (1.0, 1.0, 3.0, 0.0, 0.0, 0.0)}, r"body 'a': the inertia violates the triangle .* 1 \+ 1 < 3"),
+        ({"inertia": (1.0, 1.0, 1.0, 2.0, 0.0, 0.0)}, "body 'a': the inertia is indefinite: a principal moment is -1"),
+        ({"mass": 0.0}, r"body 'a': the inertia of a body without mass must be zero, not \(1.0"),
+        ({"mass": -1.0}, "body 'a': mass must be finite and not negative, not -1.0"),
+        ({"damping": -1.0}, "body 'a': damping must be finite and not negative, not -1.0"),
+        ({"stiffness": float("inf")}, "body 'a': stiffness must be finite and not negative, not inf"),
+        ({"rotor_inertia": float("nan")}, "body 'a': rotor_inertia must be finite and not negative, not nan"),
+        ({"mass": np.ones(2)}, "body 'a': mass must be finite and not negative"),
+    ],
+)
+def test_bodies_that_cannot_be(changes, message):
+    with pytest.raises(ModelError, match=message):
+        ArticulatedSystem((replace(BODY, **changes),))
+
+
+def test_an_inertia_is_taken_as_it_stands_where_that_is_said():
+    flat = replace(BODY, inertia=(1.0, 1.0, 3.0, 0.0, 0.0, 0.0), lenient_inertia=True)
+    assert ArticulatedSystem((flat,)).bodies[0].inertia[2] == 3.0
+
+
+def test_a_flat_body_and_rounded_numbers_pass():
+    for inertia in ((1.0, 1.0, 2.0, 0.0, 0.0, 0.0), (1.0, 1.0, 2.000001, 0.0, 0.0, 0.0), (0.0,) * 6):
+        ArticulatedSystem((replace(BODY, inertia=inertia),))
+
+
+@pytest.mark.parametrize("second", [RevoluteJoint(), EulerJoint("XYZ")])
+def test_two_coordinates_of_one_name(second):
+    names = ("x", "y", "z")[: second.nq]
+    bodies = (replace(BODY, coordinate_names=("x",)), Body("b", "a", second, coordinate_names=names))
+    with pytest.raises(ModelError, match="body 'b': the coordinate 'x' is taken: body 'a' has one of this name"):
+        ArticulatedSystem(bodies)
+
+
+def test_one_joint_with_a_name_twice():
+    with pytest.raises(ModelError, match="the coordinate 'x' is taken"):
+        ArticulatedSystem((Body("a", "ground", EulerJoint("XYZ"), coordinate_names=("x", "y", "x")),))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    constant: ClassVar[float] = -1.0
+    plain: float = 0.0
+    size: Positive = 1.0
+    angle: Annotated[float, Range(0.0, 1.5, open_high=True)] = 0.5
+    above: Annotated[float, Range(1.0, open_low=True)] = 2.0
+    below: Annotated[float, Range(high=3.0)] = 2.0
+    open: Positive | None = None
+    name: str = "n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"plain": float("nan")}, "e: plain must be finite, not nan"),
+        ({"size": 0.0}, "e: size must be positive and finite, not 0.0"),
+        ({"angle": 1.5}, r"e: angle must be in \[0, 1.5\), not 1.5"),
+        ({"angle": -1e-9}, r"e: angle must be in \[0, 1.5\), not -1e-09"),
+        ({"above": 1.0}, "e: above must be finite and above 1, not 1.0"),
+        ({"below": 3.1}, "e: below must be finite and at most 3, not 3.1"),
+        ({"open": -1.0}, "e: open must be positive and finite, not -1.0"),
+        ({"plain": None}, "e: plain must be finite, not None"),
+        ({"plain": 1j}, "e: plain must be finite, not 1j"),
+        ({"size": "1"}, "e: size must be positive and finite, not '1'"),
+    ],
+)
+def test_a_number_outside_its_range(changes, message):
+    check_ranges(Numbers(), "e")
+    with pytest.raises(ModelError, match=f"^{message}$"):
+        check_ranges(Numbers(**changes), "e")
+
+
+@pytest.mark.parametrize("interval", [(1.0, 0.0), (0.0,), (float("nan"), 1.0), (0.0, float("nan"))])
+def test_reversed_intervals(interval):
+    check_interval((-np.inf, np.inf), "e")
+    with pytest.raises(ModelError, match=r"e: range must be \(low, high\) with low <= high, not"):
+        check_interval(interval, "e")
+
+
+@pytest.mark.parametrize(
+    ("given", "came"),
+    [
+        (np.zeros(1) + 0j, "complex128"),
+        ([1j], "complex128"),
+        ("0.5", "<U3"),
+        (["0.5"], "<U3"),
+        (np.ma.masked_array([0.5], mask=[True]), "a masked array"),
+        (np.ma.masked_array([0.5]), "a masked array"),
+        ([None], "it holds None"),
+        (np.zeros(1, dtype="M8[s]"), "datetime64"),
+    ],
+    ids=["complex", "complex list", "text", "texts", "masked", "unmasked", "None", "times"],
+)
+def test_coordinates_that_are_no_numbers(given, came):
+    system = ArticulatedSystem((BODY,))
+    with pytest.raises(ValueError, match=f"^q: an array of real numbers or symbols is needed.*{came}"):
+        system.check_q(given)

@@ -1,0 +1,137 @@
+"""Models that cannot be are refused in one sentence, whatever they come from."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear
+from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.laws import (
+    DeGrooteFregly2016,
+    LawA,
+    LawB,
+    Ligament,
+    Millard2012,
+    PathActuator,
+    PathSpring,
+    RigidTendonMuscle,
+    Thelen2003,
+)
+from myoquat.muscle.points import ConditionalPoint
+
+HILL = (1000.0, 0.1, 0.2)
+MASS = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)}
+SYSTEM = ArticulatedSystem(
+    tuple(
+        Body(name, "ground", RevoluteJoint((0.0, 0.0, 1.0)), coordinate_names=(f"{name}_angle",), **MASS)
+        for name in "abc"
+    )
+)
+POINTS = (PathPoint("ground", (1.0, 0.0, 0.0)), PathPoint("a", (1.0, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("law", "names", "values"),
+    [
+        (LawA(0.1, 1.0), ("optimal_length",), (0.0, -1.0)),
+        (LawA(0.1, 1.0), ("max_isometric_force",), (-1.0,)),
+        (LawB(0.1, 1.0), ("max_isometric_force",), (-1.0,)),
+        (Ligament(0.1, 1.0), ("max_force",), (-1.0,)),
+        (PathSpring(1.0, 0.1), ("stiffness", "dissipation"), (-1.0,)),
+        (PathActuator(1.0), ("max_isometric_force",), (-1.0, math.inf)),
+        (RigidTendonMuscle(*HILL), ("max_isometric_force", "pennation"), (-1.0,)),
+        (RigidTendonMuscle(*HILL), ("max_contraction_velocity",), (0.0,)),
+        (Thelen2003(*HILL), ("active_shape", "passive_shape", "concentric_shape", "tendon_strain"), (0.0, -1.0)),
+        (Thelen2003(*HILL), ("max_isometric_force",), (-1.0, math.nan)),
+        (Thelen2003(*HILL), ("passive_strain",), (0.0, -0.6)),
+        (Thelen2003(*HILL), ("eccentric_force",), (1.0, -1.0)),
+        (DeGrooteFregly2016(*HILL), ("width_scale", "passive_strain", "tendon_strain"), (0.0, -1.0)),
+        (DeGrooteFregly2016(*HILL), ("damping", "passive_scale"), (-0.1,)),
+        (Millard2012(*HILL), ("damping", "active_lowest", "passive_low_stiffness"), (-0.1,)),
+        (Millard2012(*HILL), ("tendon_strain", "passive_strain", "isometric_slope"), (0.0, -0.1)),
+        (Millard2012(*HILL), ("tendon_curviness", "passive_curviness"), (-0.1, 1.1)),
+    ],
+    ids=lambda x: x.kind if hasattr(x, "kind") else None,
+)
+def test_numbers_of_laws_that_cannot_be(law, names, values):
+    Model(SYSTEM, (Muscle("m", POINTS, law),))
+    for name in names:
+        for value in values:
+            with pytest.raises(ModelError, match=f"^muscle 'm': {name} must be .*, not {value}$"):
+                Model(SYSTEM, (Muscle("m", POINTS, replace(law, **{name: value})),))
+
+
+def _coupler(name, dependent, independent, scale=1.0):
+    return Coupler(name, dependent, independent, Linear(1.0), scale)
+
+
+@pytest.mark.parametrize(
+    ("extras", "message"),
+    [
+        ({"coordinates": (Coordinate("d"),)}, "coordinate 'd': the system has no coordinate of this name"),
+        ({"coordinates": (Coordinate("a_angle", (1.0, 0.0)),)}, r"coordinate 'a_angle': range must be .*\(1.0, 0.0\)"),
+        ({"coordinates": (Coordinate("a_angle"),) * 2}, "coordinate 'a_angle': it is described twice"),
+        ({"markers": (Marker("p", "d", (0.0, 0.0, 0.0)),)}, "marker 'p': body 'd' does not exist; known: ground, a"),
+        ({"markers": (Marker("p", "a", (0.0, 0.0)),)}, "marker 'p': position must be three finite numbers"),
+        ({"markers": (Marker("p", "a", (0.0, 0.0, math.nan)),)}, "marker 'p': position must be three finite numbers"),
+        ({"couplers": (_coupler("k", "a_angle", "a_angle"),)}, "coupler 'k': coordinate 'a_angle' cannot drive itself"),
+        ({"couplers": (_coupler("k", "a_angle", "b_angle", math.inf),)}, "coupler 'k': scale must be finite, not inf"),
+        (
+            {"couplers": (_coupler("k", "a_angle", "b_angle"), _coupler("l", "b_angle", "a_angle"))},
+            "coordinates drive each other: a_angle -> b_angle -> a_angle",
+        ),
+        (
+            {
+                "couplers": (
+                    _coupler("k", "a_angle", "b_angle"),
+                    _coupler("l", "b_angle", "c_angle"),
+                    _coupler("m", "c_angle", "b_angle"),
+                )
+            },
+            "coupler 'l': coordinates drive each other: b_angle -> c_angle -> b_angle",
+        ),
+    ],
+)
+def test_extras_that_cannot_be(extras, message):
+    with pytest.raises(ModelError, match=message):
+        Model(SYSTEM, **extras)
+
+
+def test_extras_that_can():
+    chain = (_coupler("k", "a_angle", "b_angle"), _coupler("l", "b_angle", "c_angle"))
+    markers = (Marker("p", "ground", (0.0, 0.0, 0.0)),)
+    Model(SYSTEM, coordinates=(Coordinate("a_angle", (0.0, 0.0)),), couplers=chain, markers=markers)
+
+
+def test_ranges_of_coordinates_that_other_joints_lack_are_left_out():
+    model = load_model("two_link")
+    kept = replace(model, coordinates=(Coordinate("A.Q0", (-1.0, 1.0)),))
+    assert kept.with_rotations("quaternion").coordinates == kept.coordinates
+    assert kept.with_rotations("YZY").coordinates == ()
+
+
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_a_path_without_a_length_is_flagged(backend):
+    """The muscle vanishes at angle 0, where its Jacobian is NaN; a conditional point counts while it is on the path."""
+    via = ConditionalPoint("ground", (1.0, 0.0, 0.0), "b_angle", (-1.0, 1.0))
+    end = PathPoint("a", (2.0, 0.0, 0.0))
+    model = Model(SYSTEM, (Muscle("m", POINTS), Muscle("v", (POINTS[0], via, end))))
+    q = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.1, 2.0, 0.0], [1e-10, 2.0, 0.0]])
+    found = (path_flags(model, q, backend=backend) & PathFlag.COINCIDENT) > 0
+    np.testing.assert_array_equal(found, [[True, True], [False, True], [False, False], [False, False]])
+    J = path_jacobian(model, q)
+    assert (np.isnan(J).any(axis=-1) <= found).all()
+    assert np.isnan(J[0, 0]).any()
+    assert path_lengths(model, q)[0, 0] == 0
+
+
+@pytest.mark.parametrize("given", [np.zeros(3) + 1j, "1 2 3", np.ma.masked_array(np.zeros(3))], ids=type)
+def test_coordinates_that_are_no_numbers_are_refused_by_name(given):
+    with pytest.raises(ValueError, match=r"^q: an array of real numbers or symbols is needed"):
+        path_lengths(Model(SYSTEM, (Muscle("m", POINTS),)), given)

@@ -1,0 +1,94 @@
+"""Lengths and Jacobians by tables of kinds against the formulas of each muscle on its own."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint
+from myoquat.kernels import compile_program
+from myoquat.muscle import Model, Muscle, PathPoint, path_jacobian, path_lengths, tables
+
+LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
+
+
+@pytest.fixture(params=["leg", "leg in quaternions", "two_link", "floating"])
+def model(request):
+    """Fixed, conditional and moving points, wrapping surfaces, Euler angles, quaternions, a floating base."""
+    if request.param == "two_link":
+        return load_model("two_link")
+    return (
+        load_model(LEG, rotations="quaternion" if "quaternions" in request.param else "file")
+        if ("leg" in request.param)
+        else _floating()
+    )
+
+
+def _floating():
+    bodies = (
+        Body("trunk", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),
+        Body("arm", "trunk", SphericalJoint(), (0.0, 0.1, 0.2), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),
+    )
+    a, b = PathPoint("trunk", (0.1, 0.0, 0.1)), PathPoint("arm", (0.0, 0.02, -0.3))
+    muscles = (Muscle("a", (a, b)), Muscle("b", (PathPoint("ground", (0.0, 1.0, 0.0)), a, b)))
+    return Model(ArticulatedSystem(bodies), muscles)
+
+
+@pytest.fixture
+def q(model):
+    return model.system.random(50, np.random.default_rng(8))
+
+
+def test_lengths_agree(model, q):
+    kernel = compile_program(lambda: tables.length_program(model), ["lengths"], name="lengths")
+    np.testing.assert_allclose(kernel(q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
+
+
+def test_jacobians_agree(model, q):
+    kernel = compile_program(lambda: tables.jacobian_program(model), ["velocity"], name="velocity")
+    np.testing.assert_allclose(kernel(q), path_jacobian(model, q, backend="numpy"), rtol=0, atol=1e-13)
+
+
+def test_a_model_far_from_the_origin_loses_no_digits():
+    model = _floating()
+    q = model.system.random(20, np.random.default_rng(2))
+    inner = replace(model, muscles=model.muscles[:1])
+    kernel = compile_program(lambda: tables.jacobian_program(inner), ["velocity"], name="velocity")
+    near = kernel(q)
+    far = q.copy()
+    where = model.system.coordinate_names.index(next(n for n in model.system.coordinate_names if n.endswith("x")))
+    far[:, where : where + 3] += 2.0**20
+    np.testing.assert_allclose(kernel(far), near, rtol=0, atol=1e-13)
+
+
+def _strands(count):
+    """A muscle from place to place on the upper arm, so many times."""
+    model = load_model("two_link")
+    upper = model.system.body_names[0]
+    heights = np.linspace(-0.3, -0.1, count)
+    muscles = tuple(
+        Muscle(f"strand{k}", (PathPoint("ground", (0.1, 0.0, 0.0)), PathPoint(upper, (0.0, 0.05, z))))
+        for k, z in enumerate(heights)
+    )
+    return Model(model.system, muscles)
+
+
+def test_many_muscles_are_evaluated_by_tables():
+    model = _strands(tables.FEWEST)
+    assert tables.tables_pay(model)
+    assert not tables.tables_pay(_strands(tables.FEWEST - 1))
+    q = model.system.random(5, np.random.default_rng(3))
+    np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(path_jacobian(model, q), path_jacobian(model, q, backend="numpy"), rtol=0, atol=1e-13)
+
+
+def test_code_does_not_grow_with_the_muscles():
+    def lines(count):
+        kernel = compile_program(
+            lambda: tables.jacobian_program(_strands(count)), ["velocity"], name="velocity", cache="off"
+        )
+        return sum("@" not in line[:1] for line in kernel.ir.splitlines())  # constants are one line each
+
+    assert lines(400) == lines(100)
