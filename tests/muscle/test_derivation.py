@@ -194,7 +194,7 @@ def test_the_same_derivation_is_written_the_same():
 
 def test_bad_words_and_outputs(tmp_path):
     model = load_model("two_link")
-    with pytest.raises(ValueError, match="language is one of python, c, matlab, latex, not 'rust'"):
+    with pytest.raises(ValueError, match="language is one of python, c, matlab, latex, latex_entries, not 'rust'"):
         write_derivation(model, "sequence", "rust", tmp_path / "f.rs")
     with pytest.raises(ValueError, match="jacobian is one of"):
         derive(model, "euler")
