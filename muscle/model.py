@@ -143,7 +143,7 @@ class Model(Record):
         >>> import myoquat as mq
         >>> model = mq.load_model("two_link").with_rotations("sequence")
         >>> model.pose({"A.p2": 0.5}).round(2)[:3]
-        array([0. , 0.5, 0. ])
+        array([ 1.06,  0.5 , -1.16])
         """
         values = values or {}
         driven = [name for c in self.couplers for name in (c.dependent, c.independent)]

@@ -209,6 +209,7 @@ def _arguments(function, system, count, rng):
         "excitation": lambda: rng.uniform(size=(count, 6)),
         "state": lambda: np.zeros((count, 0)),
         "rate": lambda: np.zeros((count, 0)),
+        "tensions": lambda: rng.uniform(size=(count, 6)),
     }
     others = {"frame": system.body_names[-1]}
     names = [p for p in inspect.signature(function).parameters if p in arrays or p in others]
@@ -326,7 +327,9 @@ HINGE = muscle.Model(
 def test_public_functions_take_symbols_or_refuse_them_by_name(function, kind, rng):
     """On a hinge with a muscle: the first argument in symbols, numbers in the others; the result is of that kind."""
     arrays, others = _arguments(function, HINGE.system, 1, rng)
-    arrays = {name: a[0, :1] if name in ("activation", "excitation") else a[0] for name, a in arrays.items()}
+    arrays = {
+        name: a[0, :1] if name in ("activation", "excitation", "tensions") else a[0] for name, a in arrays.items()
+    }
     first = next(iter(arrays))
     size = arrays[first].size
     symbols = list(sympy.symbols(f"x:{size}", real=True)) if kind == "sympy" else casadi.SX.sym("x", size)

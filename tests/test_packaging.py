@@ -18,7 +18,7 @@ import pytest
 import myoquat
 
 ROOT = Path(__file__).parents[1]
-NO_ROOMS = {"benchmarks", "docs", "myoquat", "notebooks", "tests"}
+NO_ROOMS = {"benchmarks", "build", "docs", "myoquat", "notebooks", "tests"}
 DATA_FILES = ("py.typed", "*.pyi", "models/*.toml")
 BUILD = "import sys, setuptools.build_meta as build; getattr(build, sys.argv[1])(sys.argv[2])"
 

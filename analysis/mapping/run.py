@@ -98,7 +98,7 @@ def mapping_analysis(
 
     model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
     of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
-    seed, Fmax in [-250, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
+    seed, Fmax in [0, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
     give equal reports. `progress` shows a bar
     on standard error: True, False, or None for only on a terminal. Raises ValueError for
     n < 1, ModelError for a model without ball joints or muscles.
@@ -133,7 +133,7 @@ def _counted(blocks: Iterator[Block], bar: tqdm) -> Iterator[Block]:
 
 def _strengths(pair: Pair, rng: np.random.Generator) -> tuple[Pair, Array]:
     """The models with every open strength drawn, and the activations, the model's own or drawn."""
-    Fmax, drawn = rng.uniform(-250, 250, len(pair.quaternion.muscles)), rng.uniform(0, 1, len(pair.quaternion.muscles))
+    Fmax, drawn = rng.uniform(0, 250, len(pair.quaternion.muscles)), rng.uniform(0, 1, len(pair.quaternion.muscles))
     muscles = []
     for muscle, strength in zip(pair.quaternion.muscles, Fmax, strict=True):
         law: Any = muscle.law or LawA(optimal_length=1.0)

@@ -53,6 +53,12 @@ def view(
     The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
     vectors of ball joints that have none; muscles are coloured by activation or force; a click names one. Needs the
     extra `view`. Raises ModuleNotFoundError without it, and as `load_model` and `load_motion` do.
+
+    >>> import myoquat as mq
+    >>> window = mq.view("two_link", browser=False)
+    >>> window.url.startswith("http://")
+    True
+    >>> window.close()
     """
     folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
     if not isinstance(model, Model):

@@ -132,7 +132,7 @@ def test_two_points_at_one_place_leave_the_jacobian_whole(model, backend):
     muscle = model.muscles[1]
     twice = replace(muscle, path=(*muscle.path[:2], *muscle.path[1:]))
     assert isinstance(twice.path[2], ConditionalPoint)
-    both = Model(model.system, (muscle, replace(twice, path=_apart(twice.path))))
+    both = Model(model.system, (muscle, replace(twice, name="apart", path=_apart(twice.path))))
     q = poses(model, 50, np.random.default_rng(4))
     J = path_jacobian(both, q, backend=backend)
     np.testing.assert_allclose(J[:, 1], J[:, 0], atol=1e-15)

@@ -98,7 +98,7 @@ def test_failed_samples_give_exit_code_1(file, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"bodies.A.mass"', '"bodies.A.mas"', "study.toml: the model has no parameter 'bodies.A.mas'; the nearest"),
+        ('"bodies.A.mass"', '"bodies.A.mas"', "study.toml:4: the model has no parameter 'bodies.A.mas'; the nearest"),
         ("duration = 0.02", "duraton = 0.02", "simulate: the key 'duraton' is unknown; allowed: activation, duration"),
         ('format = "myoquat-study"', 'format = "x"', "this reads 'myoquat-study' version 1"),
         ("samples = 12", "samples = 12 13", "not valid TOML"),
