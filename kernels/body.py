@@ -127,16 +127,12 @@ class Deferred(DeferredBody):
 
     def __init__(self, key: str, trace: Callable[[], Straight]) -> None:
         super().__init__(key, trace)
-        self._trace = trace
-
-    @functools.cached_property
-    def straight(self) -> Straight:
-        """The formula itself."""
-        return self._trace()
 
     @property
-    def body(self) -> Body:
-        return self.straight
+    def straight(self) -> Straight:
+        """The formula itself."""
+        assert isinstance(self.body, Straight)
+        return self.body
 
     @property
     def function(self) -> Any:

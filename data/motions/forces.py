@@ -17,6 +17,7 @@ from myoquat.data.motions.series import (
     check_names,
     check_series,
     check_time,
+    cut,
     indices_of,
     interpolated,
 )
@@ -85,10 +86,7 @@ class Forces:
 
     def between(self, start: float, end: float) -> "Forces":
         """The rows from `start` to `end` [s], both included."""
-        rows = (self.time >= start) & (self.time <= end)
-        return replace(
-            self, time=self.time[rows], force=self.force[rows], point=self.point[rows], torque=self.torque[rows]
-        )
+        return cut(self, start, end, ("force", "point", "torque"))
 
     def resampled(self, time: ArrayLike) -> "Forces":
         """The loads at other times by straight lines between the rows; ValueError for times outside the record."""

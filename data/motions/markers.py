@@ -14,6 +14,7 @@ from myoquat.data.motions.series import (
     check_names,
     check_series,
     check_time,
+    cut,
     gaps_of,
     indices_of,
     interpolated,
@@ -73,8 +74,7 @@ class Markers:
 
     def between(self, start: float, end: float) -> "Markers":
         """The frames from `start` to `end` [s], both included."""
-        rows = (self.time >= start) & (self.time <= end)
-        return replace(self, time=self.time[rows], positions=self.positions[rows])
+        return cut(self, start, end, ("positions",))
 
     def resampled(self, time: ArrayLike, longest_gap: float) -> "Markers":
         """Positions at other times, by straight lines between the frames that hold the marker.

@@ -1,7 +1,7 @@
 """Motion: coordinates, velocities and accelerations of a system over time."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import xarray as xr
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import assign, check_series, check_time, indices_of
+from myoquat.data.motions.series import assign, check_series, check_time, cut, indices_of
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
@@ -72,9 +72,7 @@ class Motion:
 
     def between(self, start: float, end: float) -> "Motion":
         """The frames from `start` to `end` [s], both included."""
-        rows = (self.time >= start) & (self.time <= end)
-        parts = {k: getattr(self, k)[rows] for k in KINDS if getattr(self, k) is not None}
-        return replace(self, time=self.time[rows], **parts)
+        return cut(self, start, end, [k for k in KINDS if getattr(self, k) is not None])
 
     # ---- the file's own angles ------------------------------------------------------------------------------
 

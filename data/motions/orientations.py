@@ -10,7 +10,7 @@ import xarray as xr
 
 from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
-from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, indices_of
+from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, indices_of
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
@@ -73,8 +73,7 @@ class Orientations:
 
     def between(self, start: float, end: float) -> "Orientations":
         """The frames from `start` to `end` [s], both included."""
-        rows = (self.time >= start) & (self.time <= end)
-        return replace(self, time=self.time[rows], quaternions=self.quaternions[rows])
+        return cut(self, start, end, ("quaternions",))
 
     def resampled(self, time: ArrayLike, longest_gap: float) -> "Orientations":
         """Rotations at other times, turning evenly about one axis between neighbouring frames (slerp).

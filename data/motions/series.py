@@ -2,7 +2,9 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,12 +16,22 @@ __all__ = [
     "check_names",
     "check_series",
     "check_time",
+    "cut",
     "gaps_of",
     "indices_of",
     "interpolated",
 ]
 
+Record = TypeVar("Record", bound=Any)
 ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
+
+
+def cut(record: Record, start: float, end: float, names: Iterable[str]) -> Record:
+    """A record over `time` with its rows from `start` to `end` [s], both included; `names` are its other arrays."""
+    rows = (record.time >= start) & (record.time <= end)
+    parts = {name: getattr(record, name)[rows] for name in names}
+    result: Record = replace(record, time=record.time[rows], **parts)
+    return result
 
 
 def assign(record: object, **values: object) -> None:
