@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.joints.stacking import components
 from myoquat.kernels.typing import Array
 
-__all__ = ["inverse3", "solve_small"]
+__all__ = ["Factors", "inverse3", "solve_small"]
 
 
 def inverse3(S: Array) -> Array:
@@ -29,18 +29,34 @@ def solve_small(D: Array, B: Array) -> Array:
     n = D.shape[-1]
     if n == 1:
         return B / D
-    rows = [B[..., i, :] for i in range(n)]
-    lower: list[list[Any]] = [[D[..., i, j] for j in range(i + 1)] for i in range(n)]
-    pivots: list[Any] = []
-    for j in range(n):
-        pivots.append(1.0 / lower[j][j])
-        for i in range(j + 1, n):
-            ratio = lower[i][j] * pivots[j]
-            for k in range(j + 1, i + 1):
-                lower[i][k] = lower[i][k] - ratio * lower[k][j]
-            rows[i] = rows[i] - ratio[..., None] * rows[j]
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
-            rows[i] = rows[i] - lower[k][i][..., None] * rows[k]
-        rows[i] = rows[i] * pivots[i][..., None]
-    return np.stack(rows, axis=-2)
+    factors = Factors([[D[..., i, j][..., None] for j in range(i + 1)] for i in range(n)])
+    return np.stack(factors.solve([B[..., i, :] for i in range(n)]), axis=-2)
+
+
+class Factors:
+    """L and P of D = L P L^T for the lower triangle of D by its rows, D[i][j] with j <= i: lists of entries (...)."""
+
+    def __init__(self, D: list[list[Any]]) -> None:
+        n, lower = len(D), [list(row) for row in D]
+        ratios: list[list[Any]] = [[] for _ in D]
+        pivots: list[Any] = []
+        for j in range(n):
+            pivots.append(1.0 / lower[j][j])
+            for i in range(j + 1, n):
+                ratio = lower[i][j] * pivots[j]
+                for k in range(j + 1, i + 1):
+                    lower[i][k] = lower[i][k] - ratio * lower[k][j]
+                ratios[i].append(ratio)
+        self.lower, self.ratios, self.pivots = lower, ratios, pivots
+
+    def solve(self, right: list[Any]) -> list[Any]:
+        """D^-1 of a right-hand side by its rows."""
+        rows, n = list(right), len(right)
+        for i in range(n):
+            for ratio, row in zip(self.ratios[i], rows, strict=False):
+                rows[i] = rows[i] - ratio * row
+        for i in reversed(range(n)):
+            for k in range(i + 1, n):
+                rows[i] = rows[i] - self.lower[k][i] * rows[k]
+            rows[i] = rows[i] * self.pivots[i]
+        return rows

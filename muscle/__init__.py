@@ -15,6 +15,7 @@ from myoquat.muscle.evaluate import (
     path_flags,
     path_jacobian,
     path_lengths,
+    unit_wrenches,
 )
 from myoquat.muscle.flags import PathFlag
 from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
@@ -60,4 +61,5 @@ __all__ = [
     "path_jacobian",
     "path_lengths",
     "state_names",
+    "unit_wrenches",
 ]

@@ -22,7 +22,7 @@ from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths, wrenches
+from myoquat.muscle.path import carried_wrenches, lengths, wrenches
 
 __all__ = [
     "activation_rates",
@@ -38,6 +38,7 @@ __all__ = [
     "path_flags",
     "path_jacobian",
     "path_lengths",
+    "unit_wrenches",
 ]
 
 KINDS = ("velocity", "coordinates", "quaternion", "constrained")
@@ -203,6 +204,32 @@ def muscle_wrenches(
         return wrenches(model.system, model.muscles, q, tensions)
 
     return call.run_muscles("muscle_wrenches", pulled, 2, out, backend)
+
+
+def unit_wrenches(
+    model: Model, q: ArrayLike, body: str, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> Array:
+    """(..., m, 6) force [N] and torque [N m] of a unit tension of each muscle on a body and all bodies that it carries,
+    at the body's origin in world axes: what the muscles do beyond the body's joint. Of muscles that do not cross the
+    joint it is zero. ValueError as `path_lengths` does, and for a body that does not exist.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> mq.muscle.unit_wrenches(model, model.start_q, "B").shape
+    (6, 6)
+    """
+    system = model.system
+    first = system.indices.body(body)
+    carried = [system.body_names[first]]
+    carried += [b.name for b in system.bodies if _hangs_on(system, b.name, carried[0])]
+    call = MuscleCall(model).q(q)
+    formula = lambda q: carried_wrenches(system, model.muscles, q, tuple(carried))  # noqa: E731
+    return call.run_muscles(f"unit_wrenches {carried[0]}", formula, 2, out, backend)
+
+
+def _hangs_on(system: ArticulatedSystem, name: str, other: str) -> bool:
+    return name != other and system.lowest_common_ancestor([name, other]) == other
 
 
 def limit_torques(

@@ -18,7 +18,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 
-__all__ = ["Contacts", "Muscle", "contacts", "lengths", "straight_length", "wrenches"]
+__all__ = ["Contacts", "Muscle", "carried_wrenches", "contacts", "lengths", "straight_length", "wrenches"]
 
 Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
 
@@ -136,6 +136,25 @@ def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, t
     size = 6 * len(system.bodies)
     gradient = jacobian_at(pulled, np.zeros(size), like=q)[..., 0, :]
     result: Array = -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
+    return result
+
+
+def carried_wrenches(
+    system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, carried: tuple[str, ...]
+) -> Array:
+    """(..., m, 6) what a unit tension of every muscle does to bodies that move as one, `carried`: force [N] and torque
+    [N m] at the origin of the first, in world axes. The formula: -dl/dx for a small motion x of them all."""
+    poses, touching = system.poses(q), contacts(system, muscles, q)
+    origin = poses[carried[0]][1]
+
+    def measured(x: Array) -> Array:
+        turn, step = x[..., 3:], x[..., :3]
+        moved = {name: (turn, step + cross(turn, poses[name][1] - origin)) for name in carried}
+        columns = [_measured(system, muscle, (q, q), poses, moved, pieces) + 0.0 * step[..., 0]
+                   for muscle, pieces in zip(muscles, touching, strict=True)]  # fmt: skip
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+
+    result: Array = -jacobian_at(measured, np.zeros(6), like=q)
     return result
 
 

@@ -4,21 +4,35 @@ from myoquat.analysis.muscles.free import free_moment_arms, free_torques
 from myoquat.analysis.muscles.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.power import PowerCheck, power_check
+from myoquat.analysis.muscles.recruitment import (
+    Effort,
+    JointCone,
+    Redundancy,
+    Reserve,
+    consistent_motion,
+    redundancy,
+)
 from myoquat.analysis.muscles.static_optimization import StaticOptimization, static_optimization, torques_of_motion
 from myoquat.analysis.muscles.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
+    "Effort",
+    "JointCone",
     "JointLoads",
     "Load",
     "PowerCheck",
+    "Redundancy",
+    "Reserve",
     "StaticOptimization",
     "compare_models",
+    "consistent_motion",
     "free_moment_arms",
     "free_torques",
     "joint_loads",
     "moment_arm_surface",
     "moment_arms",
     "power_check",
+    "redundancy",
     "static_optimization",
     "torques_of_motion",
 ]

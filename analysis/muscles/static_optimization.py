@@ -9,12 +9,13 @@ is solved again until the effort converges.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.muscles.recruitment.lines import least_activations, rigid_tendons, tangents
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
 from myoquat.joints.vectors import matvec, vecmat
@@ -22,13 +23,11 @@ from myoquat.kernels.libraries import casadi, scipy
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
-from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 
 SAVED = 1e-10  # of the effort: what a round has to save for another one
 ROUNDS, HALVINGS = 100, 30  # of linearizations; of a step
-APART = 1e-5  # half the distance of the activations between which a slope is taken
 FLAT = 1e-4  # of the greatest curvature of the effort, below which it is taken as that: it only shortens steps
 STEPS, SETTLED = 100, 1e-13  # of a sequence, and the part of the effort that its last step may still save
 
@@ -81,7 +80,7 @@ def static_optimization(
     from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
     optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
     """
-    model = _rigid(model)
+    model = rigid_tendons(model)
     system = model.system
     q, u = system.check_q(q), system.check_u(u)
     torque = np.asarray(torque, dtype=float)
@@ -97,7 +96,9 @@ def static_optimization(
     if model.limits or model.forces:
         torque = torque - limit_torques(model, q, u)
     wanted = vecmat(torque, C)
-    a, settled = _settled(model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, _lower(model)))
+    a, settled = _settled(
+        model, q, u, arms, wanted, _Program(len(model.muscles), sizes, power, least_activations(model))
+    )
     force = muscle_forces(model, q, u, a)
     given = matvec(arms, force)
     effort = (a**power).sum(-1) + (np.abs((wanted - given) / sizes) ** power).sum(-1)
@@ -144,17 +145,6 @@ def torques_of_motion(
 # ---- parts -------------------------------------------------------------------------------------------------
 
 
-def _rigid(model: Model) -> Model:
-    laws = [m.law for m in model.muscles]
-    changed = [replace(law, tendon="rigid") if isinstance(law, HillLaw) else law for law in laws]
-    muscles = (replace(m, law=law) for m, law in zip(model.muscles, changed, strict=True))
-    return replace(model, muscles=tuple(muscles))
-
-
-def _lower(model: Model) -> np.ndarray:
-    return np.array([m.law.minimum_activation if isinstance(m.law, HillLaw) else 0.0 for m in model.muscles])
-
-
 def _sizes(names: tuple[str, ...], reserves: Any) -> np.ndarray:
     given = dict(reserves) if isinstance(reserves, Mapping) else dict.fromkeys(names, reserves)
     for name, size in given.items():
@@ -182,7 +172,7 @@ def _settled(
     open_ = np.arange(len(q))
     best = effort(open_, a)
     for _ in range(ROUNDS):
-        F0, F1 = _lines(model, q[open_], u[open_], a[open_], lower)
+        F0, F1 = tangents(model, q[open_], u[open_], a[open_], lower)
         new = np.array(  # the wanted torque less what muscles give without activation
             [solve(arms[k] * f1, wanted[k] - arms[k] @ f0) for k, f0, f1 in zip(open_, F0, F1, strict=True)]
         )
@@ -199,16 +189,6 @@ def _settled(
         if not len(open_):
             break
     return a, np.isin(np.arange(len(q)), open_, invert=True)
-
-
-def _lines(
-    model: Model, q: np.ndarray, u: np.ndarray, a: np.ndarray, lower: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """F0, F1 (poses, m): F0 + F1 a touches F at a."""
-    left, right = np.maximum(a - APART, lower), np.minimum(a + APART, 1.0)
-    low, high = (muscle_forces(model, q, u, x) for x in (left, right))
-    slope = (high - low) / (right - left)
-    return muscle_forces(model, q, u, a) - slope * a, slope
 
 
 class _Program:

@@ -1,0 +1,7 @@
+"""Convex programs of one shape, solved side by side: muscle redundancy is many of them, one per frame."""
+
+from myoquat.analysis.muscles.convex.outcome import Status
+from myoquat.analysis.muscles.convex.program import Programs
+from myoquat.analysis.muscles.convex.solve import Solutions, solve_programs
+
+__all__ = ["Programs", "Solutions", "Status", "solve_programs"]

@@ -1,0 +1,164 @@
+"""The shape of the programs, and what holds of their solutions: bounds on the least objective, and of none at all."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Programs"]
+
+REACH = 10.0  # times the size of a point: how far its bound looks along variables that have no bound
+FARTHER = 1e4  # times as far looks a proof that there is no solution
+
+
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """k programs: minimise sum_i w_i |x_i|^p_i subject to A x = b, lower <= x <= upper, and G_j x + h_j in the
+    second-order cone s_0 >= |(s_1, s_2, ...)| for every j.
+
+    A (k, e, n), b (k, e); weights w >= 0, powers p >= 1, lower and upper (infinite ones are none) are (n,), or (k, n)
+    where they differ; G (k, c, d, n), h (k, c, d), None for no cones.
+    """
+
+    A: Array
+    b: Array
+    weights: Array
+    powers: Array
+    lower: Array
+    upper: Array
+    G: Array
+    h: Array
+
+    @classmethod
+    def of(
+        cls,
+        A: ArrayLike,
+        b: ArrayLike,
+        *,
+        weights: ArrayLike = 1.0,
+        powers: ArrayLike = 2.0,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0,
+        G: ArrayLike | None = None,
+        h: ArrayLike | None = None,
+    ) -> Self:
+        """Programs of arrays that broadcast to the shapes of the fields; ValueError for those that do not, numbers
+        that are not finite (bounds may be infinite), negative weights, powers below 1, or a lower bound above an
+        upper one."""
+        A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+        if A.ndim != 3 or b.shape != A.shape[:2]:
+            raise ValueError(f"A (k, e, n) and b (k, e) are wanted, not {A.shape} and {b.shape}")
+        k, n = len(A), A.shape[-1]
+        names = ("weights", "powers", "lower", "upper")
+        rows = {}
+        for name, given in zip(names, (weights, powers, lower, upper), strict=True):
+            values = np.asarray(given, dtype=float)
+            if (
+                not all(have in (1, need) for have, need in zip(values.shape[::-1], (n, k), strict=False))
+                or values.ndim > 2
+            ):
+                raise ValueError(f"{name} has shape {values.shape}; ({n},) or ({k}, {n}) is needed")
+            rows[name] = np.broadcast_to(values, (k, n))
+        G = np.zeros((k, 0, 3, n)) if G is None else np.asarray(G, dtype=float)
+        h = np.zeros(G.shape[:3]) if h is None else np.asarray(h, dtype=float)
+        if G.ndim != 4 or G.shape[0] != k or G.shape[-1] != n or h.shape != G.shape[:3]:
+            raise ValueError(f"G ({k}, c, d, {n}) and h ({k}, c, d) are wanted, not {G.shape} and {h.shape}")
+        found = cls(A, b, **rows, G=G, h=h)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        for name in ("A", "b", "weights", "powers", "G", "h"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} must be finite")
+        for name, least in (("weights", 0.0), ("powers", 1.0)):
+            smallest = getattr(self, name).min(initial=np.inf)
+            if smallest < least:
+                raise ValueError(f"{name} must be at least {least:g}, not {smallest:g}")
+        wrong = np.argwhere(~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))
+        if len(wrong):
+            i, j = map(int, wrong[0])
+            raise ValueError(f"bounds of variable {j} in program {i}: [{self.lower[i, j]:g}, {self.upper[i, j]:g}]")
+
+    @property
+    def B(self) -> Array:
+        """(k, e + c d, n) A over the rows of all G."""
+        return np.concatenate([self.A, self.G.reshape(len(self.A), -1, self.A.shape[-1])], axis=1)
+
+    def taken(self, rows: Array) -> Self:
+        """Some of the programs, by their numbers or a mask."""
+        return replace(self, **{name: values[rows] for name, values in vars(self).items()})
+
+    # ---- the objective ---------------------------------------------------------------------------------------
+
+    def objective(self, x: Array) -> Array:
+        """(k,) at x (k, n)."""
+        result: Array = np.sum(self.weights * _power(np.abs(x), self.powers), axis=-1)
+        return result
+
+    def gradient(self, x: Array) -> Array:
+        """(k, n) its derivative."""
+        size = np.abs(x)
+        return np.asarray(self.weights * self.powers * np.sign(x) * _power(size, self.powers - 1))
+
+    def curvature(self, size: Array) -> Array:
+        """(k, n) its second derivative at |x| = size, positive."""
+        p = self.powers
+        return np.asarray(self.weights * p * (p - 1) * _power(size, p - 2))
+
+    # ---- certificates ----------------------------------------------------------------------------------------
+
+    def residual(self, x: Array) -> Array:
+        """(k, e) A x - b."""
+        return matvec(self.A, x) - self.b
+
+    def cone_values(self, x: Array) -> Array:
+        """(k, c, d) G x + h."""
+        flat = matvec(self.G.reshape(len(x), -1, x.shape[-1]), x)
+        return flat.reshape(self.h.shape) + self.h
+
+    def certificates(self, x: Array, multipliers: Array, price: Array) -> tuple[Array, Array]:
+        """What multipliers (k, e + c d) of equations and cones, of price B^T multipliers, say.
+
+        (k,) what no solution's objective is below: the Lagrange dual, whose minimum is found variable by variable in
+        closed form [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]. (k,) by how much they prove that
+        there is no solution, relative to the size of what is compared; positive where they do: of no x within the
+        bounds is price . x as great as y . b - z . h [section 5.8]. Variables without a bound are looked at up to 10
+        times the size of x for the first, 1e5 times for the second.
+        """
+        far = REACH * np.maximum(np.abs(x), 1.0)
+        low = np.where(np.isfinite(self.lower), self.lower, -far)
+        high = np.where(np.isfinite(self.upper), self.upper, far)
+        w, p = self.weights, self.powers
+        at_low, at_high = price * low, price * high
+        least = np.minimum(w * _power(np.abs(low), p) - at_low, w * _power(np.abs(high), p) - at_high)
+        best = np.clip(self._cheapest(price), low, high)
+        least = np.minimum(least, w * _power(np.abs(best), p) - price * best)
+        terms = multipliers * np.concatenate([self.b, -self.h.reshape(len(x), -1)], axis=-1)
+        most, fixed = np.maximum(at_low, at_high), terms.sum(axis=-1)
+        most = most * np.where(np.isfinite(self.lower) & np.isfinite(self.upper), 1.0, FARTHER)
+        size = np.abs(terms).sum(axis=-1) + np.abs(most).sum(axis=-1)
+        proof = (fixed - most.sum(axis=-1)) / np.where(size > 0, size, 1.0)
+        return fixed + least.sum(axis=-1), proof
+
+    def _cheapest(self, price: Array) -> Array:
+        """(k, n) where w |x|^p - price x is least, 0 for terms without curvature."""
+        steep = self.weights * self.powers
+        ratio = price / np.where(steep > 0, steep, 1.0)
+        if (self.powers == 2).all():
+            return np.where(steep > 0, ratio, 0.0)
+        curved = (self.powers > 1) & (steep > 0)
+        with np.errstate(over="ignore"):
+            root = np.abs(ratio) ** (1 / np.where(curved, self.powers - 1, 1.0))
+        return np.where(curved, np.sign(ratio) * root, 0.0)
+
+
+def _power(size: Array, p: Array) -> Array:
+    """(...) size^p of numbers that are not negative, by multiplication where p is 0, 1 or 2 throughout."""
+    for whole, value in ((0.0, np.ones_like(size)), (1.0, size), (2.0, size * size)):
+        if (p == whole).all():
+            return value
+    return np.asarray(size**p)

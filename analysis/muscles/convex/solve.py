@@ -1,0 +1,179 @@
+"""Programs solved in blocks: scaled, split where a power has a corner, certified, and, where there is no solution, as
+nearly met as can be."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.muscles.convex.descent import SAFE, Ends, descended
+from myoquat.analysis.muscles.convex.outcome import Status
+from myoquat.analysis.muscles.convex.program import Programs
+from myoquat.joints.vectors import vecmat
+from myoquat.kernels.typing import Array
+
+__all__ = ["Solutions", "solve_programs"]
+
+BLOCK = 256  # programs that are solved side by side
+LITTLE = 1e-8  # weight of the effort beside violations
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """x (k, n); status (k,); objective and bound (k,), what no solution's objective is below; multipliers y (k, e) of
+    the equations, the change of the objective with b, and z (k, c, d) of the cones; residual (k, e), A x - b; steps
+    (k,). Of an infeasible program x violates the conditions the least, the sum of squares of residuals over the lengths
+    of the rows of A, and the multipliers prove that it is infeasible."""
+
+    x: Array
+    status: Array
+    objective: Array
+    bound: Array
+    y: Array
+    z: Array
+    residual: Array
+    steps: Array
+
+    def put(self, rows: Array, given: "Solutions") -> None:
+        """Take over the solutions of some of the programs, by their numbers."""
+        for name, values in vars(given).items():
+            getattr(self, name)[rows] = values
+
+
+def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = BLOCK) -> Solutions:
+    """The solutions of all programs.
+
+    A program is solved when its equations and cones are met to 1e-11 of their rows and its objective is above the bound
+    by no more than 1e-11 of itself, or, where rounding ends progress before, 1e-9 of both; within bounds it always is.
+    `block` programs go side by side; which ones does not change a bit of any solution. Where a variable of a power
+    below 2 can have both signs in one of the programs, it is split in all of them.
+    """
+    split = _Split(programs)
+    parts = []
+    for first in range(0, len(programs.b), block):
+        rows = np.arange(first, min(first + block, len(programs.b)))
+        given = programs.taken(rows)
+        parts.append(_solved_or_nearest(_Scaled(given, split), backend))
+    names = Solutions.__dataclass_fields__
+    if not parts:
+        k, _, n = programs.A.shape
+        empty = np.zeros(0)
+        return Solutions(np.zeros((k, n)), empty.astype(int), empty, empty, programs.b, programs.h, programs.b,
+                         empty.astype(int))  # fmt: skip
+    return Solutions(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+class _Split:
+    """x = x+ - x- for variables whose power has a corner at zero, or no curvature that is finite there."""
+
+    def __init__(self, programs: Programs) -> None:
+        both = (programs.powers < 2) & (programs.weights > 0) & (programs.lower < 0) & (programs.upper > 0)
+        self.columns = np.flatnonzero(both.any(axis=0))
+        self.n = programs.A.shape[-1]
+
+    def applied(self, p: Programs) -> Programs:
+        """The programs with the negative parts behind all variables."""
+        c = self.columns
+        if not len(c):
+            return p
+        lower, upper = p.lower.copy(), p.upper.copy()
+        lower[:, c], upper[:, c] = np.maximum(lower[:, c], 0.0), np.maximum(upper[:, c], 0.0)
+        parts = {"A": -p.A[..., c], "G": -p.G[..., c], "weights": p.weights[:, c], "powers": p.powers[:, c]}
+        found = {name: np.concatenate([getattr(p, name), part], axis=-1) for name, part in parts.items()}
+        found["lower"] = np.concatenate([lower, np.maximum(-p.upper[:, c], 0.0)], axis=-1)
+        found["upper"] = np.concatenate([upper, np.maximum(-p.lower[:, c], 0.0)], axis=-1)
+        return replace(p, **found)
+
+    def merged(self, x: Array) -> Array:
+        """(k, n) x of the split variables."""
+        found: Array = x[:, : self.n].copy()
+        found[:, self.columns] -= x[:, self.n :]
+        return found
+
+
+class _Scaled:
+    """Programs with rows of length about 1, and variables that cannot move taken out."""
+
+    def __init__(self, given: Programs, split: _Split) -> None:
+        self.given, self.split = given, split
+        p = split.applied(given)
+        self.held = p.lower == p.upper
+        self.at = np.where(self.held, p.lower, 0.0)
+        self.fixed = np.sum(self.held * p.weights * np.abs(self.at) ** p.powers, axis=-1)
+        self.rows = _powers_of_two(np.sqrt(np.sum(p.A**2, axis=-1)))
+        sizes = np.sqrt(np.max(np.sum(p.G**2, axis=-1), axis=-1, initial=0.0))
+        self.cones = _powers_of_two(sizes)
+        kept = ~self.held[:, None, :]
+        residual, cone = p.residual(self.at), p.cone_values(self.at)
+        self.program = replace(
+            p,
+            A=p.A * kept / self.rows[..., None],
+            b=-residual / self.rows,
+            G=p.G * kept[:, None] / self.cones[..., None, None],
+            h=cone / self.cones[..., None],
+            weights=np.where(self.held, 1.0, p.weights),
+            lower=np.where(self.held, -np.inf, p.lower),
+            upper=np.where(self.held, np.inf, p.upper),
+        )
+
+    def solution(self, ends: Ends) -> Solutions:
+        """In the variables and units that were given."""
+        p, x = self.given, self.split.merged(np.where(self.held, self.at, ends.x))
+        e = p.b.shape[1]
+        y = ends.multipliers[:, :e] / self.rows
+        z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
+        bound = self.program.certificates(ends.x, ends.multipliers, vecmat(ends.multipliers, self.program.B))[0]
+        bound = bound + self.fixed
+        return Solutions(x, ends.status, p.objective(x), bound, y, z, p.residual(x), ends.steps)
+
+
+def _powers_of_two(sizes: Array) -> Array:
+    """(...) the nearest powers of two, by which division does not round; 1 for zero."""
+    return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
+
+
+def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
+    """The solutions; what violates the conditions the least where there is none. Its multipliers may prove that, where
+    the search for a solution has ended without a proof: along variables without bounds proofs are long in coming."""
+    ends = descended(scaled.program, backend)
+    rows = np.flatnonzero(ends.status != Status.SOLVED)
+    if not len(rows):
+        return scaled.solution(ends)
+    program = scaled.program.taken(rows)
+    nearest = _least_violation(program, backend)
+    proof = program.certificates(nearest.x, nearest.multipliers, vecmat(nearest.multipliers, program.B))[1]
+    refuted = rows[(proof > SAFE) | (ends.status[rows] == Status.INFEASIBLE)]
+    ends.x[refuted], ends.status[refuted] = nearest.x[np.isin(rows, refuted)], Status.INFEASIBLE
+    ends.multipliers[rows[proof > SAFE]] = nearest.multipliers[proof > SAFE]
+    found = scaled.solution(ends)
+    found.bound[refuted] = np.inf
+    return found
+
+
+def _least_violation(p: Programs, backend: str) -> Ends:
+    """x within the bounds that violates equations and cones the least, by squares; of several, one of little
+    effort. Equations get a variable each that makes up for the rest, cones one that widens them."""
+    k, e, n = p.A.shape
+    c, d = p.h.shape[1:]
+    extra = np.zeros((k, c, d, e + c))
+    for j in range(c):
+        extra[:, j, 0, e + j] = 1.0
+    wide = np.broadcast_to(np.concatenate([np.eye(e), np.zeros((e, c))], axis=-1), (k, e, e + c))
+    greatest = np.maximum(p.weights.max(axis=-1, initial=0.0, keepdims=True), 1e-300)
+    bounded = np.isfinite(p.lower) | np.isfinite(p.upper)
+    free = np.full((k, e + c), np.inf)
+    floor = np.concatenate([-free[:, :e], np.zeros((k, c))], axis=-1)
+    relaxed = Programs(
+        A=np.concatenate([p.A, wide], axis=-1),
+        b=p.b,
+        weights=np.concatenate([bounded * LITTLE * p.weights / greatest, np.ones((k, e + c))], axis=-1),
+        powers=np.concatenate([np.full((k, n), 2.0), np.full((k, e + c), 2.0)], axis=-1),
+        lower=np.concatenate([p.lower, floor], axis=-1),
+        upper=np.concatenate([p.upper, free], axis=-1),
+        G=np.concatenate([p.G, extra], axis=-1),
+        h=p.h,
+    )
+    found = descended(relaxed, backend)
+    return replace(found, x=found.x[:, :n])

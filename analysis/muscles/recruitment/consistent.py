@@ -1,0 +1,77 @@
+"""Motions that keep a model's couplers and constraints exactly."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.data.motions import Motion
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
+from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
+
+__all__ = ["check_consistent", "consistent_motion"]
+
+VIOLATION = 1e-6  # of a position [m, rad], or of a rate over 1 and the greatest velocity
+
+
+def consistent_motion(model: Model, motion: Motion) -> Motion:
+    """The motion on the model's couplers and constraints: every pose brought there by `assemble`, u and udot, where
+    there are any, by the smallest changes after which A u = 0 and A udot = b.
+
+    A motion whose poses are moved needs its derivatives anew: bring the poses there first, `differentiate`, and call
+    this again. Raises AssemblyError for poses that cannot be brought there.
+    """
+    constraints = constraints_of(model)
+    if not constraints:
+        return motion
+    q = assemble(model, motion.q)
+    held = ConstraintArrays(Constraints(model.system, constraints))
+    back = np.linalg.pinv(held.jacobian(q, 0.0), rcond=RANK_TOLERANCE)
+    u = None if motion.u is None else motion.u - matvec(back, held.rate(q, motion.u, 0.0))
+    udot = motion.udot
+    if u is not None and udot is not None:
+        udot = udot - matvec(back, _missing(held, q, u, udot))
+    return replace(motion, q=q, u=u, udot=udot)
+
+
+def check_consistent(model: Model, motion: Motion) -> None:
+    """ValueError, with the frame, for a motion off the model's couplers and constraints by more than 1e-6, or one that
+    moves a locked coordinate."""
+    constraints, q, u, udot = constraints_of(model), motion.q, motion.u, motion.udot
+    assert u is not None
+    assert udot is not None
+    _check_locks(model, u, udot)
+    if not constraints or not len(motion.time):
+        return
+    held = ConstraintArrays(Constraints(model.system, constraints))
+    size = 1 + np.abs(u).max(axis=-1, keepdims=True) ** 2 + np.abs(udot).max(axis=-1, keepdims=True)
+    off = {
+        "position": held.position(q, 0.0),
+        "velocity": held.rate(q, u, 0.0) / size,
+        "acceleration": _missing(held, q, u, udot) / size,
+    }
+    for name, values in off.items():
+        worst = float(np.abs(values).max(initial=0.0))
+        if not worst <= VIOLATION:
+            frame = int(np.unravel_index(np.argmax(np.abs(values)), values.shape)[0])
+            raise ValueError(
+                f"frame {frame} of the motion is off the model's couplers and constraints: a {name} by {worst:.3g}, "
+                f"allowed is {VIOLATION:g}; consistent_motion(model, motion) brings it there"
+            )
+
+
+def _check_locks(model: Model, u: Array, udot: Array) -> None:
+    """ValueError for a locked coordinate that the motion moves."""
+    system = model.system
+    for coordinate in model.coordinates:
+        if coordinate.locked and coordinate.name in system.coordinate_names:
+            for row in system.indices.velocities_of_coordinate(coordinate.name):
+                if max(np.abs(u[:, row]).max(initial=0.0), np.abs(udot[:, row]).max(initial=0.0)) > VIOLATION:
+                    raise ValueError(f"coordinate {coordinate.name!r} is locked, but the motion moves it")
+
+
+def _missing(held: ConstraintArrays, q: Array, u: Array, udot: Array) -> Array:
+    """(t, k) A udot - b."""
+    return matvec(held.jacobian(q, 0.0), udot) - held.bias(q, u, 0.0)

@@ -1,0 +1,105 @@
+"""What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.muscles.convex import Programs
+from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.muscles.recruitment.actuators import Reserve, reserve_columns, reserves_of
+from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
+from myoquat.analysis.muscles.recruitment.lines import least_activations
+from myoquat.data.motions import Forces, Motion
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle import path_jacobian
+from myoquat.muscle.model import Model
+
+__all__ = ["Demands", "Effort"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """sum_i w_i a_i^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1 for
+    those not named)."""
+
+    power: float = 2.0
+    weights: ArrayLike | Mapping[str, float] = 1.0
+
+    def of_muscles(self, names: Sequence[str]) -> Array:
+        """(m,) or (t, m) the weights; ValueError for one that is negative or of no muscle, and a power outside
+        [1, 10]."""
+        if not 1 <= self.power <= 10:
+            raise ValueError(f"power must lie in [1, 10], not {self.power}")
+        given = self.weights
+        if isinstance(given, Mapping):
+            unknown = [name for name in given if name not in names]
+            if unknown:
+                raise ValueError(f"weights: no muscle {unknown[0]!r}; these are {', '.join(names)}")
+            given = [float(given.get(name, 1.0)) for name in names]
+        weights = np.asarray(given, dtype=float)
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ValueError("weights must be finite and not negative")
+        if weights.shape[-1:] not in ((), (len(names),)):
+            raise ValueError(f"weights has shape {weights.shape}; one for each of the {len(names)} muscles is needed")
+        return weights
+
+
+class Demands:
+    """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
+    unit tension gives arms (t, e, m) and a reserve at c = 1 columns (t, e, r); forces on the parents of the joints with
+    cones, lines (t, c, m, 3) per tension and rest (t, c, 3)."""
+
+    def __init__(
+        self,
+        model: Model,
+        motion: Motion,
+        loads: Forces | None,
+        reserves: float | Sequence[Reserve],
+        cones: Sequence[JointCone],
+    ) -> None:
+        needed = inverse_dynamics_of_motion(model, motion, loads)
+        self.names, C = free_velocities(model, motion.q)
+        self.torque = vecmat(needed.torque, C)
+        self.arms = -np.swapaxes(path_jacobian(model, motion.q) @ C, -1, -2)
+        self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
+        self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
+        self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
+        self.lower = least_activations(model)
+
+    def programs(self, F0: Array, F1: Array, effort: Effort, names: Sequence[str]) -> Programs:
+        """Where the tensions are F0 + F1 a (t, m)."""
+        k, r = len(F0), len(self.reserves)
+        G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
+        weights = np.broadcast_to(effort.of_muscles(names), F0.shape)
+        of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
+        return Programs.of(
+            np.concatenate([self.arms * F1[:, None, :], self.columns], axis=-1),
+            self.torque - matvec(self.arms, F0),
+            weights=np.concatenate([weights, of_reserves], axis=-1),
+            powers=effort.power,
+            lower=np.concatenate([self.lower, [reserve.lower for reserve in self.reserves]]),
+            upper=np.concatenate([np.ones(len(self.lower)), [reserve.upper for reserve in self.reserves]]),
+            G=np.concatenate([G, np.zeros((*G.shape[:3], r))], axis=-1),
+            h=matvec(self.turn, self.pressed(F0)),
+        )
+
+    @property
+    def turn(self) -> Array:
+        """(c, 3, 3) takes a force on a joint's parent to coordinates in which its cone is the standard one."""
+        rows = [[[1.0], *2 * [[1 / np.tan(cone.half_angle)]]] * cone.frame for cone in self.cones]
+        return np.array(rows).reshape(len(self.cones), 3, 3)
+
+    def pull(self, multipliers: Array) -> Array:
+        """(t, c, 3) multipliers of the standard cones as vectors in the parents' axes."""
+        return np.asarray(np.einsum("cji,tcj->tci", self.turn, multipliers))
+
+    def pressed(self, tensions: Array) -> Array:
+        """(t, c, 3) forces on the parents of the joints with cones, in their axes."""
+        return np.asarray(np.einsum("tcmi,tm->tci", self.lines, tensions) + self.rest)
+
+    def missing(self, tensions: Array, controls: Array) -> Array:
+        """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""
+        return matvec(self.arms, tensions) + matvec(self.columns, controls) - self.torque

@@ -1,0 +1,117 @@
+"""A joint is stable while the force in it points into its socket: a cone of directions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from myoquat.data.motions import Motion
+from myoquat.data.motions.series import indices_of
+from myoquat.dynamics import joint_reactions
+from myoquat.joints.constraints import CoordinateCoupler, PolynomialCoupler, Prescribed
+from myoquat.joints.errors import ModelError
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
+from myoquat.muscle.evaluate import unit_wrenches
+from myoquat.muscle.forces import CoordinateSpring
+from myoquat.muscle.model import Model
+
+__all__ = ["JointCone", "angles_of", "cone_rows"]
+
+IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)  # constraints that act within joints, on no body
+
+
+@dataclass(frozen=True)
+class JointCone:
+    """The force that a joint's child presses on its parent with lies within `half_angle` [rad] of `direction` (3,), in
+    the parent's axes: tan(half_angle) n . f >= |f - (n . f) n|, n the unit vector of the direction.
+
+    `joint` is named by itself or by the body that it carries. Raises ValueError for a direction of length zero, and a
+    half angle outside (0, pi / 2).
+    """
+
+    joint: str
+    direction: tuple[float, float, float]
+    half_angle: float
+
+    def __post_init__(self) -> None:
+        size = float(np.linalg.norm(self.direction))
+        if len(self.direction) != 3 or not np.isfinite(size) or size == 0:
+            raise ValueError(f"cone of {self.joint!r}: direction must be a vector (3,), not {self.direction}")
+        if not 0 < self.half_angle < np.pi / 2:
+            raise ValueError(f"cone of {self.joint!r}: half_angle must lie in (0, pi / 2), not {self.half_angle}")
+        object.__setattr__(self, "direction", tuple(float(x) / size for x in self.direction))
+
+    @classmethod
+    def from_markers(cls, model: Model, joint: str, head: str, centre: str, rim: str) -> Self:
+        """The cone whose apex is the marker `head`, the centre of the head, about the line to `centre`, that of the
+        socket, through the marker `rim` on the edge of the socket, as they lie in the model's start pose.
+
+        ValueError for a marker that does not exist.
+        """
+        system = model.system
+        parent = system.bodies[system.indices.body(joint)].parent
+        poses = system.poses(model.start)
+        R, _ = poses[parent]
+        names = [marker.name for marker in model.markers]
+        markers = [model.markers[k] for k in indices_of("marker", [head, centre, rim], names)]
+        world = [poses[m.body][1] + matvec(poses[m.body][0], np.array(m.position)) for m in markers]
+        axis, edge = world[1] - world[0], world[2] - world[0]
+        cosine = axis @ edge / np.linalg.norm(axis) / np.linalg.norm(edge)
+        direction = R.T @ axis
+        return cls(joint, (float(direction[0]), float(direction[1]), float(direction[2])), float(np.arccos(cosine)))
+
+    @property
+    def frame(self) -> Array:
+        """(3, 3) unit vectors in rows, in the parent's axes: the direction, and two across it."""
+        n = np.array(self.direction)
+        across = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+        across = across / np.linalg.norm(across)
+        return np.stack([n, across, np.cross(n, across)])
+
+
+def angles_of(cones: Sequence[JointCone], force: Array) -> Array:
+    """(t, c) between the directions of the cones and the forces (t, c, 3), in the parents' axes."""
+    along = np.stack([force[:, j] @ np.swapaxes(cone.frame, 0, 1) for j, cone in enumerate(cones)], axis=1)
+    return np.asarray(np.arctan2(np.hypot(along[..., 1], along[..., 2]), along[..., 0]))
+
+
+def cone_rows(model: Model, motion: Motion, cones: Sequence[JointCone], wrenches: Array) -> tuple[Array, Array]:
+    """(t, c, m, 3) and (t, c, 3): the force on each joint's parent, in its axes, of a unit tension of every muscle, and
+    of all but muscles: weight, motion and the external wrenches (t, bodies, 6)."""
+    system, q = model.system, motion.q
+    shape = (len(q), len(cones))
+    lines, rest = np.zeros((*shape, len(model.muscles), 3)), np.zeros((*shape, 3))
+    if not cones:
+        return lines, rest
+    passing = joint_reactions(system, q, motion.u, motion.udot, wrenches)  # type: ignore[arg-type]
+    poses = system.poses(q)
+    for j, cone in enumerate(cones):
+        i = int(system.indices.body(cone.joint))
+        _check_determined(model, i)
+        R, _ = poses[system.bodies[i].parent]
+        lines[:, j] = unit_wrenches(model, q, system.body_names[i])[..., :3] @ R
+        rest[:, j] = -np.einsum("...ji,...j->...i", R, passing[:, i, :3])
+    return lines, rest
+
+
+def _check_determined(model: Model, i: int) -> None:
+    """ModelError where a constraint or a force between bodies acts beside the joint, whose part in it is not known."""
+    system = model.system
+    carried = {system.body_names[i]}
+    for body in system.bodies[i + 1 :]:
+        carried |= {body.name} if body.parent in carried else set()
+    for constraint in model.constraints:
+        if isinstance(constraint, IN_JOINTS):
+            continue
+        ends = [body in carried for body in (getattr(constraint, "first", None), getattr(constraint, "second", None))
+                if body is not None]  # fmt: skip
+        if len(ends) < 2 or len(set(ends)) > 1:
+            raise ModelError(
+                f"it acts beside the joint of {system.body_names[i]!r}, whose load is not determined",
+                element=constraint.label,
+            )
+    for force in model.forces:
+        if not isinstance(force, CoordinateSpring):
+            raise ModelError("its part in the loads of joints is not determined", element=force.element)

@@ -1,0 +1,117 @@
+"""Muscle redundancy along a motion: of all activations that produce it, those of the least effort.
+
+minimise sum_i w_i a_i^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the forces in
+joints within cones [R. D. Crowninshield, R. A. Brand, A physiologically based criterion of muscle force prediction in
+locomotion, J. Biomech. 14, 1981, for p-th powers; I. Belli et al., Does enforcing glenohumeral joint stability matter?,
+PLoS ONE 18, 2023, for the cone]. C spans the velocities that locks, couplers and constraints leave free. Tendons are
+rigid. A force law that is affine in the activation is taken as it is; one that is not (Thelen's) as its tangent at the
+current solution, again until the forces themselves meet the equations.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from myoquat.analysis.muscles.convex import Solutions, Status, solve_programs
+from myoquat.analysis.muscles.recruitment.actuators import Reserve
+from myoquat.analysis.muscles.recruitment.consistent import check_consistent
+from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
+from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
+from myoquat.analysis.muscles.recruitment.lines import chords, rigid_tendons, tangents
+from myoquat.analysis.muscles.recruitment.result import Redundancy
+from myoquat.data.motions import Forces, Motion
+from myoquat.kernels.typing import Array
+from myoquat.muscle import muscle_forces
+from myoquat.muscle.model import Model
+
+__all__ = ["redundancy"]
+
+AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
+MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
+ROUNDS = 50  # of tangents
+
+
+def redundancy(
+    model: Model,
+    motion: Motion,
+    loads: Forces | None = None,
+    *,
+    effort: Effort | None = None,
+    reserves: float | Sequence[Reserve] = (),
+    cones: Sequence[JointCone] = (),
+    backend: str = "kernel",
+) -> Redundancy:
+    """Activations, reserves and muscle forces for a motion (q, u, udot) under external loads, all frames at once.
+
+    effort    what is minimal; None for the sum of squares of activations and reserves.
+    reserves  actuators beside the muscles, or one strength [N m, N] for one on every free velocity.
+    cones     joints whose force has to stay within a cone of directions.
+    backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
+
+    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1; elastic tendons are taken as rigid.
+    Locked coordinates ask for nothing; couplers and constraints pass on what they carry, and the motion must keep them
+    (`consistent_motion`). Frames are independent: one that has no solution says so in its status, stops no other, and
+    gets what violates its conditions the least.
+
+    Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
+    accelerate, and efforts, reserves and cones that do not fit; ModelError for muscles without a law, and for a cone at
+    a joint whose force the motion does not determine.
+    """
+    effort = effort or Effort()
+    model = rigid_tendons(model)
+    demands = Demands(model, motion, loads, reserves, cones)
+    check_consistent(model, motion)
+    found, slopes = _solved(model, motion, demands, effort, backend)
+    return _result(model, motion, demands, found, slopes)
+
+
+def _solved(model: Model, motion: Motion, demands: Demands, effort: Effort, backend: str) -> tuple[Solutions, Array]:
+    """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents; the slopes (t, m)
+    of the forces."""
+    q, u = motion.q, motion.u
+    assert u is not None
+    names, m = model.muscle_names, len(model.muscles)
+    F0, F1 = chords(model, q, u, demands.lower)
+    programs = demands.programs(F0, F1, effort, names)
+    found = solve_programs(programs, backend=backend)
+    middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
+    bent = np.abs(muscle_forces(model, q, u, middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
+    open_ = np.flatnonzero((bent > AFFINE * np.abs(F1).max(initial=1.0)) & (found.status == Status.SOLVED))
+    size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+    for _ in range(ROUNDS):
+        if not len(open_):
+            break
+        F0[open_], F1[open_] = tangents(model, q[open_], u[open_], found.x[open_, :m], demands.lower)
+        programs = demands.programs(F0, F1, effort, names).taken(open_)
+        found.put(open_, solve_programs(programs, backend=backend))
+        force = muscle_forces(model, q, u, found.x[:, :m])
+        off = np.abs(demands.missing(force, found.x[:, m:])).max(axis=-1, initial=0.0)
+        open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
+    found.status[open_] = Status.UNSETTLED
+    return found, F1
+
+
+def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, slopes: Array) -> Redundancy:
+    m = len(model.muscles)
+    a, c = found.x[:, :m], found.x[:, m:]
+    assert motion.u is not None
+    force = muscle_forces(model, motion.q, motion.u, a)
+    return Redundancy(
+        model=model,
+        motion=motion,
+        velocities=demands.names,
+        reserves=demands.reserves,
+        cones=demands.cones,
+        activation=a,
+        force=force,
+        reserve=c * np.array([reserve.strength for reserve in demands.reserves]),
+        residual=demands.missing(force, c),
+        status=found.status,
+        effort=found.objective,
+        bound=found.bound,
+        price=found.y,
+        pressed=demands.pressed(force),
+        pull=demands.pull(found.z),
+        gains=np.swapaxes(demands.arms, -1, -2) * slopes[..., None],
+        joint_gains=np.moveaxis(demands.lines, 2, 1) * slopes[..., None, None],
+    )

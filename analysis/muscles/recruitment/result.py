@@ -1,0 +1,119 @@
+"""What `redundancy` finds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from myoquat.analysis.muscles.convex import Status
+from myoquat.analysis.muscles.recruitment.actuators import Reserve
+from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
+from myoquat.data.motions import Motion
+from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
+
+__all__ = ["Redundancy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Redundancy:
+    """Activations over a motion, and what belongs to them, frame by frame.
+
+    activation, force (t, m), tensions [N]; reserve (t, r) [N m, N], what each of `reserves` gives; residual (t, e)
+    [N m, N], what muscles and reserves give on the free velocities `velocities` beyond what the motion needs; status
+    (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below; price (t, e), the change of the
+    effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
+    `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. gains (t, m, e)
+    and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. Where a frame is
+    infeasible, activations and reserves violate its conditions the least, and price and pull prove that it is.
+    """
+
+    model: Model
+    motion: Motion
+    velocities: tuple[str, ...]
+    reserves: tuple[Reserve, ...]
+    cones: tuple[JointCone, ...]
+    activation: Array
+    force: Array
+    reserve: Array
+    residual: Array
+    status: Array
+    effort: Array
+    bound: Array
+    price: Array
+    pressed: Array
+    pull: Array
+    gains: Array
+    joint_gains: Array
+
+    def __repr__(self) -> str:
+        counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]
+        return f"<Redundancy {self.activation.shape[1]} muscles, {len(self.status)} frames: {', '.join(counts)}>"
+
+    @property
+    def margin(self) -> Array:
+        """(t, c) [rad] how far the force in each joint is from the edge of its cone; negative outside."""
+        if not self.cones:
+            return np.zeros((len(self.status), 0))
+        return np.array([cone.half_angle for cone in self.cones]) - angles_of(self.cones, self.pressed)
+
+    def shares(self) -> pd.DataFrame:
+        """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the
+        price of the velocity's equation, or the pull of the joint's cone, times what more activation of the muscle
+        gives of it; where an activation is not at a bound they add up to the derivative of its effort."""
+        per_torque = self.price[:, None, :] * self.gains
+        per_joint = np.einsum("tci,tmci->tmc", self.pull, self.joint_gains)
+        columns = [*self.velocities, *(cone.joint for cone in self.cones)]
+        index = pd.MultiIndex.from_product([self.motion.time, self.model.muscle_names], names=["time", "muscle"])
+        values = np.concatenate([per_torque, per_joint], axis=-1)
+        return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
+
+    def failures(self) -> pd.DataFrame:
+        """A row per frame that is not solved: its time, status, the velocity whose equation is missed the most and by
+        how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
+        rows = []
+        for t in np.flatnonzero(self.status != Status.SOLVED):
+            row = {"time": self.motion.time[t], "status": Status(self.status[t]).name.lower()}
+            if self.velocities:
+                worst = int(np.argmax(np.abs(self.residual[t])))
+                row |= {"velocity": self.velocities[worst], "missing": -self.residual[t, worst]}
+            if self.cones:
+                joint = int(np.argmin(self.margin[t]))
+                row |= {"joint": self.cones[joint].joint, "outside": max(-float(self.margin[t, joint]), 0.0)}
+            rows.append(row)
+        return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(self.status != Status.SOLVED), name="frame"))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',
+        '<joint>.margin', 'effort', 'status', over the index time [s]."""
+        muscles, joints = self.model.muscle_names, [cone.joint for cone in self.cones]
+        parts = (
+            (muscles, "activation", self.activation), (muscles, "force", self.force),
+            ([r.velocity for r in self.reserves], "reserve", self.reserve),
+            (self.velocities, "residual", self.residual), (joints, "margin", self.margin),
+        )  # fmt: skip
+        columns = {f"{name}.{kind}": values[:, k] for names, kind, values in parts for k, name in enumerate(names)}
+        columns |= {"effort": self.effort, "status": self.status}
+        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+
+    def to_xarray(self) -> xr.Dataset:
+        """The arrays over (time, muscle), (time, actuator), (time, velocity) and (time, joint), with units."""
+        axes = {"activation": "muscle", "force": "muscle", "reserve": "actuator", "residual": "velocity",
+                "price": "velocity", "margin": "joint"}  # fmt: skip
+        parts: dict[str, Any] = {name: (("time", axis), getattr(self, name)) for name, axis in axes.items()}
+        parts |= {name: (("time", "joint", "axis"), getattr(self, name)) for name in ("pressed", "pull")}
+        single = {name: (("time",), getattr(self, name)) for name in ("status", "effort", "bound")}
+        coordinates = {
+            "time": ("time", self.motion.time, {"units": "s"}),
+            "muscle": list(self.model.muscle_names),
+            "actuator": [reserve.velocity for reserve in self.reserves],
+            "velocity": list(self.velocities),
+            "joint": [cone.joint for cone in self.cones],
+            "axis": list("xyz"),
+        }
+        data = xr.Dataset({**parts, **single}, coordinates)
+        for name, unit in (("force", "N"), ("pressed", "N"), ("margin", "rad"), ("activation", "1")):
+            data[name].attrs["units"] = unit
+        return data

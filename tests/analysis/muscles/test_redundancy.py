@@ -1,0 +1,264 @@
+"""Muscle redundancy: motions that known activations cause, joints that stay stable, static optimization beside it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.muscles import joint_loads, static_optimization
+from myoquat.analysis.muscles.convex import Status
+from myoquat.analysis.muscles.recruitment import (
+    Effort,
+    JointCone,
+    Reserve,
+    consistent_motion,
+    redundancy,
+)
+from myoquat.data import Motion, load_model
+from myoquat.dynamics import forward_dynamics, inverse_dynamics
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear
+from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
+from myoquat.muscle import LawA, Model, Muscle, PathPoint, muscle_torques, muscle_wrenches, unit_wrenches
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.laws.thelen import Thelen2003
+
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+
+
+def limb(name, parent, joint, at):
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA)
+
+
+@pytest.fixture(scope="module")
+def shoulder():
+    """A ball joint on a trunk that leans, eight muscles around it, three markers of its socket, to the side of +x."""
+    system = ArticulatedSystem((limb("trunk", "ground", RevoluteJoint(X), (0.0, 1.0, 0.0)),
+                                limb("arm", "trunk", SphericalJoint(), (0.2, 0.3, 0.0))))  # fmt: skip
+    muscles = []
+    for k in range(8):
+        angle = 2 * np.pi * k / 8
+        origin = PathPoint("trunk", (0.05, 0.3 + 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
+        end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
+        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.3, 400.0 + 20 * k)))
+    markers = (Marker("head", "arm", (0.0, 0.0, 0.0)), Marker("centre", "trunk", (0.17, 0.3, 0.0)),
+               Marker("rim", "trunk", (0.17, 0.31, 0.0)))  # fmt: skip
+    return Model(system, tuple(muscles), markers=markers)
+
+
+def caused(model, rng, frames=12, most=0.4):
+    """A motion whose accelerations some activations cause, and these; the trunk is held by a motor."""
+    system = model.system
+    q = np.array([system.integrate(system.neutral(), v) for v in rng.uniform(-0.4, 0.4, (frames, system.nu))])
+    u, a = 0.3 * rng.normal(size=(frames, system.nu)), rng.uniform(0.0, most, (frames, len(model.muscles)))
+    tau = muscle_torques(model, q, u, a)
+    tau[:, 0] += 20.0
+    return Motion(system, 0.01 * np.arange(frames), q, u, forward_dynamics(system, q, u, tau)), a
+
+
+@pytest.fixture(scope="module")
+def trunk(shoulder):
+    """A motor on the trunk that costs nothing."""
+    return (Reserve(shoulder.system.velocity_names[0], 10.0, 0.0),)
+
+
+def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
+    """The forces found cause the same accelerations, with no more effort than those that made the motion."""
+    motion, a = caused(shoulder, rng)
+    for power in (2.0, 3.0):
+        found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(power), backend="numpy")
+        assert (found.status == Status.SOLVED).all()
+        assert np.abs(found.residual).max() < 1e-8
+        assert (found.effort <= (a**power).sum(-1) * (1 + 1e-9)).all()
+        assert np.allclose(found.effort, (found.activation**power).sum(-1))
+        assert (found.effort - found.bound < 1e-9 * found.effort).all()
+        tau = muscle_torques(shoulder, motion.q, motion.u, found.activation)
+        tau[:, 0] += found.reserve[:, 0]
+        udot = forward_dynamics(shoulder.system, motion.q, motion.u, tau)
+        np.testing.assert_allclose(udot, motion.udot, atol=1e-6)
+    assert repr(found) == "<Redundancy 8 muscles, 12 frames: 12 solved>"
+
+
+def test_static_optimization_finds_the_same(shoulder, rng):
+    motion, _ = caused(shoulder, rng, 6, 0.9)
+    torque = inverse_dynamics(shoulder.system, motion.q, motion.u, motion.udot)
+    for power in (2.0, 4.0):
+        sizes = {name: 100.0 if name == "trunk.speed" else 3.0 for name in shoulder.system.velocity_names}
+        theirs = static_optimization(shoulder, motion.q, motion.u, torque, power=power, reserves=sizes)
+        reserves = [Reserve(name, size) for name, size in sizes.items()]
+        found = redundancy(shoulder, motion, reserves=reserves, effort=Effort(power), backend="numpy")
+        np.testing.assert_allclose(found.effort, theirs.effort, rtol=1e-8)
+        np.testing.assert_allclose(found.activation, theirs.activation, atol=2e-4)
+        np.testing.assert_allclose(found.reserve, theirs.reserve, atol=2e-4)
+
+
+def test_a_joint_is_kept_stable(shoulder, trunk, rng):
+    """The force in the joint is that of `joint_loads`; within the cone, at no less effort than without; cones that are
+    wide enough change nothing."""
+    motion, _ = caused(shoulder, rng)
+    cone = JointCone.from_markers(shoulder, "arm", "head", "centre", "rim")
+    assert cone.half_angle == pytest.approx(np.arctan(1 / 3))
+    np.testing.assert_allclose(cone.direction, (-1.0, 0.0, 0.0), atol=1e-15)
+    without = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    good = found.status == Status.SOLVED
+    assert good.sum() >= 4
+    loads = joint_loads(shoulder, motion, found.force).of("arm", on="parent", frame="parent")
+    np.testing.assert_allclose(found.pressed[:, 0], loads.force, atol=1e-7)
+    assert found.margin[good].min() > -1e-8
+    assert np.abs(found.residual[good]).max() < 1e-8
+    shaped = found.margin[:, 0] < 1e-6
+    assert (good & shaped).any()
+    assert (found.effort[good] >= without.effort[good] * (1 - 1e-9)).all()
+    outside = joint_loads(shoulder, motion, without.force).of("arm", on="parent", frame="parent").force
+    held = np.arccos(-outside[:, 0] / np.linalg.norm(outside, axis=-1)) <= cone.half_angle
+    np.testing.assert_array_equal(held[good], ~shaped[good])
+    np.testing.assert_allclose(found.effort[held], without.effort[held], rtol=1e-9)
+    assert np.abs(found.pull[good & shaped]).max(axis=-1).min() > 1e3 * np.abs(found.pull[held]).max(initial=0.0)
+
+
+def test_what_the_multipliers_say_of_muscles(shoulder, trunk, rng):
+    """Within bounds 2 a is the price of the torques and the joint's force times what the muscle gives of them."""
+    motion, _ = caused(shoulder, rng)
+    cone = JointCone.from_markers(shoulder, "arm", "head", "centre", "rim")
+    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    shares = found.shares()
+    assert list(shares.columns) == [*found.velocities, "arm"]
+    total = shares.sum(axis=1).to_numpy().reshape(found.activation.shape)
+    inner = (found.activation > 1e-3) & (found.activation < 1 - 1e-3) & (found.status == Status.SOLVED)[:, None]
+    assert inner.any()
+    np.testing.assert_allclose(total[inner], 2 * found.activation[inner], atol=1e-6)
+
+
+def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
+    motion, _ = caused(shoulder, rng)
+    udot = motion.udot.copy()
+    udot[3, 2] += 1e5
+    found = redundancy(shoulder, replace(motion, udot=udot), reserves=trunk, backend="numpy")
+    assert list(np.flatnonzero(found.status != Status.SOLVED)) == [3]
+    row = found.failures().loc[3]
+    assert row["status"] == "infeasible"
+    assert abs(row["missing"]) > 1.0
+    assert np.isinf(found.bound[3])
+    single = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    rest = np.arange(12) != 3
+    np.testing.assert_array_equal(found.activation[rest], single.activation[rest])
+
+
+def test_unit_tensions_beyond_a_joint(rng):
+    """Their wrenches are those on all bodies that a body carries, brought to its origin."""
+    model = load_model("two_link")
+    q = model.system.random(3, rng)
+    poses = model.system.poses(q)
+    for body, carried in (("A", ("A", "B")), ("B", ("B",))):
+        found = unit_wrenches(model, q, body)
+        for k in range(6):
+            each = muscle_wrenches(model, q, np.broadcast_to(np.eye(6)[k], (3, 6)))
+            rows = [each[:, model.system.body_names.index(name)] for name in carried]
+            force = sum(row[:, :3] for row in rows)
+            arms = [poses[name][1] - poses[body][1] for name in carried]
+            torque = sum(row[:, 3:] + np.cross(arm, row[:, :3]) for row, arm in zip(rows, arms, strict=True))
+            np.testing.assert_allclose(found[:, k], np.hstack([force, torque]), atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def loop():
+    """A chain whose tip a rod holds, with a hinge that follows another, and one that is locked."""
+    system = ArticulatedSystem((
+        limb("A", "ground", UniversalJoint(X, Z), (0.0, 0.0, 0.0)), limb("B", "A", RevoluteJoint(X), (0, -0.4, 0)),
+        limb("E", "B", RevoluteJoint(X), (0, -0.2, 0)), limb("F", "ground", RevoluteJoint(X), (0, 0.3, 0)),
+    ))  # fmt: skip
+    names = system.coordinate_names
+    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
+    other = (PathPoint("A", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
+    return Model(
+        system,
+        (Muscle("one", path, LawA(0.5, 500.0)), Muscle("two", other, LawA(0.5, 300.0))),
+        coordinates=(Coordinate(names[4], locked=True),),
+        couplers=(Coupler("gear", names[3], names[2], Linear(0.4)),),
+        constraints=(Distance("B", "ground", (0.0, -0.3, 0.0), (0.0, -0.7, 0.5), distance=0.5),),
+    )
+
+
+def test_locks_couplers_and_constraints(loop, rng):
+    """Of a motion under muscles, motors and the forces of constraints only the motors are missing."""
+    held = ConstraintArrays(Constraints(loop.system, constraints_of(loop)))
+    q = assemble(loop, loop.system.neutral() + rng.uniform(-0.3, 0.3, (5, 5)))
+    rows = np.arange(5) < 4  # what is not locked
+    u, a, motors = 0.1 * rng.normal(size=(5, 5)) * rows, np.full((5, 2), 0.3), np.zeros((5, 5))
+    rough = Motion(loop.system, 0.01 * np.arange(5), q, u, rng.normal(size=(5, 5)) * rows)
+    with pytest.raises(ValueError, match=r"frame \d of the motion is off the model's couplers and constraints"):
+        redundancy(loop, rough)
+    motors[:, 0] = 2.0
+    u = consistent_motion(loop, rough).u
+    udot = held.motion(q, u, muscle_torques(loop, q, u, a) + motors, np.zeros(5)).acceleration * rows
+    motion = Motion(loop.system, 0.01 * np.arange(5), q, u, udot)
+    free = [Reserve(loop.system.velocity_names[0], 2.0, 0.1)]
+    found = redundancy(loop, motion, reserves=free, backend="numpy")
+    assert found.residual.shape == (5, 2)
+    assert (found.status == Status.SOLVED).all()
+    assert (found.effort <= (a**2).sum(-1) + 0.1 + 1e-9).all()
+    tau = muscle_torques(loop, q, u, found.activation)
+    tau[:, :1] += found.reserve
+    again = held.motion(q, u, tau, np.zeros(5)).acceleration
+    np.testing.assert_allclose(again[:, :4], udot[:, :4], atol=1e-6)
+    with pytest.raises(ModelError, match="acts beside the joint of 'B'"):
+        redundancy(loop, motion, cones=[JointCone("B", X, 0.3)])
+
+
+def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):
+    """Thelen's speed depends on the activation: the forces themselves meet the equations."""
+    laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]
+    muscles = tuple(replace(m, law=law) for m, law in zip(shoulder.muscles, laws, strict=True))
+    model = replace(shoulder, muscles=muscles)
+    motion, a = caused(model, rng, 6)
+    found = redundancy(model, motion, reserves=trunk, backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    assert np.abs(found.residual).max() < 1e-6
+    assert (found.effort <= (np.maximum(a, 0.01) ** 2).sum(-1) * (1 + 1e-6)).all()
+    assert found.activation.min() >= 0.01
+
+
+def test_tables(shoulder, trunk, rng):
+    motion, _ = caused(shoulder, rng, 3)
+    cone = JointCone("arm", (-1.0, 0.0, 0.0), 1.0)
+    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    table, data = found.to_dataframe(), found.to_xarray()
+    assert {"m0.activation", "m7.force", "arm.margin", "effort", "status"} <= set(table.columns)
+    np.testing.assert_array_equal(table["m3.activation"], data["activation"].sel(muscle="m3"))
+    assert data["pressed"].dims == ("time", "joint", "axis")
+    assert data["force"].attrs["units"] == "N"
+
+
+def test_bad_questions(shoulder, trunk, rng):
+    motion, _ = caused(shoulder, rng, 3)
+    for arguments, words in (
+        ({"effort": Effort(11.0)}, "power must lie in"), ({"effort": Effort(weights={"m9": 1.0})}, "no muscle 'm9'"),
+        ({"effort": Effort(weights=-1.0)}, "not negative"),
+        ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
+        ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),
+        ({"cones": [JointCone("elbow", X, 0.3)]}, "elbow"),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, KeyError), match=words):
+            redundancy(shoulder, motion, **arguments)
+    for make, words in (
+        (lambda: JointCone("arm", (0.0, 0.0, 0.0), 0.3), "direction must be a vector"),
+        (lambda: JointCone("arm", X, 2.0), "half_angle must lie in"),
+        (lambda: JointCone.from_markers(shoulder, "arm", "haed", "centre", "rim"), "no marker 'haed'"),
+        (lambda: Reserve("x", -1.0), "strength must be positive"),
+        (lambda: Reserve("x", weight=-1.0), "weight must not be negative"),
+        (lambda: Reserve("x", lower=1.0, upper=0.0), "lower is above upper"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+    with pytest.raises(ValueError, match="has no u and udot"):
+        redundancy(shoulder, replace(motion, udot=None))
+    locked = replace(shoulder, coordinates=(Coordinate(shoulder.system.coordinate_names[0], locked=True),))
+    with pytest.raises(ValueError, match="is locked, but the motion"):
+        redundancy(locked, motion)
+    weak = replace(shoulder, muscles=tuple(replace(m, law=None) for m in shoulder.muscles))
+    with pytest.raises(ModelError, match="law"):
+        redundancy(weak, motion)
