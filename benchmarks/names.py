@@ -18,5 +18,6 @@ NAMES = {
     "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
+    "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER names a folder with an abduction
     "studies": "benchmarks.own.studies",  # 100,000 simulations with varied muscles, stored
 }

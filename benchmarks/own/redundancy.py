@@ -1,0 +1,160 @@
+"""Muscle redundancy: batches of convex programs beside Clarabel, and an abduction beside its published solution.
+
+The abduction is that of I. Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023: the
+environment variable MYOQUAT_SHOULDER names a folder with TSM_subject_noWeight.osim, ABD01.mot and ABD01.npz (`with_gh`,
+`without_gh`: activations of 33 muscles and controls of the model's coordinate actuators). Its angles are low-passed at
+3 Hz and brought onto the model's constraint, a point of the clavicle held to the scapula; derivatives are central
+differences. Muscles have neither damping nor a least activation there, and the first eight actuators cost nothing.
+"""
+
+import os
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import clarabel
+import numpy as np
+from scipy.signal import butter, filtfilt
+from scipy.sparse import csc_matrix
+
+from benchmarks.measure import Route, alternate, rows
+from myoquat.analysis.muscles import Effort, JointCone, Reserve, consistent_motion, redundancy
+from myoquat.analysis.muscles.convex import Programs, Status, solve_programs
+from myoquat.analysis.muscles.recruitment.equations import Demands
+from myoquat.analysis.muscles.recruitment.lines import chords
+from myoquat.data import Motion, load_model, load_motion
+from myoquat.muscle import Model
+
+__all__ = ["run"]
+
+EQUATIONS, VARIABLES, FRAMES = 14, 40, 2000
+CUTOFF, RATE = 3.0, 100.0  # [Hz]
+STRENGTHS = {
+    "ground_thorax_rot_x": 40, "ground_thorax_rot_y": 40, "ground_thorax_rot_z": 40, "ground_thorax_tx": 40,
+    "ground_thorax_ty": 500, "ground_thorax_tz": 40, "elbow_flexion": 20, "pro_sup": 20, "scapula_elevation": 1,
+    "clav_prot": 1, "clav_elev": 1, "scapula_abduction": 1, "scapula_upward_rot": 1, "scapula_winging": 1,
+    "plane_elv": 1, "shoulder_elv": 1, "axial_rot": 1,
+}  # fmt: skip
+FREE, PENALTY = 8, 10.0  # actuators that cost nothing; weight of the others
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows beside Clarabel, then, where the data are, rows of the abduction with and without the cone."""
+    found = _beside_clarabel(np.random.default_rng(0))
+    folder = os.environ.get("MYOQUAT_SHOULDER")
+    return found + (_abduction(Path(folder)) if folder else [])
+
+
+# ---- random programs ---------------------------------------------------------------------------------------
+
+
+def _programs(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A third feasible, a third barely, a third, in general, not; one cone each."""
+    k, e, n = FRAMES, EQUATIONS, VARIABLES
+    A = 30 * rng.normal(size=(k, e, n)) * (rng.random((k, e, n)) < 0.4)
+    x = rng.uniform(0, 1, (k, n)) ** 2
+    b = np.einsum("ken,kn->ke", A, x) * np.resize([1.0, 1.5, 3.0], k)[:, None]
+    G, h = 100 * rng.normal(size=(k, 1, 3, n)), 100 * rng.normal(size=(k, 1, 3))
+    v = np.einsum("kcdn,kn->kcd", G, x) + h
+    h[..., 0] += np.linalg.norm(v[..., 1:], axis=-1) - v[..., 0]
+    return {"A": A, "b": b, "G": G, "h": h}
+
+
+def _in_clarabel(A: np.ndarray, b: np.ndarray, G: np.ndarray, h: np.ndarray) -> tuple[str, float]:
+    n = A.shape[-1]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-11
+    every = csc_matrix(np.concatenate([A, -np.eye(n), np.eye(n), -G[0]]))
+    right = np.concatenate([b, np.zeros(n), np.ones(n), h[0]])
+    cones = [clarabel.ZeroConeT(len(b)), clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(3)]
+    solver = clarabel.DefaultSolver(csc_matrix(2 * np.eye(n)), np.zeros(n), every, right, cones, settings)
+    solution = solver.solve()
+    return str(solution.status), solution.obj_val
+
+
+def _beside_clarabel(rng: np.random.Generator) -> list[dict[str, Any]]:
+    given = _programs(rng)
+    every = Programs.of(**given)
+    found = solve_programs(every)
+    theirs = [_in_clarabel(*(given[name][k] for name in ("A", "b", "G", "h"))) for k in range(FRAMES)]
+    same = [("PrimalInfeasible" in s) == (f == Status.INFEASIBLE) for (s, _), f in zip(theirs, found.status, strict=True)]
+    solved = found.status == Status.SOLVED
+    objective = np.array([value for _, value in theirs])
+    off = np.abs(found.objective / objective - 1)[solved & np.isfinite(objective)]
+    few = 100
+    routes = {
+        "myoquat": Route(lambda: solve_programs(every), FRAMES),
+        "clarabel": Route(
+            lambda: [_in_clarabel(*(given[name][k] for name in ("A", "b", "G", "h"))) for k in range(few)], few
+        ),
+    }
+    work = f"{EQUATIONS} equations, {VARIABLES} variables, a cone; {FRAMES} programs"
+    counts = {s.name.lower(): int((found.status == s).sum()) for s in Status}
+    return rows(work, alternate(routes, 3), "clarabel", "us", same_status=sum(same), off=off.max(), **counts)
+
+
+# ---- the abduction -----------------------------------------------------------------------------------------
+
+
+def _abduction(folder: Path) -> list[dict[str, Any]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = load_model(folder / "TSM_subject_noWeight.osim")
+    laws = [replace(m.law, damping=0.0, minimum_activation=0.0, tendon="rigid") for m in read.muscles]
+    model = replace(read, muscles=tuple(replace(m, law=law) for m, law in zip(read.muscles, laws, strict=True)))
+    recorded = load_motion(folder / "ABD01.mot", model)
+    published = np.load(folder / "ABD01.npz")
+    cone = JointCone.from_markers(model, "GlenoHumeral", "HumHead_Center", "Glenoid_Center", "Glenoid_Edge")
+    cases = (("with cone", "with_gh", (cone,)), ("without cone", "without_gh", ()))
+    return [_case(model, recorded, published[key], cones, name) for name, key, cones in cases]
+
+
+def _moving(model: Model, recorded: Motion) -> Motion:
+    b, a = butter(4, CUTOFF / (RATE / 2))
+    held = consistent_motion(model, Motion(model.system, recorded.time, filtfilt(b, a, recorded.q, axis=0)))
+    u = np.gradient(held.q, 1 / RATE, axis=0)
+    return consistent_motion(model, replace(held, u=u, udot=np.gradient(u, 1 / RATE, axis=0)))
+
+
+def _case(
+    model: Model, recorded: Motion, published: np.ndarray, cones: tuple[JointCone, ...], name: str
+) -> dict[str, Any]:
+    reserves = [Reserve(c, float(R), 0.0 if k < FREE else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
+    found = redundancy(model, _moving(model, recorded), reserves=reserves, cones=cones)
+    start = time.perf_counter()
+    motion = _moving(model, recorded)
+    moved = time.perf_counter()
+    found = redundancy(model, motion, reserves=reserves, cones=cones)
+    end = time.perf_counter()
+    m = len(model.muscles)
+    return {
+        "work": f"ABD01, {name}, {len(motion.time)} frames",
+        "route": "myoquat",
+        "unsolved": int((found.status != Status.SOLVED).sum()),
+        "equations": np.abs(found.residual).max(),
+        "outside [rad]": max(0.0, -found.margin.min(initial=np.inf)) if cones else 0.0,
+        "rms to published": np.sqrt(np.mean((found.activation - published[:, :m]) ** 2)),
+        "effort over published": _beside_published(model, motion, published, reserves, cones),
+        "motion [s]": moved - start,
+        "redundancy [s]": end - moved,
+    }
+
+
+def _beside_published(
+    model: Model, motion: Motion, published: np.ndarray, reserves: list[Reserve], cones: tuple[JointCone, ...]
+) -> float:
+    """The greatest ratio, over the frames, of the least effort to the published one where the published solution's own
+    residuals are allowed: its torques are asked for, and its cone is as wide as it made it."""
+    demands = Demands(model, motion, None, reserves, cones)
+    F0, F1 = chords(model, motion.q, motion.u, demands.lower)
+    x = published[:, : len(model.muscles) + len(reserves)].copy()
+    x[:, : len(model.muscles)] = np.clip(x[:, : len(model.muscles)], 0.0, 1.0)
+    programs = demands.programs(F0, F1, Effort(), model.muscle_names)
+    values = programs.cone_values(x)
+    h = programs.h.copy()
+    h[..., 0] += np.maximum(np.linalg.norm(values[..., 1:], axis=-1) - values[..., 0], 0.0)
+    found = solve_programs(replace(programs, b=programs.b + programs.residual(x), h=h))
+    return float((found.objective / programs.objective(x)).max())
