@@ -6,6 +6,7 @@ from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import (
     activation_rates,
     equilibrium_states,
+    law_forces,
     limit_torques,
     muscle_forces,
     muscle_state_rates,
@@ -50,6 +51,7 @@ __all__ = [
     "activation_rates",
     "check_laws",
     "equilibrium_states",
+    "law_forces",
     "limit_torques",
     "muscle_forces",
     "muscle_state_rates",

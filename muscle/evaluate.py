@@ -29,6 +29,7 @@ __all__ = [
     "eliminated_components",
     "equilibria",
     "equilibrium_states",
+    "law_forces",
     "limit_torques",
     "muscle_forces",
     "muscle_state_rates",
@@ -152,6 +153,42 @@ def muscle_forces(
         return states.forces(model, q, u, activation, state)
 
     return call.run_muscles("forces", forces, 1, out, backend)
+
+
+def law_forces(
+    model: Model,
+    lengths: ArrayLike,
+    speeds: ArrayLike,
+    activation: ArrayLike,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., m) tensions F [N] of muscles without states of their own at path lengths [m], lengthening speeds [m/s] and
+    activations (..., m): `muscle_forces` where lengths and speeds are known. Raises as it does, and ValueError for a
+    model whose laws have states.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link")
+    >>> q, u, a = np.array(model.start_q), np.ones(6), np.full(6, 0.5)
+    >>> l, v = mq.path_lengths(model, q), mq.path_jacobian(model, q) @ u
+    >>> np.allclose(mq.muscle.law_forces(model, l, v, a), mq.muscle_forces(model, q, u, a))
+    True
+    """
+    check_laws(model)
+    if states.state_names(model):
+        raise ValueError(f"law_forces: the muscles have states, {states.state_names(model)[0]!r} and others")
+    names, size = model.muscle_names, len(model.muscles)
+    call = MuscleCall(model)
+    for name, given in (("lengths", lengths), ("speeds", speeds)):
+        call.put(name, given, check_state(name, given, size, names), size)
+    call.activation("activation", activation)
+
+    def forces(lengths: Array, speeds: Array, activation: Array) -> Array:
+        return states.forces_of_laws(model, lengths, speeds, activation)
+
+    return call.run_muscles("law_forces", forces, 1, out, backend)
 
 
 def muscle_torques(

@@ -23,6 +23,7 @@ __all__ = [
     "check_start",
     "elastic",
     "forces",
+    "forces_of_laws",
     "rates",
     "residuals",
     "state_names",
@@ -77,7 +78,11 @@ def elastic(model: Model) -> dict[type, list[HillLaw]]:
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N]: the formula, on floats and symbols."""
     l = lengths(model.system, model.muscles, q)
-    speed = matvec(jacobians.velocity(model, q), u)
+    return forces_of_laws(model, l, matvec(jacobians.velocity(model, q), u), activation, state)
+
+
+def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+    """(..., m) tensions [N] at path lengths and speeds (..., m): the formula, on floats and symbols."""
     columns = [
         muscle.law.force(
             l[..., i], speed[..., i], activation[..., i], None if state is None or s.start == s.stop else state[..., s]

@@ -10,6 +10,7 @@ is solved again until the effort converges.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,7 @@ def _settled(
     open_ = np.arange(len(q))
     best = effort(open_, a)
     for _ in range(ROUNDS):
-        F0, F1 = tangents(model, q[open_], u[open_], a[open_], lower)
+        F0, F1 = tangents(partial(muscle_forces, model, q[open_], u[open_]), a[open_], lower)
         new = np.array(  # the wanted torque less what muscles give without activation
             [solve(arms[k] * f1, wanted[k] - arms[k] @ f0) for k, f0, f1 in zip(open_, F0, F1, strict=True)]
         )

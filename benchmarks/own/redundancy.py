@@ -80,7 +80,9 @@ def _beside_clarabel(rng: np.random.Generator) -> list[dict[str, Any]]:
     every = Programs.of(**given)
     found = solve_programs(every)
     theirs = [_in_clarabel(*(given[name][k] for name in ("A", "b", "G", "h"))) for k in range(FRAMES)]
-    same = [("PrimalInfeasible" in s) == (f == Status.INFEASIBLE) for (s, _), f in zip(theirs, found.status, strict=True)]
+    same = [
+        ("PrimalInfeasible" in s) == (f == Status.INFEASIBLE) for (s, _), f in zip(theirs, found.status, strict=True)
+    ]
     solved = found.status == Status.SOLVED
     objective = np.array([value for _, value in theirs])
     off = np.abs(found.objective / objective - 1)[solved & np.isfinite(objective)]
@@ -149,7 +151,7 @@ def _beside_published(
     """The greatest ratio, over the frames, of the least effort to the published one where the published solution's own
     residuals are allowed: its torques are asked for, and its cone is as wide as it made it."""
     demands = Demands(model, motion, None, reserves, cones)
-    F0, F1 = chords(model, motion.q, motion.u, demands.lower)
+    F0, F1 = chords(demands.tensions, demands.lower, len(motion.time))
     x = published[:, : len(model.muscles) + len(reserves)].copy()
     x[:, : len(model.muscles)] = np.clip(x[:, : len(model.muscles)], 0.0, 1.0)
     programs = demands.programs(F0, F1, Effort(), model.muscle_names)

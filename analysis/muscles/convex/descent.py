@@ -23,6 +23,7 @@ PATIENCE = 15  # steps that come no nearer
 SMALL = 1e-4  # of the greatest weight: an objective below it is not told from zero more finely
 SAFE = 1e-9  # by which a proof that there is no solution must hold
 BENT, HALVINGS = 2.0, 10  # times its curvature that the objective may bend along a step; of a step
+CROWDED = 0.7  # part of the programs of a batch below which those that are done are taken out
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
 
 
@@ -61,23 +62,24 @@ def descended(programs: Programs, backend: str = "kernel") -> Ends:
     take = _stepper(shape, backend)
     at, program = _start(programs, shape), programs
     ends = Ends(at.x.copy(), at.multipliers.copy(), np.full(k, Status.UNSETTLED), np.zeros(k, dtype=int))
-    merit, since, open_ = np.full(k, np.inf), np.zeros(k, dtype=int), np.arange(k)
-    mu = np.ones(k)
+    merit, since, mu = np.full(k, np.inf), np.zeros(k, dtype=int), np.ones(k)
+    places, open_ = np.arange(k), np.ones(k, dtype=bool)  # of the programs that are still carried along
     for number in range(STEPS + 1):
         found = take(at, program, mu)
         off, refuted = _measured(program, shape, at, found)
-        better = (off < merit[open_]) | refuted
-        ends.x[open_[better]], ends.multipliers[open_[better]] = at.x[better], at.multipliers[better]
-        merit[open_] = np.minimum(merit[open_], off)
-        since[open_] = np.where(better, 0, since[open_] + 1)
-        ends.steps[open_] = number
-        ends.status[open_[refuted]] = Status.INFEASIBLE
-        going = ~refuted & (off > 1) & np.isfinite(off) & (since[open_] < PATIENCE)
-        if not going.any():
+        better = open_ & ((off < merit[places]) | refuted)
+        ends.x[places[better]], ends.multipliers[places[better]] = at.x[better], at.multipliers[better]
+        merit[places[better]] = off[better]
+        since[places] = np.where(better, 0, since[places] + 1)
+        ends.steps[places[open_]] = number
+        ends.status[places[open_ & refuted]] = Status.INFEASIBLE
+        open_ = open_ & ~refuted & (off > 1) & np.isfinite(off) & (since[places] < PATIENCE)
+        if not open_.any():
             break
         at, mu = _moved(program, at, found), found["mu"]
-        if not going.all():
-            open_, program, at, mu = open_[going], program.taken(going), at.taken(going), mu[going]
+        if open_.mean() < CROWDED:
+            places, program, at, mu = places[open_], program.taken(open_), at.taken(open_), mu[open_]
+            open_ = np.ones(len(places), dtype=bool)
     ends.status[(ends.status == Status.UNSETTLED) & (merit <= LOOSE)] = Status.SOLVED
     return ends
 

@@ -134,9 +134,11 @@ class Programs:
         high = np.where(np.isfinite(self.upper), self.upper, far)
         w, p = self.weights, self.powers
         at_low, at_high = price * low, price * high
-        least = np.minimum(w * _power(np.abs(low), p) - at_low, w * _power(np.abs(high), p) - at_high)
         best = np.clip(self._cheapest(price), low, high)
-        least = np.minimum(least, w * _power(np.abs(best), p) - price * best)
+        least = w * _power(np.abs(best), p) - price * best
+        if not ((p > 1) & (w > 0)).all():  # terms without curvature are least at an end
+            ends = np.minimum(w * _power(np.abs(low), p) - at_low, w * _power(np.abs(high), p) - at_high)
+            least = np.minimum(least, ends)
         terms = multipliers * np.concatenate([self.b, -self.h.reshape(len(x), -1)], axis=-1)
         most, fixed = np.maximum(at_low, at_high), terms.sum(axis=-1)
         most = most * np.where(np.isfinite(self.lower) & np.isfinite(self.upper), 1.0, FARTHER)

@@ -14,7 +14,7 @@ from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle import path_jacobian
+from myoquat.muscle import law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
 
 __all__ = ["Demands", "Effort"]
@@ -63,11 +63,18 @@ class Demands:
         needed = inverse_dynamics_of_motion(model, motion, loads)
         self.names, C = free_velocities(model, motion.q)
         self.torque = vecmat(needed.torque, C)
-        self.arms = -np.swapaxes(path_jacobian(model, motion.q) @ C, -1, -2)
+        J = path_jacobian(model, motion.q)
+        self.arms = -np.swapaxes(J @ C, -1, -2)
+        assert motion.u is not None
+        self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), matvec(J, motion.u)
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
         self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
+
+    def tensions(self, activation: Array, frames: Array | slice = slice(None)) -> Array:
+        """(t, m) [N] of activations, at some of the frames."""
+        return law_forces(self.model, self.lengths[frames], self.speeds[frames], activation)
 
     def programs(self, F0: Array, F1: Array, effort: Effort, names: Sequence[str]) -> Programs:
         """Where the tensions are F0 + F1 a (t, m)."""

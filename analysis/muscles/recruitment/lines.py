@@ -1,21 +1,25 @@
 """Muscle forces as straight lines in the activation, tendons rigid."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from myoquat.kernels.typing import Array
-from myoquat.muscle import Model, muscle_forces
+from myoquat.muscle import Model
 from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["chords", "least_activations", "rigid_tendons", "tangents"]
 
+Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 APART = 1e-5  # half the distance of the activations between which a slope is taken
 
 
 def rigid_tendons(model: Model) -> Model:
-    """The model with tendons that do not stretch."""
+    """The model with tendons that do not stretch; itself if none does."""
     laws = [m.law for m in model.muscles]
+    if not any(isinstance(law, HillLaw) and law.tendon != "rigid" for law in laws):
+        return model
     changed = [replace(law, tendon="rigid") if isinstance(law, HillLaw) else law for law in laws]
     muscles = (replace(m, law=law) for m, law in zip(model.muscles, changed, strict=True))
     return replace(model, muscles=tuple(muscles))
@@ -26,17 +30,17 @@ def least_activations(model: Model) -> Array:
     return np.array([m.law.minimum_activation if isinstance(m.law, HillLaw) else 0.0 for m in model.muscles])
 
 
-def tangents(model: Model, q: Array, u: Array, a: Array, lower: Array) -> tuple[Array, Array]:
-    """F0, F1 (poses, m): F0 + F1 a touches F at a."""
+def tangents(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array]:
+    """F0, F1 (poses, m): F0 + F1 a touches F = forces(a) at a."""
     left, right = np.maximum(a - APART, lower), np.minimum(a + APART, 1.0)
-    low, high = (muscle_forces(model, q, u, x) for x in (left, right))
-    slope = (high - low) / (right - left)
-    return muscle_forces(model, q, u, a) - slope * a, slope
+    slope = (forces(right) - forces(left)) / (right - left)
+    return forces(a) - slope * a, slope
 
 
-def chords(model: Model, q: Array, u: Array, lower: Array) -> tuple[Array, Array]:
-    """F0, F1 (poses, m): F0 + F1 a is F at the least activation and at 1, and in between where the law is affine."""
-    least = np.broadcast_to(lower, (len(q), len(lower)))
-    low, high = muscle_forces(model, q, u, least), muscle_forces(model, q, u, np.ones(least.shape))
-    slope = (high - low) / (1 - least)
+def chords(forces: Forces, lower: Array, poses: int) -> tuple[Array, Array]:
+    """F0, F1 (poses, m): F0 + F1 a is F = forces(a) at the least activation and at 1, and in between where the law is
+    affine."""
+    least = np.broadcast_to(lower, (poses, len(lower)))
+    low = forces(least)
+    slope = (forces(np.ones(least.shape)) - low) / (1 - least)
     return low - slope * least, slope

@@ -9,6 +9,7 @@ current solution, again until the forces themselves meet the equations.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from myoquat.analysis.muscles.recruitment.lines import chords, rigid_tendons, ta
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
-from myoquat.muscle import muscle_forces
 from myoquat.muscle.model import Model
 
 __all__ = ["redundancy"]
@@ -61,31 +61,28 @@ def redundancy(
     model = rigid_tendons(model)
     demands = Demands(model, motion, loads, reserves, cones)
     check_consistent(model, motion)
-    found, slopes = _solved(model, motion, demands, effort, backend)
+    found, slopes = _solved(model, demands, effort, backend)
     return _result(model, motion, demands, found, slopes)
 
 
-def _solved(model: Model, motion: Motion, demands: Demands, effort: Effort, backend: str) -> tuple[Solutions, Array]:
+def _solved(model: Model, demands: Demands, effort: Effort, backend: str) -> tuple[Solutions, Array]:
     """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents; the slopes (t, m)
     of the forces."""
-    q, u = motion.q, motion.u
-    assert u is not None
     names, m = model.muscle_names, len(model.muscles)
-    F0, F1 = chords(model, q, u, demands.lower)
-    programs = demands.programs(F0, F1, effort, names)
-    found = solve_programs(programs, backend=backend)
+    F0, F1 = chords(demands.tensions, demands.lower, len(demands.torque))
+    found = solve_programs(demands.programs(F0, F1, effort, names), backend=backend)
     middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
-    bent = np.abs(muscle_forces(model, q, u, middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
+    bent = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
     open_ = np.flatnonzero((bent > AFFINE * np.abs(F1).max(initial=1.0)) & (found.status == Status.SOLVED))
     size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
     for _ in range(ROUNDS):
         if not len(open_):
             break
-        F0[open_], F1[open_] = tangents(model, q[open_], u[open_], found.x[open_, :m], demands.lower)
+        forces = partial(demands.tensions, frames=open_)
+        F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
         programs = demands.programs(F0, F1, effort, names).taken(open_)
         found.put(open_, solve_programs(programs, backend=backend))
-        force = muscle_forces(model, q, u, found.x[:, :m])
-        off = np.abs(demands.missing(force, found.x[:, m:])).max(axis=-1, initial=0.0)
+        off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
         open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
     found.status[open_] = Status.UNSETTLED
     return found, F1
@@ -94,8 +91,7 @@ def _solved(model: Model, motion: Motion, demands: Demands, effort: Effort, back
 def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, slopes: Array) -> Redundancy:
     m = len(model.muscles)
     a, c = found.x[:, :m], found.x[:, m:]
-    assert motion.u is not None
-    force = muscle_forces(model, motion.q, motion.u, a)
+    force = demands.tensions(a)
     return Redundancy(
         model=model,
         motion=motion,
