@@ -13,7 +13,7 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["Solutions", "solve_programs"]
 
-BLOCK = 256  # programs that are solved side by side
+BLOCK = 1024  # programs that are solved side by side
 LITTLE = 1e-8  # weight of the effort beside violations
 
 
