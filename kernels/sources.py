@@ -8,10 +8,12 @@ place) there is none, and kernels are found by tracing, which is always right.
 
 import functools
 import hashlib
+import operator
 import os
 import sys
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 __all__ = ["sources_digest"]
 
@@ -25,6 +27,8 @@ _KNOWN = {  # whose functions may stand in this package's modules
 }
 
 Stamps = dict[str, tuple[int, int]]
+
+_seen: dict[str, list[Any]] = {}  # module -> what stood in it when it was found whole
 
 
 def _stamps() -> Stamps:
@@ -66,11 +70,23 @@ def _modules() -> list[ModuleType]:
 
 def _is_whole(module: ModuleType) -> bool:
     """Whether the functions that stand in a module and in its classes are this package's or a library's own."""
+    values = _values(module)
+    seen = _seen.get(module.__name__, ())
+    if len(seen) == len(values) and all(map(operator.is_, seen, values)):
+        return True
+    if not all(_is_known(value.__module__ or "") for value in values if isinstance(value, FunctionType)):
+        return False
+    _seen[module.__name__] = values
+    return True
+
+
+def _values(module: ModuleType) -> list[Any]:
+    """What stands in a module and in its classes."""
     values = list(vars(module).values())
     for value in values:
         if isinstance(value, type) and value.__module__ == module.__name__:
             values += vars(value).values()
-    return all(_is_known(value.__module__ or "") for value in values if isinstance(value, FunctionType))
+    return values
 
 
 def _is_known(module: str) -> bool:
