@@ -49,7 +49,7 @@ _AT_IMPORT = _stamps()
 
 def sources_digest() -> str | None:
     """SHA-256 of the package's sources, or None where they do not say what is loaded."""
-    if _stamps() != _AT_IMPORT or not all(_is_whole(module) for module in _modules()):
+    if not all(_is_unchanged(module) and _is_whole(module) for module in _modules()):
         return None
     return _digest()
 
@@ -65,7 +65,19 @@ def _digest() -> str:
 
 
 def _modules() -> list[ModuleType]:
-    return [module for name, module in list(sys.modules.items()) if name.startswith(f"{_PACKAGE}.")]
+    return [module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{_PACKAGE}.")]
+
+
+def _is_unchanged(module: ModuleType) -> bool:
+    """Whether the file of a module is what it was when the package was imported."""
+    path = module.__file__
+    if path is None:
+        return True
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return _AT_IMPORT.get(path) == (status.st_mtime_ns, status.st_size)
 
 
 def _is_whole(module: ModuleType) -> bool:
