@@ -5,6 +5,7 @@ from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import (
     activation_rates,
+    actuator_forces,
     equilibrium_states,
     limit_torques,
     muscle_forces,
@@ -47,6 +48,7 @@ __all__ = [
     "WrapSphere",
     "WrapTorus",
     "activation_rates",
+    "actuator_forces",
     "check_laws",
     "equilibrium_states",
     "limit_torques",

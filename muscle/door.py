@@ -44,6 +44,10 @@ class MuscleCall(Call):
         """Activations or excitations (..., m) in [0, 1]."""
         return self.put(name, activation, self.model.check_activation(activation), len(self.model.muscles))
 
+    def controls(self, controls: ArrayLike) -> "MuscleCall":
+        """Controls of the actuators (..., k) within their bounds."""
+        return self.put("controls", controls, self.model.check_controls(controls), len(self.model.control_names))
+
     def states(self, name: str, values: ArrayLike | None) -> "MuscleCall":
         """The muscles' own states or their rates (..., ns); None for a model without."""
         own = state_names(self.model)

@@ -2,13 +2,9 @@
 
 __all__ = ["CHANGES", "change_of"]
 
-IDLE = "moves nothing unless something controls it"
 MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"
 CHANGES: dict[str, str] = {
-    **dict.fromkeys(
-        ("CoordinateActuator", "TorqueActuator", "PointActuator", "BodyActuator", "PointToPointActuator"), IDLE
-    ),
     **dict.fromkeys(("ActivationCoordinateActuator", "ClutchedPathSpring"), MOVES),
     **dict.fromkeys(
         (

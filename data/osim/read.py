@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.leftovers import Census, Doubts
+from myoquat.data.osim.actuators import ACTUATORS, read_actuator
 from myoquat.data.osim.bodies import read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.document import boolean, numbers, objects, text
@@ -90,24 +91,26 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
         constraints=constraints,
         forces=tuple(read_force(force, frames) for force in (*springs, *forces.passive)),
+        actuators=tuple(read_actuator(force, frames) for force in forces.actuators),
     )
     return settled(model)
 
 
 @dataclass(frozen=True)
 class _Forces:
-    """The forces of a model that are read: along paths, and on single coordinates."""
+    """The forces of a model that are read, by what they become."""
 
     paths: list[Any]
     springs: list[Any]
     limits: list[Any]
     passive: list[Any]
+    actuators: list[Any]
 
     @classmethod
     def of(cls, model: Any, census: Census) -> "_Forces":
         """Those that apply; others are noted."""
-        found = cls([], [], [], [])
-        kinds = dict.fromkeys(FORCES, found.passive)
+        found = cls([], [], [], [], [])
+        kinds = dict.fromkeys(FORCES, found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
         kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
             along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None

@@ -10,7 +10,7 @@ from myoquat.dynamics import articulated, energy, reactions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import system_of
 from myoquat.kernels.typing import Array
-from myoquat.muscle import limits, states
+from myoquat.muscle import actuators, limits, states
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.path import lengths
 
@@ -21,6 +21,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "forces": states.forces,
     "torques": states.torques,
     "limits": limits.torques,
+    "actuators": actuators.forces,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
     "potential_energy": lambda model, q: energy.potential(system_of(model), q),

@@ -11,7 +11,7 @@ from myoquat.dynamics.simulation.controls import Control, element
 from myoquat.dynamics.simulation.run import Run
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
-from myoquat.muscle.evaluate import limit_torques, muscle_torques
+from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_torques
 from myoquat.muscle.model import Model
 
 __all__ = ["stop_message"]
@@ -53,6 +53,8 @@ def _acceleration_norm(equations: StateEquations, q: Array, u: Array, values: Ma
             tau = values.get("torque", np.zeros(equations.system.nu))
             if isinstance(model, Model):
                 tau = tau + limit_torques(model, q, u, backend="numpy")
+                if equations.actuated:
+                    tau = tau + actuator_forces(model, q, u, values["controls"], backend="numpy")
                 if equations.muscles:
                     activation, states = equations.activation(values), equations.states(values)
                     tau = tau + muscle_torques(model, q, u, activation, states, backend="numpy")

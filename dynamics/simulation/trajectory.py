@@ -23,7 +23,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
-from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
+from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
@@ -49,7 +49,8 @@ class Trajectory:
     muscle_states (..., t, ns): the states of the muscles' laws such as fiber lengths [m], in the order of
     `myoquat.muscle.state_names`, None without; excitation (..., t, m): the input where activations are states, None
     without; parameters (..., n): the numbers of the model that runs have of their own, in the order of
-    parameter_names, None without.
+    parameter_names, None without; controls (..., t, k): those of the actuators, in the order of `Model.control_names`,
+    None without.
 
     What is computed on demand is kept; rows of NaN give NaN.
 
@@ -77,6 +78,7 @@ class Trajectory:
     excitation: Array | None = None
     parameters: Array | None = None
     parameter_names: tuple[str, ...] = ()
+    controls: Array | None = None
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -117,10 +119,14 @@ class Trajectory:
 
     @cached_property
     def torques(self) -> Array:
-        """(..., t, nu) generalized forces of muscles, limits and outside torques on u [N m, N]."""
+        """(..., t, nu) generalized forces of muscles, limits, passive forces, actuators and outside torques on u
+        [N m, N]."""
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
         if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
             tau = tau + self._of("limits", lambda q, u: limit_torques(self.muscled, q, u), self.q, self.u)
+        if self.controls is not None:
+            act = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
+            tau = tau + self._of("actuators", act, self.q, self.u, self.controls)
         if self.activation is None:
             return tau
         return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)
@@ -228,6 +234,7 @@ class Trajectory:
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
         '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
+        '<control>.control' of actuators;
         'parameter <name>' of numbers that vary.
         A batch has its indices as index levels 'run_0', ... before 'row'."""
         columns = Columns(self.q.shape[:-1])
@@ -240,6 +247,8 @@ class Trajectory:
                 columns.add([f"{name}.{part}" for name in muscles], values)
         if self.excitation is not None:
             columns.add([f"{name}.excitation" for name in muscles], self.excitation)
+        if self.controls is not None:
+            columns.add([f"{name}.control" for name in self.muscled.control_names], self.controls)
         if self.muscle_states is not None:
             columns.add(state_names(self.muscled), self.muscle_states)
         columns.add([f"parameter {name}" for name in self.parameter_names], self._numbers)

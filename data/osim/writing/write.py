@@ -11,6 +11,7 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.writing.actuators import add_actuators
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.writing.constraints import add_constraints
 from myoquat.data.osim.writing.forces import add_forces
@@ -76,6 +77,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_passive(forces, original.system, left)
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
+    add_actuators(forces, model.actuators)
     _add_markers(element, model)
 
 
@@ -96,14 +98,15 @@ def _prepared(model: Model) -> Model:
         markers=on(model.markers),
         constraints=tuple(_on_ground(constraint, was, new) for constraint in model.constraints),
         forces=tuple(_on_ground(force, was, new) for force in model.forces),
+        actuators=tuple(_on_ground(actuator, was, new) for actuator in model.actuators),
         start_q=None,
         start_u=None,
     )
 
 
 def _on_ground(pair: Any, was: str, new: str) -> Any:
-    """The constraint or force with another name for the ground."""
-    held = {key: new for key in ("first", "second") if getattr(pair, key, None) == was}
+    """The constraint, force or actuator with another name for the ground."""
+    held = {key: new for key in ("first", "second", "body") if getattr(pair, key, None) == was}
     return replace(pair, **held) if held else pair
 
 
@@ -119,9 +122,8 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
 def _named(model: Model) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
-    held = {
-        getattr(c, key) for c in (*model.constraints, *model.forces) for key in ("first", "second") if hasattr(c, key)
-    }
+    linked: Any = (*model.constraints, *model.forces, *model.actuators)
+    held = {getattr(link, key) for link in linked for key in ("first", "second", "body") if hasattr(link, key)}
     return held | {thing.body for thing in (*things, *model.markers)}
 
 
