@@ -3,6 +3,7 @@
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
+from myoquat.muscle.contact_forces import contact_forces, contact_pairs
 from myoquat.muscle.evaluate import (
     activation_rates,
     actuator_forces,
@@ -50,6 +51,8 @@ __all__ = [
     "activation_rates",
     "actuator_forces",
     "check_laws",
+    "contact_forces",
+    "contact_pairs",
     "equilibrium_states",
     "limit_torques",
     "muscle_forces",

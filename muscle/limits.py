@@ -14,7 +14,9 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.forces import LoadingForce, PassiveForce
+from myoquat.muscle.forces.base import loads_of
+from myoquat.muscle.loads import generalized_force
 
 __all__ = ["CoordinateLimit", "torques"]
 
@@ -77,9 +79,11 @@ def torques(model: HasLimits, q: Array, u: Array) -> Array:
     """(..., nu) generalized forces of a model's limits and passive forces on the velocities u: the formula, on floats
     and symbols."""
     total = _of_limits(model, q, u)
+    loading = [force for force in model.forces if isinstance(force, LoadingForce)]
     for force in model.forces:
-        total = total + force.torque(model.system, q, u)
-    return total
+        if not isinstance(force, LoadingForce):
+            total = total + force.torque(model.system, q, u)
+    return total + generalized_force(model.system, q, loads_of(model.system, loading, q, u)) if loading else total
 
 
 def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:

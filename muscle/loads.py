@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import cross, dot, matvec
-from myoquat.kernels.derivatives import jacobian_at
+from myoquat.joints.vectors import cross, dot, matvec, vecmat
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 
-__all__ = ["Load", "Poses", "generalized_force", "point_velocity", "world_point"]
+__all__ = ["Load", "Poses", "generalized_force", "point_velocity", "unit_vector", "world_point"]
 
 Poses = Mapping[str, tuple[Array, Array]]
 
@@ -29,7 +30,14 @@ class Load:
 def world_point(poses: Poses, body: str, point: Sequence[float]) -> Array:
     """(..., 3) [m] a body's point in the world."""
     R, p = poses[body]
-    return p + matvec(R, np.array(point))
+    return p + matvec(R, as_array(point))
+
+
+def unit_vector(direction: Sequence[float], R: Array | None = None) -> Array:
+    """(..., 3) the unit vector along a direction of the world, or of a body at the rotation R (..., 3, 3)."""
+    n = as_array(direction)
+    unit: Array = n / np.sqrt(dot(n, n))
+    return unit if R is None else matvec(R, unit)
 
 
 def point_velocity(shifts: Poses, poses: Poses, body: str, point: Array) -> Array:
@@ -40,19 +48,37 @@ def point_velocity(shifts: Poses, poses: Poses, body: str, point: Array) -> Arra
 
 
 def generalized_force(system: ArticulatedSystem, q: Array, loads: Sequence[Load]) -> Array:
-    """(..., nu) the forces on the velocities u that do the work of the loads: the formula, on floats and symbols."""
-    if not loads:
-        return np.zeros(system.nu)
+    """(..., nu) the forces on the velocities u that do the work of the loads: the formula, on floats and symbols.
+
+    The transpose of `ArticulatedSystem.shifts`: from the leaves to the ground every joint takes its part of the wrench
+    of all that it carries.
+    """
     poses = system.poses(q)
+    carried = _wrenches(poses, loads)
+    parts: dict[int, Array] = {}
+    for i in reversed(system.topological_order):
+        body = system.bodies[i]
+        if body.name not in carried:
+            continue
+        (f, n), (R, p), nu = carried[body.name], poses[body.name], body.joint.nu
+        if nu:
+            S_omega, S_v = body.joint.subspace(q[..., system.q_slices[i]])
+            parts[i] = vecmat(vecmat(n, R), S_omega) + vecmat(vecmat(f, R), S_v)
+        _add(carried, body.parent, f, n + cross(p - poses[body.parent][1], f))
+    if not parts:
+        return np.zeros(system.nu)
+    return joined([parts.get(i, np.zeros(body.joint.nu)) for i, body in enumerate(system.bodies)])
 
-    def work(motion: Array) -> Array:
-        shifts = system.shifts(q, motion, poses, system.ground)
-        total = np.zeros(())
-        for load in loads:
-            total = total + dot(load.force, point_velocity(shifts, poses, load.body, load.point))
-            if load.torque is not None:
-                total = total + dot(load.torque, shifts[load.body][0])
-        return total[..., None]
 
-    result: Array = jacobian_at(work, np.zeros(system.nu), like=q)[..., 0, :]
-    return result
+def _wrenches(poses: Poses, loads: Sequence[Load]) -> dict[str, tuple[Array, Array]]:
+    """(force, torque) at the origin of every body that has loads."""
+    found: dict[str, tuple[Array, Array]] = {}
+    for load in loads:
+        moment = cross(load.point - poses[load.body][1], load.force)
+        _add(found, load.body, load.force, moment if load.torque is None else moment + load.torque)
+    return found
+
+
+def _add(wrenches: dict[str, tuple[Array, Array]], body: str, f: Array, n: Array) -> None:
+    before = wrenches.get(body)
+    wrenches[body] = (f, n) if before is None else (before[0] + f, before[1] + n)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from myoquat.data.osim.constraints import placed
+from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import last_name, number, text, triple
 from myoquat.data.osim.frames import Frames
 from myoquat.data.xml import complain
@@ -16,10 +17,10 @@ BUSHING = ("rotational_stiffness", "translational_stiffness", "rotational_dampin
 SPRING = {"stiffness": ("stiffness", 0.0), "rest": ("rest_length", 0.0), "damping": ("viscosity", 0.0)}
 
 
-def read_force(element: Any, frames: Frames) -> PassiveForce:
-    """A force of one of the kinds in `FORCES`; ModelError with its line for numbers that cannot be."""
+def read_force(element: Any, frames: Frames, contacts: Contacts) -> PassiveForce:
+    """A force of one of the kinds in `FORCES` and `CONTACTS`; ModelError with its line for numbers that cannot be."""
     try:
-        return FORCES[element.tag](element, frames)
+        return contacts.read(element) if element.tag in CONTACTS else FORCES[element.tag](element, frames)
     except ValueError as error:
         if type(error) is not ValueError:
             raise

@@ -13,9 +13,7 @@ CHANGES: dict[str, str] = {
         ),
         MOVES,
     ),
-    **dict.fromkeys(
-        ("HuntCrossleyForce", "ElasticFoundationForce", "SmoothSphereHalfSpaceForce"), "bodies pass through each other"
-    ),
+    **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
     **dict.fromkeys(("PrescribedController", "ControlSetController"), "excitations are given with the simulation"),

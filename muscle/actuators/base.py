@@ -10,12 +10,11 @@ import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import dot, vecmat
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.loads import Load, Poses, generalized_force
 
-__all__ = ["ORIGIN", "Actuator", "ScalarActuator", "Vector", "along", "forces"]
+__all__ = ["ORIGIN", "Actuator", "ScalarActuator", "Vector", "forces"]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -107,10 +106,3 @@ def forces(model: HasActuators, q: Array, controls: Array) -> Array:
         total = total + actuator.force(model.system, q, controls[..., place : place + count])
         place += count
     return total
-
-
-def along(direction: Vector, R: Array | None = None) -> Array:
-    """(..., 3) the unit vector along a direction of the world, or of a body at the rotation R (..., 3, 3)."""
-    n = np.array(direction)
-    unit: Array = n / np.sqrt(dot(n, n))
-    return unit if R is None else vecmat(unit, np.swapaxes(R, -1, -2))

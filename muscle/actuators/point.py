@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.kernels.typing import Array
-from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector, along
-from myoquat.muscle.loads import Load, Poses, world_point
+from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector
+from myoquat.muscle.loads import Load, Poses, unit_vector, world_point
 
 __all__ = ["PointActuator"]
 
@@ -24,6 +24,6 @@ class PointActuator(ScalarActuator):
     direction_in_world: bool = False
 
     def loads(self, poses: Poses, f: Array) -> list[Load]:
-        force = f * along(self.direction, None if self.direction_in_world else poses[self.body][0])
+        force = f * unit_vector(self.direction, None if self.direction_in_world else poses[self.body][0])
         at = np.array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
         return [Load(self.body, at, force)]

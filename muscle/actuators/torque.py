@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from myoquat.kernels.typing import Array
-from myoquat.muscle.actuators.base import ScalarActuator, Vector, along
-from myoquat.muscle.loads import Load, Poses
+from myoquat.muscle.actuators.base import ScalarActuator, Vector
+from myoquat.muscle.loads import Load, Poses, unit_vector
 
 __all__ = ["TorqueActuator"]
 
@@ -22,5 +22,5 @@ class TorqueActuator(ScalarActuator):
 
     def loads(self, poses: Poses, f: Array) -> list[Load]:
         (R, p), (_, p_second) = poses[self.first], poses[self.second]
-        torque = f * along(self.axis, None if self.in_world else R)
+        torque = f * unit_vector(self.axis, None if self.in_world else R)
         return [Load(self.first, p, 0.0 * torque, torque), Load(self.second, p_second, 0.0 * torque, -torque)]

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -12,18 +13,64 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
+from myoquat.muscle.loads import Load, Poses, generalized_force
 
-__all__ = ["PassiveForce"]
+__all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of"]
 
 
 @dataclass(frozen=True)
 class PassiveForce(Record, ABC):
+    """Generalized forces that follow from q and u."""
+
+    name: str
+
+    @abstractmethod
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """(..., nu) on the velocities u: the formula, on floats and symbols."""
+
+    @property
+    def element(self) -> str:
+        """The force in words, for messages."""
+        return f"force {self.name!r}"
+
+    @abstractmethod
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for what does not exist or numbers that cannot be."""
+
+    def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
+        """ModelError for a body that does not exist, and for one body twice."""
+        known = (system.ground, *system.body_names)
+        for k, name in enumerate(names):
+            if name not in known:
+                raise ModelError(f"body {name!r} does not exist", element=self.element)
+            if name in names[:k]:
+                raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
+
+
+class LoadingForce(PassiveForce):
+    """Forces and torques on bodies."""
+
+    @abstractmethod
+    def loads(self, poses: Poses, shifts: Poses) -> list[Load]:
+        """The loads at the poses of the bodies and their velocities (`ArticulatedSystem.shifts` of u): the formula."""
+
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """(..., nu): the loads by virtual work."""
+        return generalized_force(system, q, loads_of(system, [self], q, u))
+
+
+def loads_of(system: ArticulatedSystem, forces: Iterable[LoadingForce], q: Array, u: Array) -> list[Load]:
+    """The loads of all these forces at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
+    poses = system.poses(q)
+    shifts = system.shifts(q, u, poses, system.ground)
+    return [load for force in forces for load in force.loads(poses, shifts)]
+
+
+class MeasuredForce(PassiveForce):
     """Generalized forces f(x, dx/dt) on measures x(q) of the system, such as a length or the angles between two frames.
 
     On the velocities u they are J^T f with dx/dt = J u, so that their power is f . dx/dt whatever describes the joints.
     """
-
-    name: str
 
     @abstractmethod
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
@@ -39,13 +86,7 @@ class PassiveForce(Record, ABC):
         J = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
         return vecmat(self.force(self.measures(system, q), matvec(J, u)), J)
 
-    @property
-    def element(self) -> str:
-        """The force in words, for messages."""
-        return f"force {self.name!r}"
-
     def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for what does not exist or numbers that cannot be."""
         for f in fields(self):
             value = getattr(self, f.name)
             for number in value if isinstance(value, tuple) else (value,):
@@ -53,12 +94,3 @@ class PassiveForce(Record, ABC):
                     raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
                 if isinstance(number, float) and number < 0 and ("stiffness" in f.name or "damping" in f.name):
                     raise ModelError(f"{f.name} must not be negative, but is {value!r}", element=self.element)
-
-    def check_bodies(self, system: ArticulatedSystem, first: str, second: str) -> None:
-        """ModelError for a body that does not exist, and for one body twice."""
-        known = (system.ground, *system.body_names)
-        for name in (first, second):
-            if name not in known:
-                raise ModelError(f"body {name!r} does not exist", element=self.element)
-        if first == second:
-            raise ModelError(f"it acts between body {first!r} and itself", element=self.element)

@@ -10,7 +10,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces.base import PassiveForce
+from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["Bushing"]
 
@@ -19,7 +19,7 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Bushing(PassiveForce):
+class Bushing(MeasuredForce):
     """f = -k x - c dx/dt on the six measures between a frame of each body: OpenSim's BushingForce.
 
     x = (angles (3) [rad], position (3) [m]) of the second frame in the first, the angles body-fixed about x, y and z.

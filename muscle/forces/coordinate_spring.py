@@ -6,13 +6,13 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces.base import PassiveForce
+from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["CoordinateSpring"]
 
 
 @dataclass(frozen=True)
-class CoordinateSpring(PassiveForce):
+class CoordinateSpring(MeasuredForce):
     """f = -k (x - rest) - c dx/dt on the `coordinate` x by name: OpenSim's SpringGeneralizedForce.
 
     stiffness k [N m/rad or N/m], rest [rad or m], damping c [N m s/rad or N s/m]. An angle that a quaternion has

@@ -8,7 +8,7 @@ from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces.base import PassiveForce
+from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["PointSpring"]
 
@@ -17,7 +17,7 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class PointSpring(PassiveForce):
+class PointSpring(MeasuredForce):
     """f = -k (|p1 - p2| - rest_length) on the distance of two points of bodies: OpenSim's PointToPointSpring.
 
     Points in body frames [m], stiffness k [N/m], rest_length [m]. It pushes where it is shorter. Not determined where

@@ -6,10 +6,18 @@ from typing import Any
 from myoquat.data.osim.elements import add, checked_name
 from myoquat.data.osim.forces import BUSHING, SPRING
 from myoquat.data.osim.writing.constraints import add_placed
+from myoquat.data.osim.writing.contact import write_hunt_crossley, write_smooth
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointSpring
+from myoquat.muscle.forces import (
+    Bushing,
+    CoordinateSpring,
+    HuntCrossley,
+    PassiveForce,
+    PointSpring,
+    SmoothSphereHalfSpace,
+)
 
 __all__ = ["add_forces"]
 
@@ -47,4 +55,6 @@ WRITERS: dict[type[PassiveForce], tuple[str, Callable[[Element, Any], None]]] = 
     CoordinateSpring: ("SpringGeneralizedForce", _coordinate_spring),
     PointSpring: ("PointToPointSpring", _point_spring),
     Bushing: ("BushingForce", _bushing),
+    HuntCrossley: ("HuntCrossleyForce", write_hunt_crossley),
+    SmoothSphereHalfSpace: ("SmoothSphereHalfSpaceForce", write_smooth),
 }

@@ -1,6 +1,7 @@
 """From the model to the file."""
 
-from dataclasses import replace
+import re
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.actuators import add_actuators
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.writing.constraints import add_constraints
+from myoquat.data.osim.writing.contact import add_surfaces, surfaces_of
 from myoquat.data.osim.writing.forces import add_forces
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
@@ -27,6 +29,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["write_model"]
 
+COLONS = re.compile(r"(</?\w+)\.\.(?=\w)")  # ours for the :: of OpenSim's tags, which XML takes for namespaces
 VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
 
 
@@ -46,7 +49,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     root = etree.Element("OpenSimDocument", Version=VERSION)
     _add_model(root, model, left)
     left.report(path, strict)
-    text = etree.tostring(root, pretty_print=True, encoding="unicode")
+    text = COLONS.sub(r"\1::", etree.tostring(root, pretty_print=True, encoding="unicode"))
     write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
 
 
@@ -78,6 +81,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
     add_actuators(forces, model.actuators)
+    add_surfaces(element, model)
     _add_markers(element, model)
 
 
@@ -105,9 +109,16 @@ def _prepared(model: Model) -> Model:
 
 
 def _on_ground(pair: Any, was: str, new: str) -> Any:
-    """The constraint, force or actuator with another name for the ground."""
+    """The constraint, force, actuator, or what they hold, with another name for the ground."""
+    if isinstance(pair, tuple):
+        parts = tuple(_on_ground(part, was, new) for part in pair)
+        return parts if any(a is not b for a, b in zip(parts, pair, strict=True)) else pair
+    if not is_dataclass(pair) or isinstance(pair, type):
+        return pair
     held = {key: new for key in ("first", "second", "body") if getattr(pair, key, None) == was}
-    return replace(pair, **held) if held else pair
+    below = {f.name: _on_ground(getattr(pair, f.name), was, new) for f in fields(pair)}
+    changed = {key: value for key, value in below.items() if value is not getattr(pair, key)} | held
+    return replace(pair, **changed) if changed else pair
 
 
 def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
@@ -124,6 +135,7 @@ def _named(model: Model) -> set[str]:
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
     linked: Any = (*model.constraints, *model.forces, *model.actuators)
     held = {getattr(link, key) for link in linked for key in ("first", "second", "body") if hasattr(link, key)}
+    held |= {surface.body for surface in surfaces_of(model).values()}
     return held | {thing.body for thing in (*things, *model.markers)}
 
 
