@@ -19,7 +19,7 @@ from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches
-from myoquat.muscle.forces import CoordinateSpring
+from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 from myoquat.muscle.model import Model
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
@@ -183,7 +183,7 @@ def joint_loads(
 def _check_pairs(model: Model) -> None:
     """ModelError for constraints and forces between bodies, whose part in the loads is not known here."""
     between = [c.label for c in model.constraints]
-    between += [force.element for force in model.forces if not isinstance(force, CoordinateSpring)]
+    between += [force.element for force in model.forces if not isinstance(force, CoordinateForce)]
     if between:
         raise ModelError(
             "its part in the loads of joints is not determined; take the model without", element=between[0]

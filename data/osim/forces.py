@@ -7,13 +7,33 @@ from myoquat.data.osim.constraints import placed
 from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import last_name, number, text, triple
 from myoquat.data.osim.frames import Frames
+from myoquat.data.osim.functions import function_in
 from myoquat.data.xml import complain
-from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointSpring
+from myoquat.joints.functions import AxisFunction, Constant
+from myoquat.muscle.forces import (
+    Bushing,
+    BushingExpressions,
+    BushingFunctions,
+    CoordinateExpression,
+    CoordinateSpring,
+    PassiveForce,
+    PointExpression,
+    PointSpring,
+)
 
-__all__ = ["BUSHING", "FORCES", "SPRING", "read_force"]
+__all__ = ["BUSHING", "DAMPING", "EXPRESSIONS", "FORCES", "FUNCTIONS", "SPRING", "read_force"]
 
 ZERO = (0.0, 0.0, 0.0)
 BUSHING = ("rotational_stiffness", "translational_stiffness", "rotational_damping", "translational_damping")
+DAMPING = ("rotational_damping", "translational_damping")
+EXPRESSIONS = {
+    "moments": ("Mx_expression", "My_expression", "Mz_expression"),
+    "forces": ("Fx_expression", "Fy_expression", "Fz_expression"),
+}
+FUNCTIONS = {
+    "moments": ("m_x_theta_x_function", "m_y_theta_y_function", "m_z_theta_z_function"),
+    "forces": ("f_x_delta_x_function", "f_y_delta_y_function", "f_z_delta_z_function"),
+}
 SPRING = {"stiffness": ("stiffness", 0.0), "rest": ("rest_length", 0.0), "damping": ("viscosity", 0.0)}
 
 
@@ -46,6 +66,38 @@ def _point_spring(element: Any, frames: Frames) -> PassiveForce:
     )
 
 
+def _coordinate_expression(element: Any, frames: Frames) -> PassiveForce:
+    coordinate = last_name(text(element, "coordinate"))
+    return CoordinateExpression(str(element.get("name")), coordinate, text(element, "expression", "0"))
+
+
+def _point_expression(element: Any, frames: Frames) -> PassiveForce:
+    first, second = (frames.of(element, f"body{k}") for k in (1, 2))
+    points = {f"{ours}_point": triple(element, f"point{k}", ZERO) for k, ours in ((1, "first"), (2, "second"))}
+    expression = text(element, "expression", "0")
+    return PointExpression(str(element.get("name")), first.body, second.body, **points, expression=expression)
+
+
+def _bushing_expressions(element: Any, frames: Frames) -> PassiveForce:
+    values: dict[str, Any] = {tag: triple(element, tag, ZERO) for tag in DAMPING}
+    for ours, tags in EXPRESSIONS.items():
+        values[ours] = tuple(text(element, tag, "0") for tag in tags)
+    return BushingExpressions(str(element.get("name")), **placed(element, frames), **values)
+
+
+def _bushing_functions(element: Any, frames: Frames) -> PassiveForce:
+    values: dict[str, Any] = {tag: triple(element, tag, ZERO) for tag in DAMPING}
+    for ours, tags in FUNCTIONS.items():
+        values[ours] = tuple(_function(element, tag) for tag in tags)
+    return BushingFunctions(str(element.get("name")), **placed(element, frames), **values)
+
+
+def _function(element: Any, tag: str) -> AxisFunction:
+    """The function that a child holds, zero where it is missing."""
+    holder = element.find(tag)
+    return Constant(0.0) if holder is None else function_in(holder, element)
+
+
 def _bushing(element: Any, frames: Frames) -> PassiveForce:
     values: dict[str, Any] = {tag: triple(element, tag, ZERO) for tag in BUSHING}
     return Bushing(str(element.get("name")), **placed(element, frames), **values)
@@ -55,4 +107,8 @@ FORCES: dict[str, Callable[[Any, Frames], PassiveForce]] = {
     "SpringGeneralizedForce": _coordinate_spring,
     "PointToPointSpring": _point_spring,
     "BushingForce": _bushing,
+    "ExpressionBasedCoordinateForce": _coordinate_expression,
+    "ExpressionBasedPointToPointForce": _point_expression,
+    "ExpressionBasedBushingForce": _bushing_expressions,
+    "FunctionBasedBushingForce": _bushing_functions,
 }

@@ -6,13 +6,7 @@ MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"
 CHANGES: dict[str, str] = {
     **dict.fromkeys(("ActivationCoordinateActuator", "ClutchedPathSpring"), MOVES),
-    **dict.fromkeys(
-        (
-            "FunctionBasedBushingForce", "ExpressionBasedBushingForce", "ExpressionBasedCoordinateForce",
-            "ExpressionBasedPointToPointForce", "PrescribedForce", "ExternalForce", "Blankevoort1991Ligament",
-        ),
-        MOVES,
-    ),
+    **dict.fromkeys(("PrescribedForce", "ExternalForce"), MOVES),
     **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),

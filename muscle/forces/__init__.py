@@ -7,14 +7,18 @@ Contact forces act between surfaces of bodies, which are made of `ContactHalfSpa
 from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.forces.base import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.bushing import Bushing
+from myoquat.muscle.forces.bushing_functions import BushingFunctions
 from myoquat.muscle.forces.contact import Contact, ContactForce
 from myoquat.muscle.forces.coordinate_spring import CoordinateSpring
+from myoquat.muscle.forces.expressions import BushingExpressions, CoordinateExpression, PointExpression
 from myoquat.muscle.forces.hunt_crossley import ContactMaterial, HuntCrossley
 from myoquat.muscle.forces.point_spring import PointSpring
 from myoquat.muscle.forces.smooth_contact import SmoothSphereHalfSpace
 
 __all__ = [
     "Bushing",
+    "BushingExpressions",
+    "BushingFunctions",
     "Contact",
     "ContactEllipsoid",
     "ContactForce",
@@ -22,11 +26,13 @@ __all__ = [
     "ContactMaterial",
     "ContactSphere",
     "ContactSurface",
+    "CoordinateExpression",
     "CoordinateSpring",
     "HuntCrossley",
     "LoadingForce",
     "MeasuredForce",
     "PassiveForce",
+    "PointExpression",
     "PointSpring",
     "SmoothSphereHalfSpace",
 ]

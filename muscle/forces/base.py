@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
@@ -90,7 +91,9 @@ class MeasuredForce(PassiveForce):
         for f in fields(self):
             value = getattr(self, f.name)
             for number in value if isinstance(value, tuple) else (value,):
-                if not isinstance(number, str) and not (isinstance(number, float) and math.isfinite(number)):
+                if isinstance(number, (str, AxisFunction)):
+                    continue
+                if not (isinstance(number, float) and math.isfinite(number)):
                     raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
-                if isinstance(number, float) and number < 0 and ("stiffness" in f.name or "damping" in f.name):
+                if number < 0 and ("stiffness" in f.name or "damping" in f.name):
                     raise ModelError(f"{f.name} must not be negative, but is {value!r}", element=self.element)

@@ -1,6 +1,7 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
 from myoquat.muscle.laws.base import ForceLaw, PushWarning
+from myoquat.muscle.laws.blankevoort import Blankevoort1991
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.law_a import LawA
@@ -21,6 +22,7 @@ LAWS: dict[str, type[ForceLaw]] = {
         Millard2012,
         RigidTendonMuscle,
         Ligament,
+        Blankevoort1991,
         PathSpring,
         PathActuator,
     )
@@ -28,6 +30,7 @@ LAWS: dict[str, type[ForceLaw]] = {
 
 __all__ = [
     "LAWS",
+    "Blankevoort1991",
     "DeGrooteFregly2016",
     "ForceLaw",
     "HillLaw",
