@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import may_be_nonzero
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, can_touch, touch
@@ -120,4 +121,4 @@ def _hertz(k: float, place: Touch) -> Array:
 
 def _together(first: float, second: float) -> float:
     """2 a b / (a + b), 0 of zeros."""
-    return 2 * first * second / (first + second) if first or second else 0.0
+    return 2 * first * second / (first + second) if may_be_nonzero(first) or may_be_nonzero(second) else 0.0
