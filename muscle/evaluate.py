@@ -207,13 +207,22 @@ def muscle_wrenches(
 
 
 def limit_torques(
-    model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
 ) -> Array:
     """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) and passive forces
     (`myoquat.muscle.forces`) at q (..., nq) and u (..., nu). At the gimbal lock of a limited angle that a quaternion
-    has replaced they are not determined. Raises ValueError as `path_lengths` does."""
+    has replaced they are not determined. Raises ValueError as `path_lengths` does, and without the `time` (...) [s]
+    where a force depends on it; other models do not need it."""
     call = MuscleCall(model).q(q).u(u)
-    formula = lambda q, u: limits.torques(model, q, u)  # noqa: E731
+    if limits.is_timed(model) and time is not None:
+        call.time(time)
+    formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)
 
 

@@ -18,7 +18,7 @@ from myoquat.muscle.forces import LoadingForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
 from myoquat.muscle.loads import generalized_force
 
-__all__ = ["CoordinateLimit", "torques"]
+__all__ = ["CoordinateLimit", "is_timed", "torques"]
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,20 @@ class HasLimits(Protocol):
     def forces(self) -> Sequence[PassiveForce]: ...
 
 
-def torques(model: HasLimits, q: Array, u: Array) -> Array:
+def is_timed(model: HasLimits) -> bool:
+    """Whether a force of the model depends on the time."""
+    return any(force.timed for force in model.forces)
+
+
+def torques(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Array:
     """(..., nu) generalized forces of a model's limits and passive forces on the velocities u: the formula, on floats
-    and symbols."""
+    and symbols. t (...) is needed where `is_timed`."""
     total = _of_limits(model, q, u)
     loading = [force for force in model.forces if isinstance(force, LoadingForce)]
     for force in model.forces:
         if not isinstance(force, LoadingForce):
-            total = total + force.torque(model.system, q, u)
-    return total + generalized_force(model.system, q, loads_of(model.system, loading, q, u)) if loading else total
+            total = total + force.torque(model.system, q, u, t)
+    return total + generalized_force(model.system, q, loads_of(model.system, loading, q, u, t)) if loading else total
 
 
 def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:

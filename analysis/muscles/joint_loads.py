@@ -112,7 +112,7 @@ class JointLoads:
         m, system = self.motion, self.model.system
         torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied)  # type: ignore[arg-type]
         if self.model.limits or self.model.forces:
-            torque = torque - limit_torques(self.model, m.q, m.u)  # type: ignore[arg-type]
+            torque = torque - limit_torques(self.model, m.q, m.u, m.time)  # type: ignore[arg-type]
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
 
     def _index(self, joint: str) -> int:
@@ -208,7 +208,7 @@ def _accelerations(model: Model, motion: Motion, applied: Array, torque: ArrayLi
     assert u is not None
     tau: Array = np.zeros(u.shape) if torque is None else np.asarray(torque, dtype=float)
     if model.limits or model.forces:
-        tau = tau + limit_torques(model, q, u)
+        tau = tau + limit_torques(model, q, u, motion.time)
     if not model.couplers and not any(c.locked for c in model.coordinates):
         return forward_dynamics(system, q, u, tau, applied)
     C, d = free_velocities(model, q)[1], coupler_drift(model, q, u)

@@ -5,9 +5,10 @@ from typing import Any
 
 from myoquat.data.osim.constraints import placed
 from myoquat.data.osim.contact import CONTACTS, Contacts
-from myoquat.data.osim.document import last_name, number, text, triple
+from myoquat.data.osim.document import boolean, last_name, number, text, triple
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.functions import FUNCTIONS as KINDS
+from myoquat.data.osim.functions import function_in, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.muscle.forces import (
@@ -19,12 +20,14 @@ from myoquat.muscle.forces import (
     PassiveForce,
     PointExpression,
     PointSpring,
+    PrescribedForce,
 )
 
-__all__ = ["BUSHING", "DAMPING", "EXPRESSIONS", "FORCES", "FUNCTIONS", "SPRING", "read_force"]
+__all__ = ["BUSHING", "DAMPING", "EXPRESSIONS", "FORCES", "FUNCTIONS", "PRESCRIBED", "SPRING", "can_read", "read_force"]
 
 ZERO = (0.0, 0.0, 0.0)
 BUSHING = ("rotational_stiffness", "translational_stiffness", "rotational_damping", "translational_damping")
+PRESCRIBED = {"forces": "forceFunctions", "points": "pointFunctions", "torques": "torqueFunctions"}
 DAMPING = ("rotational_damping", "translational_damping")
 EXPRESSIONS = {
     "moments": ("Mx_expression", "My_expression", "Mz_expression"),
@@ -92,6 +95,37 @@ def _bushing_functions(element: Any, frames: Frames) -> PassiveForce:
     return BushingFunctions(str(element.get("name")), **placed(element, frames), **values)
 
 
+def _prescribed(element: Any, frames: Frames) -> PassiveForce:
+    frame = frames.of(element, "body" if element.find("socket_frame") is None else "socket_frame")
+    if not frame.is_body:
+        complain(element, "a prescribed force in an offset frame is not supported: give it in the body's")
+    return PrescribedForce(
+        str(element.get("name")),
+        frame.body,
+        **{ours: _three(element, name) for ours, name in PRESCRIBED.items()},
+        in_world=boolean(element, "forceIsGlobal", True),
+        point_in_world=boolean(element, "pointIsGlobal"),
+    )
+
+
+def _three(element: Any, name: str) -> Any:
+    """The three functions of a set, zero where it has not three, as in OpenSim."""
+    found = function_elements(element, name)
+    return tuple(map(read_function, found)) if len(found) == 3 else (Constant(0.0),) * 3
+
+
+def function_elements(element: Any, name: str) -> list[Any]:
+    """The elements in the <FunctionSet> of this name."""
+    sets = [child for child in element if child.tag == "FunctionSet" and child.get("name") == name]
+    holder = sets[0].find("objects") if sets else None
+    return [] if holder is None else [child for child in holder if isinstance(child.tag, str)]
+
+
+def can_read(element: Any) -> bool:
+    """Whether all functions of a <PrescribedForce> are known; True for other forces."""
+    return all(f.tag in KINDS for name in PRESCRIBED.values() for f in function_elements(element, name))
+
+
 def _function(element: Any, tag: str) -> AxisFunction:
     """The function that a child holds, zero where it is missing."""
     holder = element.find(tag)
@@ -111,4 +145,5 @@ FORCES: dict[str, Callable[[Any, Frames], PassiveForce]] = {
     "ExpressionBasedPointToPointForce": _point_expression,
     "ExpressionBasedBushingForce": _bushing_expressions,
     "FunctionBasedBushingForce": _bushing_functions,
+    "PrescribedForce": _prescribed,
 }

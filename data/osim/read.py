@@ -10,7 +10,7 @@ from myoquat.data.osim.bodies import read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import boolean, numbers, objects, text
-from myoquat.data.osim.forces import FORCES, read_force
+from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.millard import is_rigid
@@ -123,7 +123,7 @@ class _Forces:
                 census.count(force, "force")
             elif not boolean(force, "appliesForce", True):
                 census.count(force, "appliesForce is false")
-            elif force.tag in CONTACTS and not contacts.supports(force):
+            elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
                 census.count(force, "force")
             else:
                 (found.paths if along else kinds[force.tag]).append(force)

@@ -142,11 +142,11 @@ class StateEquations:
         """(..., ns) the states of the laws, None for laws without."""
         return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
 
-    def force(self, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
+    def force(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) torques of the muscles, of limits, passive forces and actuators, and external ones."""
         tau: Array = given.get("torque", np.zeros(self.system.nu))
         if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
-            tau = tau + limits.torques(self.model, q, u)
+            tau = tau + limits.torques(self.model, q, u, t)
         if self.actuated:
             tau = tau + actuators.forces(self.muscled, q, given["controls"])
         if not self.muscles:
@@ -168,7 +168,7 @@ class StateEquations:
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
-        free = articulated.forward(self.system, q, u, self.force(q, u, given))
+        free = articulated.forward(self.system, q, u, self.force(t, q, u, given))
         if not self.constraints:
             return free
         held = Constraints(self.system, self.constraints)

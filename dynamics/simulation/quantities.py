@@ -20,7 +20,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "lengths": lambda model, q: lengths(model.system, model.muscles, q),
     "forces": states.forces,
     "torques": states.torques,
-    "limits": limits.torques,
+    "limits": lambda model, q, u, *t: limits.torques(model, q, u, *(x[..., 0] for x in t)),
     "actuators": actuators.forces,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),

@@ -25,6 +25,7 @@ from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.laws import PushWarning
+from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -123,10 +124,12 @@ class Trajectory:
         [N m, N]."""
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
         if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
-            tau = tau + self._of("limits", lambda q, u: limit_torques(self.muscled, q, u), self.q, self.u)
+            times = (self._times,) if is_timed(self.model) else ()
+            act = lambda q, u, *t: limit_torques(self.muscled, q, u, *(x[..., 0] for x in t))  # noqa: E731
+            tau = tau + self._of("limits", act, self.q, self.u, *times)
         if self.controls is not None:
-            act = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
-            tau = tau + self._of("actuators", act, self.q, self.u, self.controls)
+            told = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
+            tau = tau + self._of("actuators", told, self.q, self.u, self.controls)
         if self.activation is None:
             return tau
         return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)

@@ -13,6 +13,7 @@ from myoquat.muscle.forces.coordinate_spring import CoordinateSpring
 from myoquat.muscle.forces.expressions import BushingExpressions, CoordinateExpression, PointExpression
 from myoquat.muscle.forces.hunt_crossley import ContactMaterial, HuntCrossley
 from myoquat.muscle.forces.point_spring import PointSpring
+from myoquat.muscle.forces.prescribed import PrescribedForce
 from myoquat.muscle.forces.smooth_contact import SmoothSphereHalfSpace
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "PassiveForce",
     "PointExpression",
     "PointSpring",
+    "PrescribedForce",
     "SmoothSphereHalfSpace",
 ]

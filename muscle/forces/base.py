@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,13 +22,14 @@ __all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of"]
 
 @dataclass(frozen=True)
 class PassiveForce(Record, ABC):
-    """Generalized forces that follow from q and u."""
+    """Generalized forces that follow from q, u and, where `timed`, the time."""
 
+    timed: ClassVar[bool] = False
     name: str
 
     @abstractmethod
-    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
-        """(..., nu) on the velocities u: the formula, on floats and symbols."""
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
+        """(..., nu) on the velocities u at the time t (...): the formula, on floats and symbols."""
 
     @property
     def element(self) -> str:
@@ -52,19 +54,21 @@ class LoadingForce(PassiveForce):
     """Forces and torques on bodies."""
 
     @abstractmethod
-    def loads(self, poses: Poses, shifts: Poses) -> list[Load]:
+    def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
         """The loads at the poses of the bodies and their velocities (`ArticulatedSystem.shifts` of u): the formula."""
 
-    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu): the loads by virtual work."""
-        return generalized_force(system, q, loads_of(system, [self], q, u))
+        return generalized_force(system, q, loads_of(system, [self], q, u, t))
 
 
-def loads_of(system: ArticulatedSystem, forces: Iterable[LoadingForce], q: Array, u: Array) -> list[Load]:
-    """The loads of all these forces at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
+def loads_of(
+    system: ArticulatedSystem, forces: Iterable[LoadingForce], q: Array, u: Array, t: Array | None = None
+) -> list[Load]:
+    """The loads of all these forces at q (..., nq), u (..., nu) and t (...): the formula, on floats and symbols."""
     poses = system.poses(q)
     shifts = system.shifts(q, u, poses, system.ground)
-    return [load for force in forces for load in force.loads(poses, shifts)]
+    return [load for force in forces for load in force.loads(poses, shifts, t)]
 
 
 class MeasuredForce(PassiveForce):
@@ -81,7 +85,7 @@ class MeasuredForce(PassiveForce):
     def force(self, x: Array, rate: Array) -> Array:
         """(..., k) f [N, N m] at x and dx/dt: the formula, on floats and symbols."""
 
-    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu) J^T f: the formula, on floats and symbols."""
         still = np.zeros(system.nu)
         J = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)

@@ -82,7 +82,7 @@ class ContactForce(LoadingForce):
         force = pressure[..., None] * place.normal + drag[..., None] * slip
         return Contact(first, second, point, force, pressure)
 
-    def loads(self, poses: Poses, shifts: Poses) -> list[Load]:
+    def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
         found = []
         for contact in self.contacts(poses, shifts):
             found.append(Load(contact.first, contact.point, -contact.force))

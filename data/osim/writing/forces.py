@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from myoquat.data.osim.elements import add, checked_name
-from myoquat.data.osim.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, SPRING
+from myoquat.data.osim.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, PRESCRIBED, SPRING
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.constraints import add_placed
 from myoquat.data.osim.writing.contact import write_hunt_crossley, write_smooth
@@ -21,6 +21,7 @@ from myoquat.muscle.forces import (
     PassiveForce,
     PointExpression,
     PointSpring,
+    PrescribedForce,
     SmoothSphereHalfSpace,
 )
 
@@ -86,6 +87,16 @@ def _bushing_functions(entry: Element, force: BushingFunctions) -> None:
         add(entry, tag, getattr(force, tag))
 
 
+def _prescribed(entry: Element, force: PrescribedForce) -> None:
+    add(entry, "socket_frame", path_of(force.body))
+    add(entry, "pointIsGlobal", force.point_in_world)
+    add(entry, "forceIsGlobal", force.in_world)
+    for ours, name in PRESCRIBED.items():
+        holder = add(add(entry, "FunctionSet", name=name), "objects")
+        for axis, function in zip("xyz", getattr(force, ours), strict=True):
+            add_function(holder, function, force.element, name=axis)
+
+
 WRITERS: dict[type[PassiveForce], tuple[str, Callable[[Element, Any], None]]] = {
     CoordinateSpring: ("SpringGeneralizedForce", _coordinate_spring),
     PointSpring: ("PointToPointSpring", _point_spring),
@@ -94,6 +105,7 @@ WRITERS: dict[type[PassiveForce], tuple[str, Callable[[Element, Any], None]]] = 
     PointExpression: ("ExpressionBasedPointToPointForce", _point_expression),
     BushingExpressions: ("ExpressionBasedBushingForce", _bushing_expressions),
     BushingFunctions: ("FunctionBasedBushingForce", _bushing_functions),
+    PrescribedForce: ("PrescribedForce", _prescribed),
     HuntCrossley: ("HuntCrossleyForce", write_hunt_crossley),
     SmoothSphereHalfSpace: ("SmoothSphereHalfSpaceForce", write_smooth),
 }

@@ -7,15 +7,23 @@ import re
 import numpy as np
 import pytest
 
-from myoquat.data import load_model
-from myoquat.dynamics import forward_dynamics
+from myoquat.analysis.motion import inverse_dynamics_of_motion
+from myoquat.data import Motion, load_model
+from myoquat.data.leftovers import UnsupportedWarning
+from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.functions import Linear, Polynomial, SimmSpline
-from myoquat.joints.types import EulerJoint, UniversalJoint
+from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
+from myoquat.joints.types import EulerJoint, RevoluteJoint, UniversalJoint
 from myoquat.kernels.arrays import formula
 from myoquat.muscle import Model, ModelError, Muscle, PathPoint, limit_torques, muscle_torques
 from myoquat.muscle.expressions import FUNCTIONS, evaluate
-from myoquat.muscle.forces import BushingExpressions, BushingFunctions, CoordinateExpression, PointExpression
+from myoquat.muscle.forces import (
+    BushingExpressions,
+    BushingFunctions,
+    CoordinateExpression,
+    PointExpression,
+    PrescribedForce,
+)
 from myoquat.muscle.laws import Blankevoort1991
 
 OPENSIM = """
@@ -192,3 +200,54 @@ def test_every_function_is_known():
     assert len(FUNCTIONS) == 23
     assert all(math.isfinite(float(evaluate(f"{name}({'0.5' + ',0.4' * (n - 1)})", {"x": np.array(0.0)})))
                for name, (n, _) in FUNCTIONS.items())  # fmt: skip
+
+
+# ---- forces over time --------------------------------------------------------------------------------------
+
+PUSHED = (Linear(20.0, 1.0), SPLINE, Constant(2.0)), (Constant(0.1), Linear(0.5, 0.0), Constant(0.0))
+SHOVED = (Linear(5.0, 0.0),) * 3, (Constant(0.2), Linear(0.3, 0.1), Constant(0.1))
+PUSHES = (
+    PrescribedForce("push", "B", *PUSHED, (Constant(0.5), Linear(-1.0, 0.2), Polynomial((0.0, 1.0, 2.0)))),
+    PrescribedForce("shove", "A", *SHOVED, in_world=False, point_in_world=True),
+)
+AT_TIMES = OPENSIM.replace("for q, u in zip(*json", "for k, (q, u) in enumerate(zip(*json").replace(
+    "loads(arguments[1])):", "loads(arguments[1]))):\n    state.setTime(0.01 * k)"
+)
+
+
+@pytest.mark.peers
+def test_opensim_pushes_alike(tmp_path, rng, in_opensim):
+    """Forces over time at 100 states, each at a time of its own: 1e-9 of the greatest acceleration."""
+    Model(SYSTEM, forces=PUSHES, name="pushed").save(tmp_path / "pushed.osim", strict=True)
+    model = load_model(tmp_path / "pushed.osim", strict=True)
+    assert model.forces == PUSHES
+    model.save(tmp_path / "pushed.toml")
+    assert load_model(tmp_path / "pushed.toml").forces == PUSHES
+    q, u = rng.uniform(-0.6, 0.6, (100, 5)), rng.uniform(-2, 2, (100, 5))
+    answer = np.array(in_opensim(AT_TIMES, str(tmp_path / "pushed.osim"), json.dumps([q.tolist(), u.tolist()])))
+    udot = forward_dynamics(model, q, u, limit_torques(model, q, u, 0.01 * np.arange(100)))
+    np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
+
+
+@pytest.mark.parametrize("options", [{"step": 1e-3}, {"rtol": 1e-9}, {"step": 1e-3, "method": "variational"}])
+def test_a_force_over_time_moves_as_a_torque_over_time(options):
+    """A torque 3 t about the only axis, from time 0 on; found again in what the motion needs; refused without time."""
+    wheel = Body("wheel", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(1.0, 1.0, 2.0, 0.0, 0.0, 0.0))
+    torques = (Constant(0.0), Constant(0.0), Linear(3.0, 0.0))
+    model = Model(ArticulatedSystem((wheel,)), forces=(PrescribedForce("motor", "wheel", torques=torques),))
+    motion = simulate(model, [0.0], [0.0], duration=0.5, **options)
+    assert motion.q[-1, 0] == pytest.approx(3 * 0.5**3 / 12, rel=1e-5)
+    np.testing.assert_allclose(motion.torques[:, 0], 3 * motion.time, rtol=1e-12)
+    moved = Motion(model.system, motion.time, motion.q, motion.u, motion.acceleration)
+    np.testing.assert_allclose(inverse_dynamics_of_motion(model, moved).torque, 0, atol=1e-12)
+    with pytest.raises(ValueError, match="force 'motor' depends on the time"):
+        limit_torques(model, [0.0], [0.0])
+
+
+def test_a_force_of_unknown_functions_is_left_out(tmp_path):
+    path = tmp_path / "pushed.osim"
+    Model(SYSTEM, forces=PUSHES, name="pushed").save(path)
+    path.write_text(path.read_text().replace("SimmSpline", "GCVSpline"))
+    with pytest.warns(UnsupportedWarning, match=r"1 PrescribedForce \(force\), line \d+"):
+        model = load_model(path)
+    assert model.forces == PUSHES[1:]
