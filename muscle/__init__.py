@@ -3,7 +3,7 @@
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
-from myoquat.muscle.contact_forces import contact_forces, contact_pairs
+from myoquat.muscle.contact_forces import contact_forces, contact_pairs, force_wrenches
 from myoquat.muscle.evaluate import (
     activation_rates,
     actuator_forces,
@@ -54,6 +54,7 @@ __all__ = [
     "contact_forces",
     "contact_pairs",
     "equilibrium_states",
+    "force_wrenches",
     "limit_torques",
     "muscle_forces",
     "muscle_state_rates",

@@ -4,11 +4,12 @@ import numpy as np
 
 from myoquat.joints.stacking import joined
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle import limits
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
 
-__all__ = ["contact_forces", "contact_pairs"]
+__all__ = ["contact_forces", "contact_pairs", "force_wrenches"]
 
 
 def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
@@ -45,6 +46,25 @@ def contact_forces(
         return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 7))
 
     return MuscleCall(model).q(q).u(u).run_muscles("contact_forces", formula, 2, out, backend)
+
+
+def force_wrenches(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts and prescribed forces on the bodies at
+    their origins, in world axes: external wrenches f_ext with the generalized forces that are part of `limit_torques`.
+    Raises ValueError as `limit_torques` does."""
+    call = MuscleCall(model).q(q).u(u)
+    if limits.is_timed(model) and time is not None:
+        call.time(time)
+    formula = lambda q, u, t=None: limits.wrenches(model, q, u, None if t is None else t[..., 0])  # noqa: E731
+    return call.run_muscles("force_wrenches", formula, 2, out, backend)
 
 
 def _row(contact: Contact) -> Array:

@@ -16,9 +16,9 @@ from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.forces import LoadingForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
-from myoquat.muscle.loads import generalized_force
+from myoquat.muscle.loads import body_wrenches, generalized_force
 
-__all__ = ["CoordinateLimit", "is_timed", "torques"]
+__all__ = ["CoordinateLimit", "has_loads", "is_timed", "torques", "wrenches"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,17 @@ def torques(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Arr
         if not isinstance(force, LoadingForce):
             total = total + force.torque(model.system, q, u, t)
     return total + generalized_force(model.system, q, loads_of(model.system, loading, q, u, t)) if loading else total
+
+
+def has_loads(model: HasLimits) -> bool:
+    """Whether forces of the model act on bodies: not between them as springs do, but as `LoadingForce`."""
+    return any(isinstance(force, LoadingForce) for force in model.forces)
+
+
+def wrenches(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Array:
+    """(..., bodies, 6) what these forces are on every body at its origin, in world axes: the formula."""
+    loading = [force for force in model.forces if isinstance(force, LoadingForce)]
+    return body_wrenches(model.system, q, loads_of(model.system, loading, q, u, t))
 
 
 def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:

@@ -11,7 +11,7 @@ from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 
-__all__ = ["Load", "Poses", "generalized_force", "point_velocity", "unit_vector", "world_point"]
+__all__ = ["Load", "Poses", "body_wrenches", "generalized_force", "point_velocity", "unit_vector", "world_point"]
 
 Poses = Mapping[str, tuple[Array, Array]]
 
@@ -68,6 +68,15 @@ def generalized_force(system: ArticulatedSystem, q: Array, loads: Sequence[Load]
     if not parts:
         return np.zeros(system.nu)
     return joined([parts.get(i, np.zeros(body.joint.nu)) for i, body in enumerate(system.bodies)])
+
+
+def body_wrenches(system: ArticulatedSystem, q: Array, loads: Sequence[Load]) -> Array:
+    """(..., bodies, 6) force [N] and torque [N m] of the loads on every body at its origin, in world axes: the
+    formula. What acts on the ground, the ground takes."""
+    found = _wrenches(system.poses(q), loads)
+    rows = [joined(list(found.get(name, (np.zeros(3), np.zeros(3))))) for name in system.body_names]
+    batch = np.broadcast_shapes(q.shape[:-1], *(row.shape[:-1] for row in rows))
+    return np.stack([np.broadcast_to(row, (*batch, 6), subok=True) for row in rows], axis=-2)
 
 
 def _wrenches(poses: Poses, loads: Sequence[Load]) -> dict[str, tuple[Array, Array]]:

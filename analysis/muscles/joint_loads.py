@@ -18,8 +18,11 @@ from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches
+from myoquat.muscle.forces import LoadingForce
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce
+from myoquat.muscle.limits import has_loads
 from myoquat.muscle.model import Model
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
@@ -176,14 +179,15 @@ def joint_loads(
         motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, torque))
     assert motion.udot is not None
     assert motion.u is not None
-    wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied)
+    own = force_wrenches(model, motion.q, motion.u, motion.time) if has_loads(model) else 0.0
+    wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied + own)
     return JointLoads(model, motion, wrench, applied)
 
 
 def _check_pairs(model: Model) -> None:
-    """ModelError for constraints and forces between bodies, whose part in the loads is not known here."""
+    """ModelError for constraints and springs between bodies, whose part in the loads is not known here."""
     between = [c.label for c in model.constraints]
-    between += [force.element for force in model.forces if not isinstance(force, CoordinateForce)]
+    between += [force.element for force in model.forces if not isinstance(force, (CoordinateForce, LoadingForce))]
     if between:
         raise ModelError(
             "its part in the loads of joints is not determined; take the model without", element=between[0]

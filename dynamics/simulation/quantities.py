@@ -11,6 +11,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import system_of
 from myoquat.kernels.typing import Array
 from myoquat.muscle import actuators, limits, states
+from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.path import lengths
 
@@ -25,8 +26,15 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
     "potential_energy": lambda model, q: energy.potential(system_of(model), q),
-    "reactions": lambda model, q, u, udot: reactions.joint_wrenches(system_of(model), q, u, udot),
+    "reactions": lambda model, q, u, udot, t: reactions.joint_wrenches(
+        system_of(model), q, u, udot, _loads(model, q, u, t[..., 0])
+    ),
 }
+
+
+def _loads(model: Any, q: Array, u: Array, t: Array) -> Array | None:
+    """What contacts and prescribed forces do to the bodies, None without."""
+    return limits.wrenches(model, q, u, t) if isinstance(model, Model) and limits.has_loads(model) else None
 
 
 def varied_quantity(varied: Parameters, name: str, arrays: tuple[Array, ...], p: Array) -> Array:

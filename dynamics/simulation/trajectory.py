@@ -23,9 +23,10 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
+from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.laws import PushWarning
-from myoquat.muscle.limits import is_timed
+from myoquat.muscle.limits import has_loads, is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -176,10 +177,16 @@ class Trajectory:
         """
         if self.constraints:
             held = self._held
-            through = lambda q, u, tau, t: held.joint_reactions(q, u, tau, t[..., 0])  # noqa: E731
+            through = lambda q, u, tau, t: held.joint_reactions(q, u, tau, t[..., 0], self._loads(q, u, t))  # noqa: E731
             return self._along(through, self.q, self.u, self.torques, self._times)
-        wrenches = lambda q, u, udot: joint_reactions(self.model, q, u, udot)  # noqa: E731
-        return self._of("reactions", wrenches, self.q, self.u, self.acceleration)
+        wrenches = lambda q, u, udot, t: joint_reactions(self.model, q, u, udot, self._loads(q, u, t))  # noqa: E731
+        return self._of("reactions", wrenches, self.q, self.u, self.acceleration, self._times)
+
+    def _loads(self, q: Array, u: Array, t: Array) -> Array | None:
+        """(rows, bodies, 6) of contacts and prescribed forces at the times t (rows, 1), None without."""
+        if not isinstance(self.model, Model) or not has_loads(self.model):
+            return None
+        return force_wrenches(self.model, q, u, t[..., 0])
 
     @cached_property
     def norm_drift(self) -> Array:

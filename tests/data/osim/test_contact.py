@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import quad, simpson
 from scipy.optimize import brentq
 
+from myoquat.analysis.muscles import joint_loads
 from myoquat.data import Motion, load_forces, load_model
 from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.data.motions import load_table
@@ -357,3 +358,36 @@ def test_surfaces_that_are_not_supported_are_left_out_with_their_lines(tmp_path)
     two = SmoothSphereHalfSpace("other", replace(HEEL, radius=0.2), FLOOR)
     with pytest.raises(ModelError, match="two surfaces have the name 'heel'"):
         Model(SYSTEM, forces=(FORCES["smooth"], two)).save(tmp_path / "two.osim")
+
+
+def test_joints_carry_what_the_ground_does_not(rng):
+    """A foot that floats over its joint to the ground: of its contact nothing passes there, in a simulation, with
+    numbers of its own, and in the loads of joints; the toes' joint carries the toes alone."""
+    free = Body("foot", "ground", FloatingJoint(), mass=1.5, inertia=(0.02, 0.03, 0.015, 0.0, 0.0, 0.0))
+    toes = replace(SYSTEM.bodies[3], joint=EulerJoint("XYZ"))
+    force = HuntCrossley("contact", (ContactMaterial((FLOOR, HEEL, BALL), *SOFT),), 0.1)
+    model = Model(ArticulatedSystem((free, toes), gravity=SYSTEM.gravity), forces=(force,))
+    q = np.array([0.0, 0.05, 0.0, 1.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.1])
+    motion = simulate(model, q, duration=0.02, step=1e-3)
+    scale = np.abs(ground_reactions(model, motion).force).max()
+    assert scale > 100
+    np.testing.assert_allclose(motion.reactions[:, 0], 0, atol=1e-9 * scale)
+    np.testing.assert_allclose(motion.reactions[:, 1, 3:], 0, atol=1e-9 * scale)
+    varied = simulate(model, q, duration=0.02, step=1e-3, parameters={"bodies.foot.mass": np.array([1.5])})
+    np.testing.assert_allclose(varied.reactions[0], motion.reactions, atol=1e-9 * scale)
+    moved = Motion(model.system, motion.time, motion.q, motion.u)
+    loads = joint_loads(model, moved)
+    np.testing.assert_allclose(loads.wrench, motion.reactions, atol=1e-9 * scale)
+    np.testing.assert_allclose(loads.residual, 0, atol=1e-9 * scale)
+
+
+def test_coefficients_can_be_parameters():
+    model = ball((0.0, -9.81, 0.0), "xy", static_friction=0.5, dynamic_friction=0.4, dissipation=0.2)
+    name, given = "forces.contact.materials.0.stiffness", np.array([1e6, 2e6])
+    many = simulate(model, [0.0, RADIUS], [1.0, 0.0], duration=0.02, step=1e-4, parameters={name: given})
+    for k, stiffness in enumerate(given):
+        force = model.forces[0]
+        changed = replace(force, materials=(replace(force.materials[0], stiffness=stiffness),))
+        one = simulate(replace(model, forces=(changed,)), [0.0, RADIUS], [1.0, 0.0], duration=0.02, step=1e-4)
+        np.testing.assert_allclose(many.q[k], one.q, atol=1e-14)
+        np.testing.assert_allclose(many.torques[k], one.torques, atol=1e-9)
