@@ -1,12 +1,12 @@
 """Force laws: one file each, all with the verbs of `myoquat.muscle.laws.base.ForceLaw`."""
 
 from myoquat.muscle.laws.base import ForceLaw, PushWarning
-from myoquat.muscle.laws.blankevoort import Blankevoort1991
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.law_a import LawA
 from myoquat.muscle.laws.law_b import LawB
 from myoquat.muscle.laws.ligament import Ligament
+from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.springs import PathActuator, PathSpring
