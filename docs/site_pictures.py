@@ -20,6 +20,7 @@ NUMBERS: dict[str, dict[str, float]] = {
     "path_spring": {"stiffness": 1e4, "resting_length": 0.1},
     "path_actuator": {"max_isometric_force": 100.0},
     "ligament": {"resting_length": 0.1, "max_force": 100.0},
+    "blankevoort1991": {"linear_stiffness": 1000.0, "slack_length": 0.1},
 }
 
 

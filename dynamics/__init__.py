@@ -16,6 +16,7 @@ from myoquat.dynamics.equations import (
     wrench_at,
 )
 from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
+from myoquat.dynamics.ground import ground_reactions
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
 from myoquat.dynamics.simulation import Event, Occurrence, Run, SimulationWarning, Simulator, Trajectory, simulate
 from myoquat.dynamics.skeleton import (
@@ -43,6 +44,7 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_gamma",
     "gravity_force",
+    "ground_reactions",
     "inverse_dynamics",
     "inverse_mass_matrix",
     "joint_reactions",

@@ -3,8 +3,10 @@
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.checks import check_laws
+from myoquat.muscle.contact_forces import contact_forces, contact_pairs, force_wrenches
 from myoquat.muscle.evaluate import (
     activation_rates,
+    actuator_forces,
     equilibrium_states,
     law_forces,
     limit_torques,
@@ -49,8 +51,12 @@ __all__ = [
     "WrapSphere",
     "WrapTorus",
     "activation_rates",
+    "actuator_forces",
     "check_laws",
+    "contact_forces",
+    "contact_pairs",
     "equilibrium_states",
+    "force_wrenches",
     "law_forces",
     "limit_torques",
     "muscle_forces",

@@ -44,6 +44,15 @@ class MuscleCall(Call):
         """Activations or excitations (..., m) in [0, 1]."""
         return self.put(name, activation, self.model.check_activation(activation), len(self.model.muscles))
 
+    def time(self, time: ArrayLike) -> "MuscleCall":
+        """The time (...), as an input t (..., 1)."""
+        given = np.asarray(time)[..., None]
+        return self.put("t", given, check_state("time", given, 1, ("t",)), 1)
+
+    def controls(self, controls: ArrayLike) -> "MuscleCall":
+        """Controls of the actuators (..., k) within their bounds."""
+        return self.put("controls", controls, self.model.check_controls(controls), len(self.model.control_names))
+
     def states(self, name: str, values: ArrayLike | None) -> "MuscleCall":
         """The muscles' own states or their rates (..., ns); None for a model without."""
         own = state_names(self.model)

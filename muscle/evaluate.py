@@ -16,7 +16,7 @@ from myoquat.joints.checks import check_state
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle import jacobians, limits, states, tables
+from myoquat.muscle import actuators, jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.flags import flags
@@ -26,6 +26,7 @@ from myoquat.muscle.path import carried_wrenches, lengths, wrenches
 
 __all__ = [
     "activation_rates",
+    "actuator_forces",
     "eliminated_components",
     "equilibria",
     "equilibrium_states",
@@ -270,14 +271,50 @@ def _hangs_on(system: ArticulatedSystem, name: str, other: str) -> bool:
 
 
 def limit_torques(
-    model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
 ) -> Array:
     """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) and passive forces
     (`myoquat.muscle.forces`) at q (..., nq) and u (..., nu). At the gimbal lock of a limited angle that a quaternion
-    has replaced they are not determined. Raises ValueError as `path_lengths` does."""
+    has replaced they are not determined. Raises ValueError as `path_lengths` does, and without the `time` (...) [s]
+    where a force depends on it; other models do not need it."""
     call = MuscleCall(model).q(q).u(u)
-    formula = lambda q, u: limits.torques(model, q, u)  # noqa: E731
+    if limits.is_timed(model) and time is not None:
+        call.time(time)
+    formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)
+
+
+def actuator_forces(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    controls: ArrayLike,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., nu) generalized forces of the model's actuators on the velocities u at controls (..., k), in the order of
+    `Model.control_names`. Raises ValueError as `path_lengths` does, and for controls outside their bounds.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.joints import RevoluteJoint
+    >>> from myoquat.muscle.actuators import CoordinateActuator
+    >>> link = mq.Body("link", "ground", RevoluteJoint(), mass=1.0, joint_name="knee", coordinate_names=("bend",))
+    >>> motor = CoordinateActuator("motor", "bend", optimal_force=50.0)
+    >>> model = mq.Model(mq.ArticulatedSystem((link,)), actuators=(motor,))
+    >>> mq.muscle.actuator_forces(model, [0.3], [0.0], [0.5])
+    array([25.])
+    """
+    call = MuscleCall(model).q(q).u(u).controls(controls)
+    formula = lambda q, u, controls: actuators.forces(model, q, controls)  # noqa: E731
+    return call.run_muscles("actuator_forces", formula, 1, out, backend)
 
 
 def muscle_state_rates(

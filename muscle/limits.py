@@ -14,9 +14,11 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.forces import LoadingForce, PassiveForce
+from myoquat.muscle.forces.base import loads_of
+from myoquat.muscle.loads import body_wrenches, generalized_force
 
-__all__ = ["CoordinateLimit", "torques"]
+__all__ = ["CoordinateLimit", "has_loads", "is_timed", "torques", "wrenches"]
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,31 @@ class HasLimits(Protocol):
     def forces(self) -> Sequence[PassiveForce]: ...
 
 
-def torques(model: HasLimits, q: Array, u: Array) -> Array:
+def is_timed(model: HasLimits) -> bool:
+    """Whether a force of the model depends on the time."""
+    return any(force.timed for force in model.forces)
+
+
+def torques(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Array:
     """(..., nu) generalized forces of a model's limits and passive forces on the velocities u: the formula, on floats
-    and symbols."""
+    and symbols. t (...) is needed where `is_timed`."""
     total = _of_limits(model, q, u)
+    loading = [force for force in model.forces if isinstance(force, LoadingForce)]
     for force in model.forces:
-        total = total + force.torque(model.system, q, u)
-    return total
+        if not isinstance(force, LoadingForce):
+            total = total + force.torque(model.system, q, u, t)
+    return total + generalized_force(model.system, q, loads_of(model.system, loading, q, u, t)) if loading else total
+
+
+def has_loads(model: HasLimits) -> bool:
+    """Whether forces of the model act on bodies: not between them as springs do, but as `LoadingForce`."""
+    return any(isinstance(force, LoadingForce) for force in model.forces)
+
+
+def wrenches(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Array:
+    """(..., bodies, 6) what these forces are on every body at its origin, in world axes: the formula."""
+    loading = [force for force in model.forces if isinstance(force, LoadingForce)]
+    return body_wrenches(model.system, q, loads_of(model.system, loading, q, u, t))
 
 
 def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:

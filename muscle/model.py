@@ -19,6 +19,7 @@ from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_digest
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
@@ -32,9 +33,10 @@ class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
-    limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always. constraints, numbers and
-    names without functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and
-    markers are what a file says beyond the mechanics, by the names of its coordinates.
+    limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always, actuators
+    (`myoquat.muscle.actuators`) as their controls tell, inputs of a simulation. constraints, numbers and names without
+    functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a
+    file says beyond the mechanics, by the names of its coordinates.
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -60,6 +62,7 @@ class Model(Record):
     limits: tuple[CoordinateLimit, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     forces: tuple[PassiveForce, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,9 +96,19 @@ class Model(Record):
             limit.check(self.system)
         for force in self.forces:
             force.check(self.system)
+        self._check_actuators()
         for constraint in self.constraints:
             constraint.check(self.system)
             _check_plain(constraint)
+
+    def _check_actuators(self) -> None:
+        """ModelError for actuators that cannot be, and for a name that two of them have."""
+        seen: set[str] = set()
+        for actuator in self.actuators:
+            if actuator.name in seen:
+                raise ModelError(f"the name {actuator.name!r} is taken twice", element=actuator.element)
+            seen.add(actuator.name)
+            actuator.check(self.system)
 
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""
@@ -124,6 +137,11 @@ class Model(Record):
         """Names of the muscles, in the order of every result."""
         return tuple(muscle.name for muscle in self.muscles)
 
+    @cached_property
+    def control_names(self) -> tuple[str, ...]:
+        """Names of the actuators' controls, in the order of every input: the actuator's own where it has one."""
+        return tuple(name for actuator in self.actuators for name in actuator.control_names)
+
     @property
     def start(self) -> np.ndarray:
         """(nq,) the coordinates at the start: start_q, or neutral ones."""
@@ -132,7 +150,7 @@ class Model(Record):
     @property
     def _acting(self) -> tuple[object, ...]:
         """All beside the system that the model computes with."""
-        return self.muscles, self.limits, self.forces, self.couplers, self.constraints
+        return self.muscles, self.limits, self.forces, self.actuators, self.couplers, self.constraints
 
     def pose(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
         """(..., nq) the start with coordinates set by name, angles [rad] and lengths [m] that broadcast.
@@ -198,6 +216,23 @@ class Model(Record):
             raise ValueError(
                 f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {checked[where]:.6g}; "
                 "it must lie in [0, 1]"
+            )
+        return checked
+
+    def check_controls(self, controls: ArrayLike) -> Array:
+        """controls as a finite float64 array (..., k) within the bounds of the actuators, in the order of
+        `control_names`, or ValueError naming the control; symbols pass."""
+        checked = check_state("controls", controls, len(self.control_names), self.control_names)
+        if is_symbolic(checked):
+            return checked
+        bounds = np.array([b for actuator in self.actuators for b in actuator.bounds]).reshape(-1, 2)
+        outside = (checked < bounds[:, 0]) | (checked > bounds[:, 1])
+        if np.any(outside):
+            where = tuple(int(i) for i in np.argwhere(outside)[0])
+            low, high = bounds[where[-1]]
+            raise ValueError(
+                f"controls{list(where)} ({self.control_names[where[-1]]}) is {checked[where]:.6g}; it must lie in "
+                f"[{low:g}, {high:g}]"
             )
         return checked
 

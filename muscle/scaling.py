@@ -12,7 +12,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
-from myoquat.muscle.forces import CoordinateSpring
+from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -26,7 +26,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     `myoquat.joints.scaling.scaled_system` for mass and keep_masses.
 
     Points, surfaces, markers and the points that constraints hold together (`PointLoop`) are stretched with their
-    bodies; ModelError for other constraints, and for forces other than springs on coordinates. The lengths of a force
+    bodies; ModelError for other constraints, and for forces other than those on coordinates. The lengths of a force
     law (of the optimal fiber, the slack tendon, a resting ligament) grow as the path does, in the pose at the start
     with couplers followed. Forces stay. A coupler that drives a slide grows by the factor of the body that the slide
     starts from.
@@ -41,7 +41,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
         for muscle in model.muscles
     )
     for force in model.forces:
-        if not isinstance(force, CoordinateSpring):
+        if not isinstance(force, CoordinateForce):
             raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
     stretched = replace(
         model,

@@ -96,6 +96,8 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"  constraint {constraint.label}" + (f" between {' and '.join(bodies)}" if bodies else "")
     for force in model.forces:
         yield f"  passive {force.element}: {type(force).__name__}"
+    for actuator in model.actuators:
+        yield f"  {actuator.element}: {type(actuator).__name__}"
     for muscle in model.muscles:
         yield f"  muscle {muscle.name}: {_muscle(muscle)}"
     for limit in model.limits:

@@ -121,7 +121,7 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
         wrenches = external_wrenches(system, motion, loads)
     torque = inverse_dynamics(system, motion.q, motion.u, motion.udot, wrenches)
     if isinstance(model, Model) and (model.limits or model.forces):
-        torque = torque - limit_torques(model, motion.q, motion.u)
+        torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
     return JointTorques(motion, torque, wrenches)
 
 

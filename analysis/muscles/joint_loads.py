@@ -18,8 +18,11 @@ from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches
-from myoquat.muscle.forces import CoordinateSpring
+from myoquat.muscle.forces import LoadingForce
+from myoquat.muscle.forces.coordinate_spring import CoordinateForce
+from myoquat.muscle.limits import has_loads
 from myoquat.muscle.model import Model
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
@@ -112,7 +115,7 @@ class JointLoads:
         m, system = self.motion, self.model.system
         torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied)  # type: ignore[arg-type]
         if self.model.limits or self.model.forces:
-            torque = torque - limit_torques(self.model, m.q, m.u)  # type: ignore[arg-type]
+            torque = torque - limit_torques(self.model, m.q, m.u, m.time)  # type: ignore[arg-type]
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
 
     def _index(self, joint: str) -> int:
@@ -176,14 +179,15 @@ def joint_loads(
         motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, torque))
     assert motion.udot is not None
     assert motion.u is not None
-    wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied)
+    own = force_wrenches(model, motion.q, motion.u, motion.time) if has_loads(model) else 0.0
+    wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied + own)
     return JointLoads(model, motion, wrench, applied)
 
 
 def _check_pairs(model: Model) -> None:
-    """ModelError for constraints and forces between bodies, whose part in the loads is not known here."""
+    """ModelError for constraints and springs between bodies, whose part in the loads is not known here."""
     between = [c.label for c in model.constraints]
-    between += [force.element for force in model.forces if not isinstance(force, CoordinateSpring)]
+    between += [force.element for force in model.forces if not isinstance(force, (CoordinateForce, LoadingForce))]
     if between:
         raise ModelError(
             "its part in the loads of joints is not determined; take the model without", element=between[0]
@@ -208,7 +212,7 @@ def _accelerations(model: Model, motion: Motion, applied: Array, torque: ArrayLi
     assert u is not None
     tau: Array = np.zeros(u.shape) if torque is None else np.asarray(torque, dtype=float)
     if model.limits or model.forces:
-        tau = tau + limit_torques(model, q, u)
+        tau = tau + limit_torques(model, q, u, motion.time)
     if not model.couplers and not any(c.locked for c in model.coordinates):
         return forward_dynamics(system, q, u, tau, applied)
     C, d = free_velocities(model, q)[1], coupler_drift(model, q, u)

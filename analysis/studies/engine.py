@@ -137,6 +137,8 @@ class Engine:
             varies = isinstance(table, tuple)
             control = "excitation" if self.equations.excited else "activation"
             given[control] = kernels.Tabulated(*table) if varies else self.columns.activation(values)
+        if self.equations.actuated:
+            given["controls"] = np.zeros((len(values), self.equations.actuated))  # a study's actuators are at rest
         return given
 
     def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:

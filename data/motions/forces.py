@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from myoquat.data.files import check_output, write_text
 from myoquat.data.motions.c3d import read_c3d_plates
-from myoquat.data.motions.loads import LoadEntry, read_external_loads
+from myoquat.data.motions.loads import LoadEntry, external_loads_text, read_external_loads
 from myoquat.data.motions.series import (
     assign,
     axes_rotation,
@@ -21,13 +22,14 @@ from myoquat.data.motions.series import (
     indices_of,
     interpolated,
 )
-from myoquat.data.motions.storage import read_motion
+from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.data.motions.trc import AXES
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Forces", "load_forces"]
 
+COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
 
 
@@ -106,6 +108,36 @@ class Forces:
         columns = pd.MultiIndex.from_product([self.names, QUANTITIES, AXES], names=["load", "quantity", "axis"])
         values = np.stack([getattr(self, k) for k in QUANTITIES], axis=2)  # (t, n, 3, 3)
         return pd.DataFrame(values.reshape(len(self.time), -1), pd.Index(self.time, name="time"), columns)
+
+    def to_table(self) -> pd.DataFrame:
+        """Columns '<load>_force_vx', '<load>_force_px', '<load>_torque_x' and so on, as files of ground reactions have
+        them, over the index time [s]."""
+        columns = [f"{name}{middle}{axis}" for name in self.names for middle in COLUMNS.values() for axis in AXES]
+        table = self.to_dataframe()
+        return pd.DataFrame(table.to_numpy(), table.index, columns)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the columns of `to_table` as .mot or .sto; as .xml OpenSim's ExternalLoads, with bodies and frames,
+        which `load_forces` reads, and the columns in a .mot of the same name beside it.
+
+        Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending, and,
+        for .mot and .sto, for loads in other frames than the ground's, which these files cannot tell.
+        """
+        path = Path(path)
+        if path.suffix.lower() not in (".xml", ".mot", ".sto"):
+            raise ValueError(f"forces are saved as .xml, .mot or .sto, not {path.suffix!r}: {path}")
+        if path.suffix.lower() == ".xml":
+            check_output(path, overwrite)
+            data = path.with_suffix(".mot")
+            write_motion(self.to_table(), data, in_degrees=False, overwrite=overwrite)
+            frames = zip(self.names, self.bodies, self.force_frames, self.point_frames, strict=True)
+            entries = [LoadEntry(*at, **{k: at[0] + c for k, c in COLUMNS.items()}, line=0) for at in frames]
+            write_text(path, external_loads_text(entries, data.name))
+            return
+        others = {*self.force_frames, *self.point_frames} - {"ground"}
+        if others:
+            raise ValueError(f"a {path.suffix} file holds loads in the ground's axes, not in those of {sorted(others)}")
+        write_motion(self.to_table(), path, in_degrees=False, overwrite=overwrite)
 
     def to_xarray(self) -> xr.Dataset:
         """force, point, torque (time, load, axis), with body and frames of each load."""

@@ -14,6 +14,7 @@ from myoquat.data.xml import complain, described
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import (
+    Blankevoort1991,
     DeGrooteFregly2016,
     ForceLaw,
     HillLaw,
@@ -58,6 +59,12 @@ RIGID_CURVES = {
     "velocity_curve": "force_velocity_curve",
 }
 LIGAMENT: Table = {"resting_length": ("resting_length", None), "max_force": ("pcsa_force", None)}
+BLANKEVOORT: Table = {
+    "linear_stiffness": ("linear_stiffness", 1.0),
+    "slack_length": ("slack_length", None),
+    "transition_strain": ("transition_strain", 0.06),
+    "damping_coefficient": ("damping_coefficient", 0.003),
+}
 SPRING: Table = {
     "stiffness": ("stiffness", None),
     "resting_length": ("resting_length", None),
@@ -178,6 +185,11 @@ LAWS: dict[str, Kind] = {
     ),
     "Ligament": Kind(
         Ligament, lambda e: Ligament(**_numbers(e, LIGAMENT), **_curves(e, LIGAMENT_CURVES)), _write_ligament
+    ),
+    "Blankevoort1991Ligament": Kind(
+        Blankevoort1991,
+        lambda e: Blankevoort1991(**_numbers(e, BLANKEVOORT)),
+        lambda force, law: add_numbers(force, law, BLANKEVOORT),
     ),
     "PathSpring": Kind(
         PathSpring, lambda e: PathSpring(**_numbers(e, SPRING)), lambda force, law: add_numbers(force, law, SPRING)

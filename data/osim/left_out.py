@@ -2,24 +2,12 @@
 
 __all__ = ["CHANGES", "change_of"]
 
-IDLE = "moves nothing unless something controls it"
 MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"
 CHANGES: dict[str, str] = {
-    **dict.fromkeys(
-        ("CoordinateActuator", "TorqueActuator", "PointActuator", "BodyActuator", "PointToPointActuator"), IDLE
-    ),
     **dict.fromkeys(("ActivationCoordinateActuator", "ClutchedPathSpring"), MOVES),
-    **dict.fromkeys(
-        (
-            "FunctionBasedBushingForce", "ExpressionBasedBushingForce", "ExpressionBasedCoordinateForce",
-            "ExpressionBasedPointToPointForce", "PrescribedForce", "ExternalForce", "Blankevoort1991Ligament",
-        ),
-        MOVES,
-    ),
-    **dict.fromkeys(
-        ("HuntCrossleyForce", "ElasticFoundationForce", "SmoothSphereHalfSpaceForce"), "bodies pass through each other"
-    ),
+    **dict.fromkeys(("PrescribedForce", "ExternalForce"), MOVES),
+    **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
     **dict.fromkeys(("PrescribedController", "ControlSetController"), "excitations are given with the simulation"),

@@ -36,6 +36,7 @@ SOCKETS = {  # by the set in which an element stands: what names a body or a coo
         "z_coordinate": "socket_z_coordinate",
     },
     "MarkerSet": {"body": "socket_parent_frame"},
+    "ContactGeometrySet": {"body_name": "socket_frame"},
     "ConstraintSet": {
         "body_1": "socket_body_1",
         "body_2": "socket_body_2",

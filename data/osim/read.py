@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.leftovers import Census, Doubts
+from myoquat.data.osim.actuators import ACTUATORS, read_actuator
 from myoquat.data.osim.bodies import read_skeleton
 from myoquat.data.osim.constraints import read_constraints
+from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import boolean, numbers, objects, text
-from myoquat.data.osim.forces import FORCES, read_force
+from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.millard import is_rigid
@@ -24,7 +26,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["read_model"]
 
-SILENT = {"ControllerSet", "ProbeSet", "ContactGeometrySet", "ComponentSet"}  # counted, if they hold anything
+SILENT = {"ControllerSet", "ProbeSet", "ComponentSet"}  # counted, if they hold anything
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
@@ -68,7 +70,8 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     frames = Frames(element)
     skeleton = read_skeleton(element, frames)
     name = str(element.get("name") or path.stem)
-    forces = _Forces.of(element, census)
+    contacts = Contacts(element, frames)
+    forces = _Forces.of(element, census, contacts)
     bodies, springs = with_springs(skeleton.bodies, forces.springs)
     system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
     surfaces = Surfaces.of(element)
@@ -76,6 +79,9 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     for tag in SILENT:
         for child in objects(element, tag):
             census.count(child, tag)
+    passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
+    for surface in contacts.unused:
+        census.count(surface, "ContactGeometrySet")
     model = Model(
         system,
         tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths),
@@ -89,25 +95,27 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
         constraints=constraints,
-        forces=tuple(read_force(force, frames) for force in (*springs, *forces.passive)),
+        forces=passive,
+        actuators=tuple(read_actuator(force, frames) for force in forces.actuators),
     )
     return settled(model)
 
 
 @dataclass(frozen=True)
 class _Forces:
-    """The forces of a model that are read: along paths, and on single coordinates."""
+    """The forces of a model that are read, by what they become."""
 
     paths: list[Any]
     springs: list[Any]
     limits: list[Any]
     passive: list[Any]
+    actuators: list[Any]
 
     @classmethod
-    def of(cls, model: Any, census: Census) -> "_Forces":
+    def of(cls, model: Any, census: Census, contacts: Contacts) -> "_Forces":
         """Those that apply; others are noted."""
-        found = cls([], [], [], [])
-        kinds = dict.fromkeys(FORCES, found.passive)
+        found = cls([], [], [], [], [])
+        kinds = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
         kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
             along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
@@ -115,6 +123,8 @@ class _Forces:
                 census.count(force, "force")
             elif not boolean(force, "appliesForce", True):
                 census.count(force, "appliesForce is false")
+            elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
+                census.count(force, "force")
             else:
                 (found.paths if along else kinds[force.tag]).append(force)
         return found

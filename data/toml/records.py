@@ -20,7 +20,8 @@ from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.types import Joint
-from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.actuators import Actuator
+from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
@@ -28,7 +29,17 @@ from myoquat.muscle.wrapping import Wrap
 __all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_record"]
 
 Record = TypeVar("Record")
-ROOTS: tuple[type, ...] = (Joint, ForceLaw, AxisFunction, PathPoint, Wrap, Constraint, PassiveForce)
+ROOTS: tuple[type, ...] = (
+    Joint,
+    ForceLaw,
+    AxisFunction,
+    PathPoint,
+    Wrap,
+    Constraint,
+    PassiveForce,
+    Actuator,
+    ContactSurface,
+)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
 DEEPEST = 16  # tables in one another: a multiplier of a multiplier of a function is three
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once

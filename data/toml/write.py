@@ -11,6 +11,7 @@ from myoquat.data.toml.records import write_fields, write_record
 from myoquat.data.toml.values import array
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.system import Body
+from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.limits import CoordinateLimit
@@ -28,6 +29,7 @@ EXTRAS: dict[str, type] = {
     "limits": CoordinateLimit,
     "constraints": Constraint,
     "forces": PassiveForce,
+    "actuators": Actuator,
 }
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint

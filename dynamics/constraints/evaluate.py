@@ -76,13 +76,14 @@ class ConstraintArrays:
         Q = matvec(M, forward_dynamics(self.system, q, u, tau))
         return working(M, Q, self.jacobian(q, t), self.bias(q, u, t))
 
-    def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Array:
+    def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike, f_ext: Array | None = None) -> Array:
         """(..., bodies, 6) what passes through the joints beside the constraints, arguments as for `motion`; of
-        redundant constraints the least forces are taken, since the motion does not determine them."""
+        redundant constraints the least forces are taken, since the motion does not determine them. f_ext: wrenches on
+        the bodies whose generalized forces are part of tau."""
         found = self.motion(q, u, tau, t)
         back = np.linalg.pinv(np.swapaxes(self.jacobian(q, t), -1, -2), rcond=RANK_TOLERANCE)
         wrenches = self.wrenches(q, t, matvec(back, found.force))
-        return joint_reactions(self.system, q, u, found.acceleration, wrenches)
+        return joint_reactions(self.system, q, u, found.acceleration, wrenches if f_ext is None else wrenches + f_ext)
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
         """Rank of A at one pose, in the metric of M."""

@@ -18,7 +18,7 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.content import content_key
 from myoquat.kernels.typing import Array
-from myoquat.muscle import limits
+from myoquat.muscle import actuators, limits
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates, rates, state_names, torques
 
@@ -61,6 +61,11 @@ class StateEquations:
         return len(self.model.muscles) if isinstance(self.model, Model) else 0
 
     @property
+    def actuated(self) -> int:
+        """Number of controls of actuators that act."""
+        return len(self.model.control_names) if isinstance(self.model, Model) else 0
+
+    @property
     def excited(self) -> tuple[int, ...]:
         """The muscles with activation dynamics: their activations are states, their excitations the input."""
         muscles = self.model.muscles if isinstance(self.model, Model) else ()
@@ -94,7 +99,8 @@ class StateEquations:
     def inputs(self) -> dict[str, int]:
         """Name and length of what may change with time."""
         control = "excitation" if self.excited else "activation"
-        given = {control: self.muscles, "torque": self.system.nu if self.outside else 0}
+        outside = self.system.nu if self.outside else 0
+        given = {control: self.muscles, "controls": self.actuated, "torque": outside}
         return {name: n for name, n in given.items() if n}
 
     @property
@@ -136,11 +142,13 @@ class StateEquations:
         """(..., ns) the states of the laws, None for laws without."""
         return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
 
-    def force(self, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        """(..., nu) torques of the muscles, of limits and passive forces, and external ones."""
+    def force(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
+        """(..., nu) torques of the muscles, of limits, passive forces and actuators, and external ones."""
         tau: Array = given.get("torque", np.zeros(self.system.nu))
         if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
-            tau = tau + limits.torques(self.model, q, u)
+            tau = tau + limits.torques(self.model, q, u, t)
+        if self.actuated:
+            tau = tau + actuators.forces(self.muscled, q, given["controls"])
         if not self.muscles:
             return tau
         result: Array = tau + torques(self.muscled, q, u, self.activation(given), self.states(given))
@@ -160,7 +168,7 @@ class StateEquations:
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
-        free = articulated.forward(self.system, q, u, self.force(q, u, given))
+        free = articulated.forward(self.system, q, u, self.force(t, q, u, given))
         if not self.constraints:
             return free
         held = Constraints(self.system, self.constraints)

@@ -133,5 +133,5 @@ def _momenta(
     zero = np.zeros(system.nu)
     D1, D2 = (jacobian_at(f, zero, like=q)[..., 0, :] for f in (from_start, to_end))
     middle = state.integrate(system.layout, q, v / 2)
-    f = equations.force(middle, v / h, given) - damping_force(system, middle, v / h)
+    f = equations.force(t + h / 2, middle, v / h, given) - damping_force(system, middle, v / h)
     return -D1 - h / 2 * f, D2 + h / 2 * f

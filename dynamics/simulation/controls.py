@@ -1,4 +1,4 @@
-"""Activations, excitations and torques as a simulation takes them: constants, tables over time, functions of time."""
+"""Activations, excitations, controls and torques as a simulation takes them: constants, tables, functions."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -25,6 +25,7 @@ class Inputs:
     excitation: ControlLike | None = None
     muscle_states: ArrayLike | None = None
     parameters: Mapping[str, ArrayLike] = field(default_factory=dict)
+    controls: ControlLike | None = None
 
 
 class Control:

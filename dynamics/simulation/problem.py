@@ -93,6 +93,12 @@ class Problem:
             found[name] = Control(name, self._muscle_input(self.model, inputs), self.model.check_activation)
         elif any(_has_values(given) for given in (inputs.activation, inputs.excitation)):
             raise ValueError("activation: the model has no muscles")
+        if self.equations.actuated:
+            assert isinstance(self.model, Model)
+            given = np.zeros(self.equations.actuated) if inputs.controls is None else inputs.controls
+            found["controls"] = Control("controls", given, self.model.check_controls)
+        elif inputs.controls is not None and _has_values(inputs.controls):
+            raise ValueError("controls: the model has no actuators")
         if self.equations.outside:
             system = self.system
             given = np.zeros(system.nu) if inputs.torque is None else inputs.torque

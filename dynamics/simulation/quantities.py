@@ -10,7 +10,8 @@ from myoquat.dynamics import articulated, energy, reactions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import system_of
 from myoquat.kernels.typing import Array
-from myoquat.muscle import limits, states
+from myoquat.muscle import actuators, limits, states
+from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.path import lengths
 
@@ -20,12 +21,20 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "lengths": lambda model, q: lengths(model.system, model.muscles, q),
     "forces": states.forces,
     "torques": states.torques,
-    "limits": limits.torques,
+    "limits": lambda model, q, u, *t: limits.torques(model, q, u, *(x[..., 0] for x in t)),
+    "actuators": actuators.forces,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
     "potential_energy": lambda model, q: energy.potential(system_of(model), q),
-    "reactions": lambda model, q, u, udot: reactions.joint_wrenches(system_of(model), q, u, udot),
+    "reactions": lambda model, q, u, udot, t: reactions.joint_wrenches(
+        system_of(model), q, u, udot, _loads(model, q, u, t[..., 0])
+    ),
 }
+
+
+def _loads(model: Any, q: Array, u: Array, t: Array) -> Array | None:
+    """What contacts and prescribed forces do to the bodies, None without."""
+    return limits.wrenches(model, q, u, t) if isinstance(model, Model) and limits.has_loads(model) else None
 
 
 def varied_quantity(varied: Parameters, name: str, arrays: tuple[Array, ...], p: Array) -> Array:

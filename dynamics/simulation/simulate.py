@@ -39,8 +39,9 @@ def simulate(
     step: float | None = None, rtol: float | None = None, activation: ControlLike | None = None,
     torque: ControlLike | None = None, constraints: Sequence[Constraint] = (), method: str = "rk4",
     stabilization: str = "projection", output_step: float | None = None, *, excitation: ControlLike | None = None,
-    muscle_states: ArrayLike | None = None, parameters: Mapping[str, ArrayLike] | None = None,
-    events: Sequence[Event] = (), project_start: bool = False, progress: bool | None = None,
+    controls: ControlLike | None = None, muscle_states: ArrayLike | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None, events: Sequence[Event] = (), project_start: bool = False,
+    progress: bool | None = None,
 ) -> Trajectory:  # fmt: skip
     """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
 
@@ -60,6 +61,7 @@ def simulate(
                    "norm" (fixed steps) only |Q| to 1; "baumgarte" pulls both back; "none".
     output_step    [s] between rows of the trajectory; every step by default.
     excitation     input of muscles with activation dynamics, in the forms of activation; each defaults to the other.
+    controls       (k,) of the model's actuators (`Model.control_names`), in the same forms; zero by default.
     muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
                    default in equilibrium at rest. Stiff tendons need small steps, or radau.
     parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
@@ -78,7 +80,7 @@ def simulate(
     array([0.  , 0.05, 0.1 ])
     """
     choice = MethodChoice.of(method, stabilization, rtol)
-    inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}))
+    inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}), controls)
     start = Start.of(model, q0, u0, constraints_of(model, constraints), project_start)
     timing = Timing(duration, step, output_step)
     if choice.adaptive:
@@ -120,6 +122,7 @@ class _Solution:
             constraints=equations.constraints,
             muscle_states=equations.states(seen),
             excitation=given.get("excitation"),
+            controls=given.get("controls"),
             parameters=problem.values(self.inputs.parameters),
             parameter_names=problem.names,
         )  # fmt: skip

@@ -79,6 +79,7 @@ class Simulator:
         output_step: float | None = None,
         time_constant: float | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
+        controls: ControlLike | None = None,
         tick: Tick | None = None,
     ) -> Run:
         """Advance q0 (..., nq), u0 (..., nu); arguments as for `simulate`, leading axes broadcast.
@@ -86,7 +87,7 @@ class Simulator:
         `time_constant` [s] is that of Baumgarte's stabilization, ten steps by default. `tick(steps)` is called as steps
         are done.
         """
-        inputs = Inputs(activation, torque, excitation, muscle_states, parameters or {})
+        inputs = Inputs(activation, torque, excitation, muscle_states, parameters or {}, controls)
         return self.run((q0, u0), Timing(duration, step, output_step), inputs, time_constant, tick)
 
     def run(

@@ -11,7 +11,7 @@ from myoquat.dynamics.simulation.controls import Control, element
 from myoquat.dynamics.simulation.run import Run
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
-from myoquat.muscle.evaluate import limit_torques, muscle_torques
+from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_torques
 from myoquat.muscle.model import Model
 
 __all__ = ["stop_message"]
@@ -30,7 +30,7 @@ def stop_message(
     time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
     values = {name: element(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
     values["own"] = run.final_own[where]
-    norm = _acceleration_norm(_equations_of(equations, parameters, where), q, u, values)
+    norm = _acceleration_norm(_equations_of(equations, parameters, where), time, q, u, values)
     which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
     return (
         f"{which} at t = {time:.6g} s: {Outcome(run.reason[where]).sentence}; last good state q = {_shown(q)}, "
@@ -45,14 +45,18 @@ def _equations_of(equations: StateEquations, parameters: Array | None, where: tu
     return StateEquations(equations.bound(element(parameters, where)), equations.outside, equations.baumgarte)
 
 
-def _acceleration_norm(equations: StateEquations, q: Array, u: Array, values: Mapping[str, Array]) -> float:
+def _acceleration_norm(
+    equations: StateEquations, time: float, q: Array, u: Array, values: Mapping[str, Array]
+) -> float:
     """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
     model = equations.model
     with np.errstate(all="ignore"):
         try:
             tau = values.get("torque", np.zeros(equations.system.nu))
             if isinstance(model, Model):
-                tau = tau + limit_torques(model, q, u, backend="numpy")
+                tau = tau + limit_torques(model, q, u, time, backend="numpy")
+                if equations.actuated:
+                    tau = tau + actuator_forces(model, q, u, values["controls"], backend="numpy")
                 if equations.muscles:
                     activation, states = equations.activation(values), equations.states(values)
                     tau = tau + muscle_torques(model, q, u, activation, states, backend="numpy")

@@ -23,8 +23,10 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
-from myoquat.muscle.evaluate import limit_torques, muscle_forces, muscle_torques, path_lengths
+from myoquat.muscle.contact_forces import force_wrenches
+from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.laws import PushWarning
+from myoquat.muscle.limits import has_loads, is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -49,7 +51,8 @@ class Trajectory:
     muscle_states (..., t, ns): the states of the muscles' laws such as fiber lengths [m], in the order of
     `myoquat.muscle.state_names`, None without; excitation (..., t, m): the input where activations are states, None
     without; parameters (..., n): the numbers of the model that runs have of their own, in the order of
-    parameter_names, None without.
+    parameter_names, None without; controls (..., t, k): those of the actuators, in the order of `Model.control_names`,
+    None without.
 
     What is computed on demand is kept; rows of NaN give NaN.
 
@@ -77,6 +80,7 @@ class Trajectory:
     excitation: Array | None = None
     parameters: Array | None = None
     parameter_names: tuple[str, ...] = ()
+    controls: Array | None = None
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -117,10 +121,16 @@ class Trajectory:
 
     @cached_property
     def torques(self) -> Array:
-        """(..., t, nu) generalized forces of muscles, limits and outside torques on u [N m, N]."""
+        """(..., t, nu) generalized forces of muscles, limits, passive forces, actuators and outside torques on u
+        [N m, N]."""
         tau = np.zeros(self.u.shape) if self.torque is None else np.broadcast_to(self.torque, self.u.shape)
         if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
-            tau = tau + self._of("limits", lambda q, u: limit_torques(self.muscled, q, u), self.q, self.u)
+            times = (self._times,) if is_timed(self.model) else ()
+            act = lambda q, u, *t: limit_torques(self.muscled, q, u, *(x[..., 0] for x in t))  # noqa: E731
+            tau = tau + self._of("limits", act, self.q, self.u, *times)
+        if self.controls is not None:
+            told = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
+            tau = tau + self._of("actuators", told, self.q, self.u, self.controls)
         if self.activation is None:
             return tau
         return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)
@@ -167,10 +177,16 @@ class Trajectory:
         """
         if self.constraints:
             held = self._held
-            through = lambda q, u, tau, t: held.joint_reactions(q, u, tau, t[..., 0])  # noqa: E731
+            through = lambda q, u, tau, t: held.joint_reactions(q, u, tau, t[..., 0], self._loads(q, u, t))  # noqa: E731
             return self._along(through, self.q, self.u, self.torques, self._times)
-        wrenches = lambda q, u, udot: joint_reactions(self.model, q, u, udot)  # noqa: E731
-        return self._of("reactions", wrenches, self.q, self.u, self.acceleration)
+        wrenches = lambda q, u, udot, t: joint_reactions(self.model, q, u, udot, self._loads(q, u, t))  # noqa: E731
+        return self._of("reactions", wrenches, self.q, self.u, self.acceleration, self._times)
+
+    def _loads(self, q: Array, u: Array, t: Array) -> Array | None:
+        """(rows, bodies, 6) of contacts and prescribed forces at the times t (rows, 1), None without."""
+        if not isinstance(self.model, Model) or not has_loads(self.model):
+            return None
+        return force_wrenches(self.model, q, u, t[..., 0])
 
     @cached_property
     def norm_drift(self) -> Array:
@@ -228,6 +244,7 @@ class Trajectory:
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
         '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
+        '<control>.control' of actuators;
         'parameter <name>' of numbers that vary.
         A batch has its indices as index levels 'run_0', ... before 'row'."""
         columns = Columns(self.q.shape[:-1])
@@ -240,6 +257,8 @@ class Trajectory:
                 columns.add([f"{name}.{part}" for name in muscles], values)
         if self.excitation is not None:
             columns.add([f"{name}.excitation" for name in muscles], self.excitation)
+        if self.controls is not None:
+            columns.add([f"{name}.control" for name in self.muscled.control_names], self.controls)
         if self.muscle_states is not None:
             columns.add(state_names(self.muscled), self.muscle_states)
         columns.add([f"parameter {name}" for name in self.parameter_names], self._numbers)

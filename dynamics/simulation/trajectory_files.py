@@ -47,7 +47,7 @@ DAMAGED = (
     zlib.error,
     MemoryError,
 )
-OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters")
+OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, par
     batch, rows = (q.shape[:-2], q.shape[-2]) if q.ndim > 1 else ((), 0)
     m, ns = len(model.muscles), len(state_names(model))
     last = {"q": model.system.nq, "u": model.system.nu, "activation": m, "torque": model.system.nu}
-    last |= {"excitation": m, "muscle_states": ns}
+    last |= {"excitation": m, "muscle_states": ns, "controls": len(model.control_names)}
     shapes = {name: (*batch, rows, n) for name, n in last.items()}
     shapes |= {"time": (rows,), "stopped": batch, "code": batch, "parameters": (*batch, parameters)}
     for name, array in arrays.items():

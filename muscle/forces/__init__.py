@@ -1,8 +1,40 @@
-"""Passive forces beside muscles: one file per kind, with the verbs of `myoquat.muscle.forces.base.PassiveForce`."""
+"""Passive forces beside muscles: one file per kind, with the verbs of `myoquat.muscle.forces.base.PassiveForce`.
 
-from myoquat.muscle.forces.base import PassiveForce
+Contact forces act between surfaces of bodies, which are made of `ContactHalfSpace`, `ContactSphere` and
+`ContactEllipsoid`.
+"""
+
+from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
+from myoquat.muscle.forces.base import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.bushing import Bushing
+from myoquat.muscle.forces.bushing_functions import BushingFunctions
+from myoquat.muscle.forces.contact import Contact, ContactForce
 from myoquat.muscle.forces.coordinate_spring import CoordinateSpring
+from myoquat.muscle.forces.expressions import BushingExpressions, CoordinateExpression, PointExpression
+from myoquat.muscle.forces.hunt_crossley import ContactMaterial, HuntCrossley
 from myoquat.muscle.forces.point_spring import PointSpring
+from myoquat.muscle.forces.prescribed import PrescribedForce
+from myoquat.muscle.forces.smooth_contact import SmoothSphereHalfSpace
 
-__all__ = ["Bushing", "CoordinateSpring", "PassiveForce", "PointSpring"]
+__all__ = [
+    "Bushing",
+    "BushingExpressions",
+    "BushingFunctions",
+    "Contact",
+    "ContactEllipsoid",
+    "ContactForce",
+    "ContactHalfSpace",
+    "ContactMaterial",
+    "ContactSphere",
+    "ContactSurface",
+    "CoordinateExpression",
+    "CoordinateSpring",
+    "HuntCrossley",
+    "LoadingForce",
+    "MeasuredForce",
+    "PassiveForce",
+    "PointExpression",
+    "PointSpring",
+    "PrescribedForce",
+    "SmoothSphereHalfSpace",
+]

@@ -2,28 +2,80 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
+from myoquat.muscle.loads import Load, Poses, generalized_force
 
-__all__ = ["PassiveForce"]
+__all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of"]
 
 
 @dataclass(frozen=True)
 class PassiveForce(Record, ABC):
+    """Generalized forces that follow from q, u and, where `timed`, the time."""
+
+    timed: ClassVar[bool] = False
+    name: str
+
+    @abstractmethod
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
+        """(..., nu) on the velocities u at the time t (...): the formula, on floats and symbols."""
+
+    @property
+    def element(self) -> str:
+        """The force in words, for messages."""
+        return f"force {self.name!r}"
+
+    @abstractmethod
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for what does not exist or numbers that cannot be."""
+
+    def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
+        """ModelError for a body that does not exist, and for one body twice."""
+        known = (system.ground, *system.body_names)
+        for k, name in enumerate(names):
+            if name not in known:
+                raise ModelError(f"body {name!r} does not exist", element=self.element)
+            if name in names[:k]:
+                raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
+
+
+class LoadingForce(PassiveForce):
+    """Forces and torques on bodies."""
+
+    @abstractmethod
+    def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
+        """The loads at the poses of the bodies and their velocities (`ArticulatedSystem.shifts` of u): the formula."""
+
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
+        """(..., nu): the loads by virtual work."""
+        return generalized_force(system, q, loads_of(system, [self], q, u, t))
+
+
+def loads_of(
+    system: ArticulatedSystem, forces: Iterable[LoadingForce], q: Array, u: Array, t: Array | None = None
+) -> list[Load]:
+    """The loads of all these forces at q (..., nq), u (..., nu) and t (...): the formula, on floats and symbols."""
+    poses = system.poses(q)
+    shifts = system.shifts(q, u, poses, system.ground)
+    return [load for force in forces for load in force.loads(poses, shifts, t)]
+
+
+class MeasuredForce(PassiveForce):
     """Generalized forces f(x, dx/dt) on measures x(q) of the system, such as a length or the angles between two frames.
 
     On the velocities u they are J^T f with dx/dt = J u, so that their power is f . dx/dt whatever describes the joints.
     """
-
-    name: str
 
     @abstractmethod
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
@@ -33,32 +85,19 @@ class PassiveForce(Record, ABC):
     def force(self, x: Array, rate: Array) -> Array:
         """(..., k) f [N, N m] at x and dx/dt: the formula, on floats and symbols."""
 
-    def torque(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu) J^T f: the formula, on floats and symbols."""
         still = np.zeros(system.nu)
         J = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
         return vecmat(self.force(self.measures(system, q), matvec(J, u)), J)
 
-    @property
-    def element(self) -> str:
-        """The force in words, for messages."""
-        return f"force {self.name!r}"
-
     def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for what does not exist or numbers that cannot be."""
         for f in fields(self):
             value = getattr(self, f.name)
             for number in value if isinstance(value, tuple) else (value,):
-                if not isinstance(number, str) and not (isinstance(number, float) and math.isfinite(number)):
+                if isinstance(number, (str, AxisFunction)):
+                    continue
+                if not (isinstance(number, float) and math.isfinite(number)):
                     raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
-                if isinstance(number, float) and number < 0 and ("stiffness" in f.name or "damping" in f.name):
+                if number < 0 and ("stiffness" in f.name or "damping" in f.name):
                     raise ModelError(f"{f.name} must not be negative, but is {value!r}", element=self.element)
-
-    def check_bodies(self, system: ArticulatedSystem, first: str, second: str) -> None:
-        """ModelError for a body that does not exist, and for one body twice."""
-        known = (system.ground, *system.body_names)
-        for name in (first, second):
-            if name not in known:
-                raise ModelError(f"body {name!r} does not exist", element=self.element)
-        if first == second:
-            raise ModelError(f"it acts between body {first!r} and itself", element=self.element)

@@ -9,22 +9,23 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces.base import PassiveForce
+from myoquat.muscle.forces.base import MeasuredForce
 
-__all__ = ["Bushing"]
+__all__ = ["ORIGIN", "Bushing", "FrameForce", "Vector", "six"]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Bushing(PassiveForce):
-    """f = -k x - c dx/dt on the six measures between a frame of each body: OpenSim's BushingForce.
+class FrameForce(MeasuredForce):
+    """Forces on six measures between a frame of each body.
 
     x = (angles (3) [rad], position (3) [m]) of the second frame in the first, the angles body-fixed about x, y and z.
-    The frames sit at points [m] and XYZ angles [rad] in their bodies. Rotational and translational stiffness
-    [N m/rad, N/m] and damping [N m s/rad, N s/m], by axis. Not determined where the second angle is a right one.
+    The frames sit at points [m] and XYZ angles [rad] in their bodies. Not determined where the second angle is a right
+    one.
     """
 
     first: str
@@ -33,10 +34,6 @@ class Bushing(PassiveForce):
     second_point: Vector = ORIGIN
     first_angles: Vector = ORIGIN
     second_angles: Vector = ORIGIN
-    rotational_stiffness: Vector = ORIGIN
-    translational_stiffness: Vector = ORIGIN
-    rotational_damping: Vector = ORIGIN
-    translational_damping: Vector = ORIGIN
 
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         poses = system.poses(q)
@@ -57,12 +54,29 @@ class Bushing(PassiveForce):
         )
         return np.concatenate([np.stack(angles, axis=-1), p], axis=-1)
 
-    def force(self, x: Array, rate: Array) -> Array:
-        k = np.array((*self.rotational_stiffness, *self.translational_stiffness))
-        c = np.array((*self.rotational_damping, *self.translational_damping))
-        result: Array = -k * x - c * rate
-        return result
-
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
         self.check_bodies(system, self.first, self.second)
+
+
+@dataclass(frozen=True)
+class Bushing(FrameForce):
+    """f = -k x - c dx/dt on the measures x of a `FrameForce`: OpenSim's BushingForce.
+
+    Rotational and translational stiffness k [N m/rad, N/m] and damping c [N m s/rad, N s/m], by axis.
+    """
+
+    rotational_stiffness: Vector = ORIGIN
+    translational_stiffness: Vector = ORIGIN
+    rotational_damping: Vector = ORIGIN
+    translational_damping: Vector = ORIGIN
+
+    def force(self, x: Array, rate: Array) -> Array:
+        k = six(self.rotational_stiffness, self.translational_stiffness)
+        result: Array = -k * x - six(self.rotational_damping, self.translational_damping) * rate
+        return result
+
+
+def six(rotational: Vector, translational: Vector) -> Array:
+    """(6,) the numbers of the six measures."""
+    return as_array([*rotational, *translational])

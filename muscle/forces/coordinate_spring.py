@@ -6,31 +6,37 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
-from myoquat.muscle.forces.base import PassiveForce
+from myoquat.muscle.forces.base import MeasuredForce
 
-__all__ = ["CoordinateSpring"]
+__all__ = ["CoordinateForce", "CoordinateSpring"]
 
 
 @dataclass(frozen=True)
-class CoordinateSpring(PassiveForce):
+class CoordinateForce(MeasuredForce):
+    """A force on the `coordinate` x by name; an angle that a quaternion has replaced can have one too."""
+
+    coordinate: str
+
+    def measures(self, system: ArticulatedSystem, q: Array) -> Array:
+        return vector([system.coordinate(self.coordinate, q)])
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
+            raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=self.element)
+
+
+@dataclass(frozen=True)
+class CoordinateSpring(CoordinateForce):
     """f = -k (x - rest) - c dx/dt on the `coordinate` x by name: OpenSim's SpringGeneralizedForce.
 
     stiffness k [N m/rad or N/m], rest [rad or m], damping c [N m s/rad or N s/m]. An angle that a quaternion has
     replaced can have one too.
     """
 
-    coordinate: str
     stiffness: float = 0.0
     rest: float = 0.0
     damping: float = 0.0
 
-    def measures(self, system: ArticulatedSystem, q: Array) -> Array:
-        return vector([system.coordinate(self.coordinate, q)])
-
     def force(self, x: Array, rate: Array) -> Array:
         return -self.stiffness * (x - self.rest) - self.damping * rate
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
-            raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=self.element)

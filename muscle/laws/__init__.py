@@ -6,6 +6,7 @@ from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.law_a import LawA
 from myoquat.muscle.laws.law_b import LawB
 from myoquat.muscle.laws.ligament import Ligament
+from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
 from myoquat.muscle.laws.springs import PathActuator, PathSpring
@@ -21,6 +22,7 @@ LAWS: dict[str, type[ForceLaw]] = {
         Millard2012,
         RigidTendonMuscle,
         Ligament,
+        Blankevoort1991,
         PathSpring,
         PathActuator,
     )
@@ -28,6 +30,7 @@ LAWS: dict[str, type[ForceLaw]] = {
 
 __all__ = [
     "LAWS",
+    "Blankevoort1991",
     "DeGrooteFregly2016",
     "ForceLaw",
     "HillLaw",

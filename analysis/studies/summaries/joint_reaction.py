@@ -28,6 +28,8 @@ class JointReaction(Summary):
         tau = torques(model, q, u, at.activation, at.state) + limits.torques(model, q, u)
         udot = forward(system, q, u, tau)
         wrenches = muscle_wrenches(model, q, forces(model, q, u, at.activation, at.state))
+        if limits.has_loads(model):
+            wrenches = wrenches + limits.wrenches(model, q, u)
         force = joint_wrenches(system, q, u, udot, wrenches)[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 

@@ -4,12 +4,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from myoquat.data.osim.elements import add, checked_name
-from myoquat.data.osim.forces import BUSHING, SPRING
+from myoquat.data.osim.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, PRESCRIBED, SPRING
+from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.constraints import add_placed
+from myoquat.data.osim.writing.contact import write_hunt_crossley, write_smooth
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointSpring
+from myoquat.muscle.forces import (
+    Bushing,
+    BushingExpressions,
+    BushingFunctions,
+    CoordinateExpression,
+    CoordinateSpring,
+    HuntCrossley,
+    PassiveForce,
+    PointExpression,
+    PointSpring,
+    PrescribedForce,
+    SmoothSphereHalfSpace,
+)
 
 __all__ = ["add_forces"]
 
@@ -43,8 +57,55 @@ def _bushing(entry: Element, force: Bushing) -> None:
         add(entry, tag, getattr(force, tag))
 
 
+def _coordinate_expression(entry: Element, force: CoordinateExpression) -> None:
+    add(entry, "coordinate", force.coordinate)
+    add(entry, "expression", force.expression)
+
+
+def _point_expression(entry: Element, force: PointExpression) -> None:
+    for k, ours in ((1, "first"), (2, "second")):
+        add(entry, f"body{k}", getattr(force, ours))
+        add(entry, f"point{k}", getattr(force, f"{ours}_point"))
+    add(entry, "expression", force.expression)
+
+
+def _bushing_expressions(entry: Element, force: BushingExpressions) -> None:
+    add_placed(entry, force)
+    for ours, tags in EXPRESSIONS.items():
+        for tag, expression in zip(tags, getattr(force, ours), strict=True):
+            add(entry, tag, expression)
+    for tag in DAMPING:
+        add(entry, tag, getattr(force, tag))
+
+
+def _bushing_functions(entry: Element, force: BushingFunctions) -> None:
+    add_placed(entry, force)
+    for ours, tags in FUNCTIONS.items():
+        for tag, function in zip(tags, getattr(force, ours), strict=True):
+            add_function(add(entry, tag), function, force.element)
+    for tag in DAMPING:
+        add(entry, tag, getattr(force, tag))
+
+
+def _prescribed(entry: Element, force: PrescribedForce) -> None:
+    add(entry, "socket_frame", path_of(force.body))
+    add(entry, "pointIsGlobal", force.point_in_world)
+    add(entry, "forceIsGlobal", force.in_world)
+    for ours, name in PRESCRIBED.items():
+        holder = add(add(entry, "FunctionSet", name=name), "objects")
+        for axis, function in zip("xyz", getattr(force, ours), strict=True):
+            add_function(holder, function, force.element, name=axis)
+
+
 WRITERS: dict[type[PassiveForce], tuple[str, Callable[[Element, Any], None]]] = {
     CoordinateSpring: ("SpringGeneralizedForce", _coordinate_spring),
     PointSpring: ("PointToPointSpring", _point_spring),
     Bushing: ("BushingForce", _bushing),
+    CoordinateExpression: ("ExpressionBasedCoordinateForce", _coordinate_expression),
+    PointExpression: ("ExpressionBasedPointToPointForce", _point_expression),
+    BushingExpressions: ("ExpressionBasedBushingForce", _bushing_expressions),
+    BushingFunctions: ("FunctionBasedBushingForce", _bushing_functions),
+    PrescribedForce: ("PrescribedForce", _prescribed),
+    HuntCrossley: ("HuntCrossleyForce", write_hunt_crossley),
+    SmoothSphereHalfSpace: ("SmoothSphereHalfSpaceForce", write_smooth),
 }

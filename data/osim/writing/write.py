@@ -1,6 +1,7 @@
 """From the model to the file."""
 
-from dataclasses import replace
+import re
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.writing.actuators import add_actuators
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.writing.constraints import add_constraints
+from myoquat.data.osim.writing.contact import add_surfaces, surfaces_of
 from myoquat.data.osim.writing.forces import add_forces
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
@@ -26,6 +29,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["write_model"]
 
+COLONS = re.compile(r"(</?\w+)\.\.(?=\w)")  # ours for the :: of OpenSim's tags, which XML takes for namespaces
 VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
 
 
@@ -45,7 +49,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     root = etree.Element("OpenSimDocument", Version=VERSION)
     _add_model(root, model, left)
     left.report(path, strict)
-    text = etree.tostring(root, pretty_print=True, encoding="unicode")
+    text = COLONS.sub(r"\1::", etree.tostring(root, pretty_print=True, encoding="unicode"))
     write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
 
 
@@ -76,6 +80,8 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_passive(forces, original.system, left)
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
+    add_actuators(forces, model.actuators)
+    add_surfaces(element, model)
     _add_markers(element, model)
 
 
@@ -96,15 +102,23 @@ def _prepared(model: Model) -> Model:
         markers=on(model.markers),
         constraints=tuple(_on_ground(constraint, was, new) for constraint in model.constraints),
         forces=tuple(_on_ground(force, was, new) for force in model.forces),
+        actuators=tuple(_on_ground(actuator, was, new) for actuator in model.actuators),
         start_q=None,
         start_u=None,
     )
 
 
 def _on_ground(pair: Any, was: str, new: str) -> Any:
-    """The constraint or force with another name for the ground."""
-    held = {key: new for key in ("first", "second") if getattr(pair, key, None) == was}
-    return replace(pair, **held) if held else pair
+    """The constraint, force, actuator, or what they hold, with another name for the ground."""
+    if isinstance(pair, tuple):
+        parts = tuple(_on_ground(part, was, new) for part in pair)
+        return parts if any(a is not b for a, b in zip(parts, pair, strict=True)) else pair
+    if not is_dataclass(pair) or isinstance(pair, type):
+        return pair
+    held = {key: new for key in ("first", "second", "body") if getattr(pair, key, None) == was}
+    below = {f.name: _on_ground(getattr(pair, f.name), was, new) for f in fields(pair)}
+    changed = {key: value for key, value in below.items() if value is not getattr(pair, key)} | held
+    return replace(pair, **changed) if changed else pair
 
 
 def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
@@ -119,9 +133,9 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
 def _named(model: Model) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
-    held = {
-        getattr(c, key) for c in (*model.constraints, *model.forces) for key in ("first", "second") if hasattr(c, key)
-    }
+    linked: Any = (*model.constraints, *model.forces, *model.actuators)
+    held = {getattr(link, key) for link in linked for key in ("first", "second", "body") if hasattr(link, key)}
+    held |= {surface.body for surface in surfaces_of(model).values()}
     return held | {thing.body for thing in (*things, *model.markers)}
 
 

@@ -18,11 +18,11 @@ def test_the_documents_hold_the_table():
 
 def test_info_says_what_is_left_out_and_what_it_changes(tmp_path, capsys):
     path = tmp_path / "x.osim"
-    more = '<PrescribedForce name="push"/>\n<CoordinateActuator name="turn"/>'
+    more = '<ExternalForce name="push"/>\n<ElasticFoundationForce name="mesh"/>'
     path.write_text(TEXT.replace("</objects></ForceSet>", more + "</objects></ForceSet>"))
     assert not main(["info", str(path)])
     told = capsys.readouterr().out
     assert "left out of the file:" in told
-    assert re.search(r"1 PrescribedForce \(force\), line \d+: moves the bodies in OpenSim, not here", told)
-    assert re.search(r"1 CoordinateActuator \(force\), line \d+: moves nothing unless", told)
+    assert re.search(r"1 ExternalForce \(force\), line \d+: moves the bodies in OpenSim, not here", told)
+    assert re.search(r"1 ElasticFoundationForce \(force\), line \d+: bodies pass through", told)
     assert change_of("Strange") == "what it does in OpenSim is missing here"

@@ -1,0 +1,69 @@
+"""Ground reactions: what the ground does to the bodies that touch it, over a motion."""
+
+from typing import Protocol
+
+import numpy as np
+
+from myoquat.data.motions import Forces
+from myoquat.joints.stacking import joined
+from myoquat.kernels.typing import Array
+from myoquat.muscle.contact_forces import contact_forces
+from myoquat.muscle.forces import ContactForce
+from myoquat.muscle.model import Model
+
+__all__ = ["ground_reactions"]
+
+
+class HasStates(Protocol):
+    """A motion: a Trajectory of one run, or a `myoquat.data.Motion` with velocities."""
+
+    @property
+    def time(self) -> Array: ...
+    @property
+    def q(self) -> Array: ...
+    @property
+    def u(self) -> Array | None: ...
+
+
+def ground_reactions(model: Model, motion: HasStates) -> Forces:
+    """The loads '<body>_ground' of the model's contacts on every body that has a surface to touch the ground with.
+
+    force [N] is the sum over its contacts; point [m] their mean, weighted with the pressures, which on one plane is the
+    center of pressure, and the origin where nothing touches; torque [N m] the moment about it, on a plane the free one.
+    All in the axes of the ground. `Forces.save` writes them. Raises ValueError for a batch of runs, a motion without
+    velocities, and a model without contacts to the ground.
+    """
+    if motion.u is None or motion.q.ndim != 2:
+        raise ValueError("ground_reactions: the motion of one run, with velocities u, is needed")
+    ends = _on_ground(model)
+    if not ends:
+        raise ValueError("ground_reactions: the model has no contact between a body and the ground")
+    moving = np.isfinite(motion.q).all(axis=-1)
+    found = contact_forces(model, motion.q[moving], motion.u[moving])
+    bodies = tuple(dict.fromkeys(body for _, body, _ in ends))
+    loads = np.stack([_resultant(found, [(k, sign) for k, b, sign in ends if b == body]) for body in bodies], axis=1)
+    names = tuple(f"{body}_ground" for body in bodies)
+    return Forces(motion.time[moving], names, bodies, loads[..., :3], loads[..., 3:6], loads[..., 6:])
+
+
+def _on_ground(model: Model) -> list[tuple[int, str, float]]:
+    """(number, body, sign) of every contact of a body with the ground: 1 where the body is the second of the pair."""
+    ground = model.system.ground
+    pairs = [pair for force in model.forces if isinstance(force, ContactForce) for pair in force.pairs]
+    found = []
+    for k, (first, second) in enumerate(pairs):
+        if ground in (first.body, second.body):
+            found.append((k, second.body, 1.0) if first.body == ground else (k, first.body, -1.0))
+    return found
+
+
+def _resultant(contacts: Array, own: list[tuple[int, float]]) -> Array:
+    """(t, 9) force, point and torque of some contacts (t, k, 7)."""
+    rows = contacts[:, [k for k, _ in own]]
+    force = rows[..., :3] * np.array([sign for _, sign in own])[:, None]
+    pressure = rows[..., 6]
+    total = pressure.sum(axis=-1, keepdims=True)
+    share = np.divide(pressure, total, out=np.zeros_like(pressure), where=total != 0)
+    point = np.sum(share[..., None] * rows[..., 3:6], axis=-2)
+    moment = np.sum(np.cross(rows[..., 3:6] - point[:, None], force), axis=-2)
+    return joined([force.sum(axis=-2), point, moment])

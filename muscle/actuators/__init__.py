@@ -1,0 +1,19 @@
+"""Actuators beside muscles: one file per kind, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
+
+from myoquat.muscle.actuators.base import Actuator, ScalarActuator, forces
+from myoquat.muscle.actuators.body import BodyActuator
+from myoquat.muscle.actuators.coordinate import CoordinateActuator
+from myoquat.muscle.actuators.point import PointActuator
+from myoquat.muscle.actuators.point_to_point import PointToPointActuator
+from myoquat.muscle.actuators.torque import TorqueActuator
+
+__all__ = [
+    "Actuator",
+    "BodyActuator",
+    "CoordinateActuator",
+    "PointActuator",
+    "PointToPointActuator",
+    "ScalarActuator",
+    "TorqueActuator",
+    "forces",
+]

@@ -1,0 +1,108 @@
+"""What every actuator can do."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Protocol
+
+import numpy as np
+
+from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
+from myoquat.muscle.loads import Load, Poses, generalized_force
+
+__all__ = ["ORIGIN", "Actuator", "ScalarActuator", "Vector", "forces"]
+
+Vector = tuple[float, float, float]
+ORIGIN: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Actuator(Record, ABC):
+    """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing."""
+
+    name: str
+
+    @property
+    def control_names(self) -> tuple[str, ...]:
+        """Names of its controls."""
+        return (self.name,)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """(least, greatest) of every control."""
+        return ((-math.inf, math.inf),) * len(self.control_names)
+
+    @abstractmethod
+    def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
+        """(..., nu) generalized forces on u at controls (..., k): the formula, on floats and symbols."""
+
+    @property
+    def element(self) -> str:
+        """The actuator in words, for messages."""
+        return f"actuator {self.name!r}"
+
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for what does not exist or numbers that cannot be."""
+        known = (system.ground, *system.body_names)
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in ("body", "first", "second") and value not in known:
+                raise ModelError(f"body {value!r} does not exist", element=self.element)
+            numbers = value if isinstance(value, tuple) else (value,)
+            if f.name not in ("lower", "upper") and any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
+                raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
+            if f.name in ("axis", "direction") and not any(numbers):
+                raise ModelError(f"{f.name} must not be zero", element=self.element)
+
+
+@dataclass(frozen=True)
+class ScalarActuator(Actuator):
+    """An actuator of one control: a force or torque of `optimal_force` [N, N m] times the control, which lies between
+    lower and upper."""
+
+    optimal_force: float = field(default=1.0, kw_only=True)
+    lower: float = field(default=-math.inf, kw_only=True)
+    upper: float = field(default=math.inf, kw_only=True)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        return ((self.lower, self.upper),)
+
+    def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
+        """(..., nu): the loads by virtual work."""
+        return generalized_force(system, q, self.loads(system.poses(q), self.optimal_force * controls))
+
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        """The loads of the force or torque f (..., 1) [N, N m]."""
+        raise NotImplementedError
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        if not self.lower <= self.upper:
+            raise ModelError(f"lower is above upper: {self.lower} > {self.upper}", element=self.element)
+
+
+class HasActuators(Protocol):
+    """A system with actuators, above all a Model, which builds on this module."""
+
+    @property
+    def system(self) -> ArticulatedSystem: ...
+
+    @property
+    def actuators(self) -> Sequence[Actuator]: ...
+
+
+def forces(model: HasActuators, q: Array, controls: Array) -> Array:
+    """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator: the formula, on floats
+    and symbols."""
+    total: Array = np.zeros(model.system.nu)
+    place = 0
+    for actuator in model.actuators:
+        count = len(actuator.control_names)
+        total = total + actuator.force(model.system, q, controls[..., place : place + count])
+        place += count
+    return total

@@ -1,0 +1,38 @@
+"""A wrench on a body."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
+from myoquat.muscle.actuators.base import ORIGIN, Actuator, Vector
+from myoquat.muscle.loads import Load, generalized_force, world_point
+
+__all__ = ["BodyActuator"]
+
+
+@dataclass(frozen=True)
+class BodyActuator(Actuator):
+    """A torque (3) [N m] and a force (3) [N], the six controls in this order, on the `body` at a `point` [m]: OpenSim's
+    BodyActuator. The point is in the body's frame, or in the world's where point_in_world; the controls are components
+    in world axes, or in the body's unless `in_world`."""
+
+    body: str
+    point: Vector = ORIGIN
+    point_in_world: bool = False
+    in_world: bool = True
+
+    @property
+    def control_names(self) -> tuple[str, ...]:
+        """'<name>.torque_x' to '<name>.force_z'."""
+        return tuple(f"{self.name}.{part}_{axis}" for part in ("torque", "force") for axis in "xyz")
+
+    def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
+        poses = system.poses(q)
+        torque, force = controls[..., :3], controls[..., 3:]
+        if not self.in_world:
+            torque, force = matvec(poses[self.body][0], torque), matvec(poses[self.body][0], force)
+        at = np.array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
+        return generalized_force(system, q, [Load(self.body, at, force, torque)])

@@ -1,0 +1,29 @@
+"""A force on a point of a body."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.kernels.typing import Array
+from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector
+from myoquat.muscle.loads import Load, Poses, unit_vector, world_point
+
+__all__ = ["PointActuator"]
+
+
+@dataclass(frozen=True)
+class PointActuator(ScalarActuator):
+    """A force of optimal_force times the control [N] along a `direction`, of any length, on the `body` at a `point`
+    [m]: OpenSim's PointActuator. Both are in the body's frame, or in the world's where point_in_world or
+    direction_in_world say so; the body may then be anywhere relative to the point."""
+
+    body: str
+    point: Vector = ORIGIN
+    direction: Vector = (1.0, 0.0, 0.0)
+    point_in_world: bool = False
+    direction_in_world: bool = False
+
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        force = f * unit_vector(self.direction, None if self.direction_in_world else poses[self.body][0])
+        at = np.array(self.point) if self.point_in_world else world_point(poses, self.body, self.point)
+        return [Load(self.body, at, force)]

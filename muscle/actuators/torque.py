@@ -1,0 +1,26 @@
+"""A torque between two bodies."""
+
+from dataclasses import dataclass
+
+from myoquat.kernels.typing import Array
+from myoquat.muscle.actuators.base import ScalarActuator, Vector
+from myoquat.muscle.loads import Load, Poses, unit_vector
+
+__all__ = ["TorqueActuator"]
+
+
+@dataclass(frozen=True)
+class TorqueActuator(ScalarActuator):
+    """A torque of optimal_force times the control [N m] about an `axis`, of any length, on the `first` body, its
+    opposite on the `second`: OpenSim's TorqueActuator. The axis is one of the world, or of the first body unless
+    `in_world`."""
+
+    first: str
+    second: str
+    axis: Vector = (0.0, 0.0, 1.0)
+    in_world: bool = True
+
+    def loads(self, poses: Poses, f: Array) -> list[Load]:
+        (R, p), (_, p_second) = poses[self.first], poses[self.second]
+        torque = f * unit_vector(self.axis, None if self.in_world else R)
+        return [Load(self.first, p, 0.0 * torque, torque), Load(self.second, p_second, 0.0 * torque, -torque)]

@@ -1,0 +1,87 @@
+"""Where two surfaces touch: how deep, along which normal, at which point, and how curved they are there.
+
+One formula for every pair of kinds that has a closed form, in floats and symbols. Source: the contact trackers of
+Simbody (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
+from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
+from myoquat.muscle.loads import Poses, unit_vector, world_point
+
+__all__ = ["Touch", "can_touch", "touch"]
+
+
+@dataclass(frozen=True)
+class Touch:
+    """depth (...) [m], negative where the surfaces are apart; the unit normal (..., 3) from the first into the second;
+    the point (..., 3) [m] midway between the surfaces, in the world; the effective radius (...) [m] of curvature."""
+
+    depth: Array
+    normal: Array
+    point: Array
+    radius: Array
+
+
+def can_touch(first: ContactSurface, second: ContactSurface) -> bool:
+    """Whether there is a formula for two surfaces, in this order."""
+    return (type(first), type(second)) in PAIRS
+
+
+def touch(first: ContactSurface, second: ContactSurface, poses: Poses) -> Touch:
+    """Where the second surface touches the first."""
+    return PAIRS[type(first), type(second)](first, second, poses)
+
+
+def _plane(half_space: ContactHalfSpace, poses: Poses) -> tuple[Array, Array]:
+    """A point of its plane and the outward unit normal, in the world."""
+    normal = unit_vector(half_space.normal, poses[half_space.body][0])
+    return world_point(poses, half_space.body, half_space.position), normal
+
+
+def _on_plane(floor: ContactHalfSpace, ball: ContactSphere, poses: Poses) -> Touch:
+    p, n = _plane(floor, poses)
+    c = world_point(poses, ball.body, ball.position)
+    depth = ball.radius - dot(n, c - p)
+    return Touch(depth, n, c - (ball.radius - depth / 2)[..., None] * n, as_array(ball.radius))
+
+
+def _on_sphere(first: ContactSphere, second: ContactSphere, poses: Poses) -> Touch:
+    """Not determined where the centres meet."""
+    p, c = (world_point(poses, ball.body, ball.position) for ball in (first, second))
+    distance = np.sqrt(dot(c - p, c - p))
+    n = (c - p) / distance[..., None]
+    depth = first.radius + second.radius - distance
+    radius = first.radius * second.radius / (first.radius + second.radius)
+    return Touch(depth, n, p + (first.radius - depth / 2)[..., None] * n, as_array(radius))
+
+
+def _ellipsoid_on_plane(floor: ContactHalfSpace, egg: ContactEllipsoid, poses: Poses) -> Touch:
+    """The deepest point of the ellipsoid is -A^2 n / h, h = |A n|, A = diag(radii), in its frame.
+
+    The radius is Simbody's: of the circle as large as the ellipsoid's section through its centre parallel to the plane,
+    sqrt(a b c / h), which for a sphere is its radius.
+    """
+    p, n = _plane(floor, poses)
+    R = poses[egg.body][0] @ rotation_matrix(as_array(egg.orientation))
+    radii = as_array(egg.radii)
+    stretched = radii * vecmat(n, R)
+    h = np.sqrt(dot(stretched, stretched))
+    deepest = world_point(poses, egg.body, egg.position) - matvec(R, radii * stretched) / h[..., None]
+    depth = dot(n, p - deepest)
+    volume = radii[..., 0] * radii[..., 1] * radii[..., 2]
+    return Touch(depth, n, deepest + (depth / 2)[..., None] * n, np.sqrt(volume / h))
+
+
+PAIRS: dict[tuple[type, type], Callable[..., Touch]] = {
+    (ContactHalfSpace, ContactSphere): _on_plane,
+    (ContactSphere, ContactSphere): _on_sphere,
+    (ContactHalfSpace, ContactEllipsoid): _ellipsoid_on_plane,
+}

@@ -1,0 +1,72 @@
+"""What bodies do to each other where they touch, on batches of states through compiled kernels."""
+
+import numpy as np
+
+from myoquat.joints.stacking import joined
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle import limits
+from myoquat.muscle.door import MuscleCall
+from myoquat.muscle.forces import Contact, ContactForce
+from myoquat.muscle.model import Model
+
+__all__ = ["contact_forces", "contact_pairs", "force_wrenches"]
+
+
+def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
+    """(force, first surface, second surface) by name of every pair of surfaces that can touch."""
+    found = [force for force in model.forces if isinstance(force, ContactForce)]
+    return tuple((force.name, first.name, second.name) for force in found for first, second in force.pairs)
+
+
+def contact_forces(
+    model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> Array:
+    """(..., k, 7) of every pair of `contact_pairs` the force (3) [N] on the second surface's body, the point (3) [m]
+    where it acts, both in world axes, and the pressure [N], its part along the normal; zero forces where surfaces are
+    apart. Raises ValueError as `path_lengths` does.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.joints.types import PrismaticJoint
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> body = mq.Body("ball", "ground", PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> rubber = ContactMaterial((ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")), 1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((body,)), forces=(HuntCrossley("contact", (rubber,)),))
+    >>> mq.muscle.contact_forces(model, [[0.099], [0.101]], [0.0])[:, 0].round(2)
+    array([[ 0.  ,  4.71,  0.  ,  0.  , -0.  ,  0.  ,  4.71],
+           [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ]])
+    """
+    found = [force for force in model.forces if isinstance(force, ContactForce)]
+    system = model.system
+
+    def formula(q: Array, u: Array) -> Array:
+        poses = system.poses(q)
+        shifts = system.shifts(q, u, poses, system.ground)
+        rows = [_row(contact) for force in found for contact in force.contacts(poses, shifts)]
+        return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 7))
+
+    return MuscleCall(model).q(q).u(u).run_muscles("contact_forces", formula, 2, out, backend)
+
+
+def force_wrenches(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts and prescribed forces on the bodies at
+    their origins, in world axes: external wrenches f_ext with the generalized forces that are part of `limit_torques`.
+    Raises ValueError as `limit_torques` does."""
+    call = MuscleCall(model).q(q).u(u)
+    if limits.is_timed(model) and time is not None:
+        call.time(time)
+    formula = lambda q, u, t=None: limits.wrenches(model, q, u, None if t is None else t[..., 0])  # noqa: E731
+    return call.run_muscles("force_wrenches", formula, 2, out, backend)
+
+
+def _row(contact: Contact) -> Array:
+    """(..., 7) of one contact."""
+    return joined([contact.force, contact.point, contact.pressure[..., None]])

@@ -1,0 +1,102 @@
+"""What contact forces share: pairs of surfaces that press on each other and rub."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import dot
+from myoquat.kernels.typing import Array
+from myoquat.muscle.contact import ContactSurface, Touch, touch
+from myoquat.muscle.forces.base import LoadingForce
+from myoquat.muscle.loads import Load, Poses, point_velocity
+
+__all__ = ["Contact", "ContactForce", "Friction", "raised"]
+
+
+@dataclass(frozen=True)
+class Contact:
+    """What two bodies do to each other: the force (..., 3) [N] on the `second` at a point (..., 3) [m], in world axes,
+    its opposite on the `first`; `pressure` (...) [N] is its part along the normal."""
+
+    first: str
+    second: str
+    point: Array
+    force: Array
+    pressure: Array
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Coefficients of friction: static, dynamic, viscous [s/m], and the speed [m/s] of the greatest static friction."""
+
+    static: float
+    dynamic: float
+    viscous: float
+    transition: float
+
+    def over_speed(self, square: Array) -> Array:
+        """(...) friction per pressure and speed [s/m] at the square (...) of the speed of slip v: with r = v / v_t,
+
+            mu / v = min(r, 1) (mu_d + 2 (mu_s - mu_d) / (1 + r^2)) / v + mu_v,   min(r, 1) / v = 1 / max(v, v_t)
+
+        [Simbody, HuntCrossleyForce], finite at rest. Real friction sticks; this one creeps at up to v_t.
+        """
+        r2 = square / self.transition**2
+        mu = self.dynamic + 2 * (self.static - self.dynamic) / (1 + r2)
+        result: Array = mu / np.sqrt(np.maximum(square, self.transition**2)) + self.viscous
+        return result
+
+
+class ContactForce(LoadingForce):
+    """Forces between surfaces of bodies where they touch."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
+        """The surfaces that can touch, of two bodies each."""
+
+    def center(self, pair: int, place: Touch) -> Array:
+        """(..., 3) [m] where a pair, by its number, presses: midway between the surfaces."""
+        return place.point
+
+    @abstractmethod
+    def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
+        """(pressure (...) [N], friction over slip (...) [N s/m]) of a pair at the speed [m/s] at which the surfaces
+        approach each other and the square [m^2/s^2] of that at which they slip: the formula."""
+
+    def contacts(self, poses: Poses, shifts: Poses) -> list[Contact]:
+        """What every pair does at the poses of the bodies and their velocities (`ArticulatedSystem.shifts` of u)."""
+        return [self._contact(k, pair, poses, shifts) for k, pair in enumerate(self.pairs)]
+
+    def _contact(self, k: int, pair: tuple[ContactSurface, ContactSurface], poses: Poses, shifts: Poses) -> Contact:
+        first, second = (surface.body for surface in pair)
+        place = touch(*pair, poses)
+        point = self.center(k, place)
+        v = point_velocity(shifts, poses, first, point) - point_velocity(shifts, poses, second, point)
+        speed = dot(v, place.normal)
+        slip = v - speed[..., None] * place.normal
+        pressure, drag = self.pressed(k, place, speed, dot(slip, slip))
+        force = pressure[..., None] * place.normal + drag[..., None] * slip
+        return Contact(first, second, point, force, pressure)
+
+    def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
+        found = []
+        for contact in self.contacts(poses, shifts):
+            found.append(Load(contact.first, contact.point, -contact.force))
+            found.append(Load(contact.second, contact.point, contact.force))
+        return found
+
+    def check(self, system: ArticulatedSystem) -> None:
+        for pair in self.pairs:
+            self.check_bodies(system, *(surface.body for surface in pair))
+
+
+def raised(x: Array) -> Array:
+    """(...) max(x, 0)^(3/2), whose derivative is finite at and below 0."""
+    deep = x > 0
+    y = np.where(deep, x, 1.0)
+    result: Array = np.where(deep, y * np.sqrt(y), 0.0)
+    return result

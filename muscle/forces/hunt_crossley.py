@@ -1,0 +1,124 @@
+"""Hunt-Crossley contact: Hertz's pressure, dissipation and friction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import may_be_nonzero
+from myoquat.kernels.records import Record
+from myoquat.kernels.typing import Array
+from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, can_touch, touch
+from myoquat.muscle.forces.contact import ContactForce, Friction, raised
+from myoquat.muscle.loads import Poses
+
+__all__ = ["ContactMaterial", "HuntCrossley"]
+
+
+@dataclass(frozen=True)
+class ContactMaterial(Record):
+    """What surfaces are made of: the plane-strain modulus as stiffness [N/m^2], dissipation [s/m], and coefficients of
+    static, dynamic and viscous [s/m] friction."""
+
+    surfaces: tuple[ContactSurface, ...]
+    stiffness: Positive
+    dissipation: NotNegative = 0.0
+    static_friction: NotNegative = 0.0
+    dynamic_friction: NotNegative = 0.0
+    viscous_friction: NotNegative = 0.0
+
+
+@dataclass(frozen=True)
+class HuntCrossley(ContactForce):
+    """Every two surfaces of different bodies press by f = 4/3 k sqrt(R k) d^(3/2) (1 + 3/2 c v) >= 0 at depth d > 0 and
+    rub by mu f: OpenSim's HuntCrossleyForce.
+
+    v is the speed at which they approach, R the effective radius of curvature. Of moduli E and dissipations c of the
+    two, with k_i = E_i^(2/3): s_1 = k_2 / (k_1 + k_2), s_2 = 1 - s_1, k = k_1 s_1, c = c_1 s_1 + c_2 s_2; a coefficient
+    of friction is 2 mu_1 mu_2 / (mu_1 + mu_2) (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261; Hunt, Crossley
+    1975, J. Appl. Mech. 42, 440). Friction is as `Friction.over_speed` tells, with its greatest at transition_velocity
+    [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.
+    """
+
+    materials: tuple[ContactMaterial, ...]
+    transition_velocity: Positive = 0.01
+
+    @property
+    def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
+        return [(a, b) for (a, _), (b, _) in self._matched]
+
+    @property
+    def _matched(self) -> list[tuple[tuple[ContactSurface, ContactMaterial], tuple[ContactSurface, ContactMaterial]]]:
+        """The pairs, each surface with its material."""
+        made = [(surface, material) for material in self.materials for surface in material.surfaces]
+        found = []
+        for a, b in combinations(made, 2):
+            if a[0].body != b[0].body:
+                found += [(one, other) for one, other in ((a, b), (b, a)) if can_touch(one[0], other[0])][:1]
+        return found
+
+    def _stiffness(self, pair: int) -> tuple[float, float]:
+        """(k, s_1) of a pair."""
+        first, second = (material.stiffness ** (2.0 / 3.0) for _, material in self._matched[pair])
+        share = second / (first + second)
+        return first * share, share
+
+    def center(self, pair: int, place: Touch) -> Array:
+        """(..., 3) [m]: nearer to the surface that is stiffer."""
+        _, share = self._stiffness(pair)
+        return place.point + (place.depth * (0.5 - share))[..., None] * place.normal
+
+    def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
+        (_, first), (_, second) = self._matched[pair]
+        k, share = self._stiffness(pair)
+        c = first.dissipation * share + second.dissipation * (1 - share)
+        f = _hertz(k, place) * np.maximum(1 + 1.5 * c * speed, 0.0)
+        mu_s, mu_d, mu_v = (_together(getattr(first, key), getattr(second, key)) for key in FRICTION)
+        return f, f * Friction(mu_s, mu_d, mu_v, self.transition_velocity).over_speed(square)
+
+    def energy(self, poses: Poses) -> Array:
+        """(...) [J] what the pressed surfaces store: 2/5 of Hertz's force times the depth, of all pairs."""
+        total: Array = np.zeros(())
+        for k, pair in enumerate(self.pairs):
+            place = touch(*pair, poses)
+            total = total + 0.4 * _hertz(self._stiffness(k)[0], place) * place.depth
+        return total
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_ranges(self, self.element)
+        seen: dict[str, ContactSurface] = {}
+        for material in self.materials:
+            check_ranges(material, self.element)
+            for surface in material.surfaces:
+                surface.check(system, self.element)
+                if surface.name in seen:
+                    raise ModelError(f"the surface {surface.name!r} is named twice", element=self.element)
+                seen[surface.name] = surface
+        surfaces = list(seen.values())
+        if not self.pairs:
+            if len(surfaces) > 1 and len({surface.body for surface in surfaces}) == 1:
+                raise ModelError(f"it acts between body {surfaces[0].body!r} and itself", element=self.element)
+            kinds = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
+            raise ModelError(f"contact between {kinds} is not supported", element=self.element)
+        for a, b in combinations(surfaces, 2):
+            flat = isinstance(a, ContactHalfSpace) and isinstance(b, ContactHalfSpace)
+            if a.body != b.body and not (flat or can_touch(a, b) or can_touch(b, a)):
+                raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
+
+
+FRICTION = ("static_friction", "dynamic_friction", "viscous_friction")
+
+
+def _hertz(k: float, place: Touch) -> Array:
+    """(...) 4/3 k sqrt(R k) d^(3/2) [N], zero where the surfaces are apart."""
+    result: Array = 4.0 / 3.0 * k * np.sqrt(place.radius * k) * raised(place.depth)
+    return result
+
+
+def _together(first: float, second: float) -> float:
+    """2 a b / (a + b), 0 of zeros."""
+    return 2 * first * second / (first + second) if may_be_nonzero(first) or may_be_nonzero(second) else 0.0

@@ -1,0 +1,50 @@
+"""A force that is a function of time."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.joints.functions import AxisFunction, Constant
+from myoquat.joints.stacking import vector
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
+from myoquat.muscle.forces.base import LoadingForce
+from myoquat.muscle.loads import Load, Poses
+
+__all__ = ["PrescribedForce"]
+
+Functions = tuple[AxisFunction, AxisFunction, AxisFunction]
+NONE: Functions = (Constant(0.0), Constant(0.0), Constant(0.0))
+
+
+@dataclass(frozen=True)
+class PrescribedForce(LoadingForce):
+    """A force [N] at a point [m] of the `body`, and a torque [N m], each three functions of the time [s]: OpenSim's
+    PrescribedForce.
+
+    Force and torque are in world axes, or the body's unless `in_world`; the point is in the body's frame, or the
+    world's where point_in_world. In a simulation with an adaptive method, kinks of the functions cost steps.
+    """
+
+    timed: ClassVar[bool] = True
+    body: str
+    forces: Functions = NONE
+    points: Functions = NONE
+    torques: Functions = NONE
+    in_world: bool = True
+    point_in_world: bool = False
+
+    def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
+        if t is None:
+            raise ValueError(f"{self.element} depends on the time, which is needed")
+        R, p = poses[self.body]
+        force, at, torque = (vector([f.value(t) for f in three]) for three in (self.forces, self.points, self.torques))
+        if not self.in_world:
+            force, torque = matvec(R, force), matvec(R, torque)
+        point = at + np.zeros(p.shape) if self.point_in_world else p + matvec(R, at)
+        return [Load(self.body, point, force, torque)]
+
+    def check(self, system: ArticulatedSystem) -> None:
+        self.check_bodies(system, self.body)

@@ -1,0 +1,66 @@
+"""A sphere on a half-space with a contact force that is smooth everywhere, for optimal control."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.arrays import may_be_nonzero
+from myoquat.kernels.typing import Array
+from myoquat.muscle.contact import ContactHalfSpace, ContactSphere, ContactSurface, Touch
+from myoquat.muscle.forces.contact import ContactForce, Friction
+
+__all__ = ["SmoothSphereHalfSpace"]
+
+
+@dataclass(frozen=True)
+class SmoothSphereHalfSpace(ContactForce):
+    """Hunt-Crossley contact with smooth switches: OpenSim's SmoothSphereHalfSpaceForce (Serrancoli et al. 2019, IEEE
+    Trans. Neural Syst. Rehabil. Eng. 27, 1655).
+
+    At depth d, speed of approach v, slip s, with k = E^(2/3) / 2 of the stiffness E [N/m^2], radius R, dissipation c
+    [s/m]:
+
+        h = 4/3 k sqrt(R k) (d^2 + e)^(3/4) (1 + tanh(b_d d)) / 2
+        f = h (1 + 3/2 c v) (1 + tanh(b_v (v + 2 / (3 c)))) / 2
+
+    e = constant_contact_force, b_d = hertz_smoothing [1/m], b_v = hunt_crossley_smoothing [s/m]; friction mu f as
+    `Friction.over_speed` tells, at the square s^2 + e. A sphere that hangs over the floor is pulled or pushed by what
+    the switches leave: with 1e-5 and 300, by less than 1e-4 of its force at 1 cm depth from 2 cm upwards.
+    """
+
+    sphere: ContactSphere
+    half_space: ContactHalfSpace
+    stiffness: Positive = 1.0
+    dissipation: NotNegative = 0.0
+    static_friction: NotNegative = 0.0
+    dynamic_friction: NotNegative = 0.0
+    viscous_friction: NotNegative = 0.0
+    transition_velocity: Positive = 0.01
+    constant_contact_force: Positive = 1e-5
+    hertz_smoothing: Positive = 300.0
+    hunt_crossley_smoothing: Positive = 50.0
+
+    @property
+    def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
+        return [(self.half_space, self.sphere)]
+
+    def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
+        k, c, e = 0.5 * self.stiffness ** (2.0 / 3.0), self.dissipation, self.constant_contact_force
+        soft = np.sqrt(place.depth * place.depth + e)
+        hertz = 4.0 / 3.0 * k * np.sqrt(place.radius * k) * soft * np.sqrt(soft)
+        f = hertz * (0.5 + 0.5 * np.tanh(self.hertz_smoothing * place.depth)) * (1 + 1.5 * c * speed)
+        if may_be_nonzero(c):
+            f = f * (0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * (speed + 2 / (3 * c))))
+        friction = Friction(
+            self.static_friction, self.dynamic_friction, self.viscous_friction, self.transition_velocity
+        )
+        return f, f * friction.over_speed(square + e)
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_ranges(self, self.element)
+        for surface in (self.sphere, self.half_space):
+            surface.check(system, self.element)
+        super().check(system)

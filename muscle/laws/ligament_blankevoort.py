@@ -1,0 +1,42 @@
+"""Blankevoort's ligament: a toe, a line, and damping while it lengthens."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.joints.ranges import NotNegative, Positive
+from myoquat.kernels.typing import Array
+from myoquat.muscle.laws.base import ForceLaw
+
+__all__ = ["Blankevoort1991"]
+
+ENGAGED = 0.01  # the strain from which the damping acts wholly, as in OpenSim
+
+
+@dataclass(frozen=True)
+class Blankevoort1991(ForceLaw):
+    """OpenSim's Blankevoort1991Ligament (Blankevoort, Huiskes 1991, J. Biomech. Eng. 113, 263). At the strain
+    e = l / l0 - 1 > 0:
+
+        F = k e^2 / (2 e_t)  for e < e_t,   k (e - e_t / 2)  beyond,   and  c s(e) de/dt  while it lengthens
+
+    s rises smoothly from 0 to 1 over a strain of 0.01; zero while slack. linear_stiffness k [N], transition_strain e_t,
+    damping_coefficient c [N s], slack_length l0 [m]. The activation does not matter.
+    """
+
+    kind: ClassVar[str] = "blankevoort1991"
+    linear_stiffness: NotNegative
+    slack_length: Positive
+    transition_strain: Positive = 0.06
+    damping_coefficient: NotNegative = 0.003
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        strain = np.maximum(length / self.slack_length - 1, 0.0)
+        toe = strain * strain / (2 * self.transition_strain)
+        spring = np.where(strain < self.transition_strain, toe, strain - self.transition_strain / 2)
+        z = np.minimum(strain / ENGAGED, 1.0)
+        engaged = z * z * z * (10 - z * (15 - 6 * z))
+        rate = np.maximum(speed / self.slack_length, 0.0)
+        result: Array = self.linear_stiffness * spring + self.damping_coefficient * engaged * rate
+        return result

@@ -1,0 +1,93 @@
+"""Loads on bodies, and the generalized forces that they are: by virtual work, whatever describes the joints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.stacking import joined
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import cross, dot, matvec, vecmat
+from myoquat.kernels.arrays import as_array
+from myoquat.kernels.typing import Array
+
+__all__ = ["Load", "Poses", "body_wrenches", "generalized_force", "point_velocity", "unit_vector", "world_point"]
+
+Poses = Mapping[str, tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Load:
+    """A force (..., 3) [N] at a point (..., 3) [m] that moves with the `body`, and a torque (..., 3) [N m]; all in
+    world axes."""
+
+    body: str
+    point: Array
+    force: Array
+    torque: Array | None = None
+
+
+def world_point(poses: Poses, body: str, point: Sequence[float]) -> Array:
+    """(..., 3) [m] a body's point in the world."""
+    R, p = poses[body]
+    return p + matvec(R, as_array(point))
+
+
+def unit_vector(direction: Sequence[float], R: Array | None = None) -> Array:
+    """(..., 3) the unit vector along a direction of the world, or of a body at the rotation R (..., 3, 3)."""
+    n = as_array(direction)
+    unit: Array = n / np.sqrt(dot(n, n))
+    return unit if R is None else matvec(R, unit)
+
+
+def point_velocity(shifts: Poses, poses: Poses, body: str, point: Array) -> Array:
+    """(..., 3) velocity [m/s] of the body's point that is at `point` (..., 3) of the world; `shifts` are the angular
+    velocities and those of the origins, `ArticulatedSystem.shifts` of u."""
+    omega, v = shifts[body]
+    return v + cross(omega, point - poses[body][1])
+
+
+def generalized_force(system: ArticulatedSystem, q: Array, loads: Sequence[Load]) -> Array:
+    """(..., nu) the forces on the velocities u that do the work of the loads: the formula, on floats and symbols.
+
+    The transpose of `ArticulatedSystem.shifts`: from the leaves to the ground every joint takes its part of the wrench
+    of all that it carries.
+    """
+    poses = system.poses(q)
+    carried = _wrenches(poses, loads)
+    parts: dict[int, Array] = {}
+    for i in reversed(system.topological_order):
+        body = system.bodies[i]
+        if body.name not in carried:
+            continue
+        (f, n), (R, p), nu = carried[body.name], poses[body.name], body.joint.nu
+        if nu:
+            S_omega, S_v = body.joint.subspace(q[..., system.q_slices[i]])
+            parts[i] = vecmat(vecmat(n, R), S_omega) + vecmat(vecmat(f, R), S_v)
+        _add(carried, body.parent, f, n + cross(p - poses[body.parent][1], f))
+    if not parts:
+        return np.zeros(system.nu)
+    return joined([parts.get(i, np.zeros(body.joint.nu)) for i, body in enumerate(system.bodies)])
+
+
+def body_wrenches(system: ArticulatedSystem, q: Array, loads: Sequence[Load]) -> Array:
+    """(..., bodies, 6) force [N] and torque [N m] of the loads on every body at its origin, in world axes: the
+    formula. What acts on the ground, the ground takes."""
+    found = _wrenches(system.poses(q), loads)
+    rows = [joined(list(found.get(name, (np.zeros(3), np.zeros(3))))) for name in system.body_names]
+    batch = np.broadcast_shapes(q.shape[:-1], *(row.shape[:-1] for row in rows))
+    return np.stack([np.broadcast_to(row, (*batch, 6), subok=True) for row in rows], axis=-2)
+
+
+def _wrenches(poses: Poses, loads: Sequence[Load]) -> dict[str, tuple[Array, Array]]:
+    """(force, torque) at the origin of every body that has loads."""
+    found: dict[str, tuple[Array, Array]] = {}
+    for load in loads:
+        moment = cross(load.point - poses[load.body][1], load.force)
+        _add(found, load.body, load.force, moment if load.torque is None else moment + load.torque)
+    return found
+
+
+def _add(wrenches: dict[str, tuple[Array, Array]], body: str, f: Array, n: Array) -> None:
+    before = wrenches.get(body)
+    wrenches[body] = (f, n) if before is None else (before[0] + f, before[1] + n)

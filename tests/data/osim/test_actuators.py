@@ -1,0 +1,160 @@
+"""Actuators: what OpenSim makes of them, files, and what they do in a simulation."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.dynamics import Trajectory, forward_dynamics, simulate
+from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities
+from myoquat.joints.types import EulerJoint, UniversalJoint
+from myoquat.muscle import Model, ModelError, actuator_forces
+from myoquat.muscle.actuators import (
+    BodyActuator,
+    CoordinateActuator,
+    PointActuator,
+    PointToPointActuator,
+    TorqueActuator,
+)
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+answer = []
+for q, u, controls in zip(*json.loads(arguments[1])):
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    model.realizeVelocity(state)
+    model.setControls(state, opensim.Vector.createFromMat(np.array(controls)))
+    model.realizeAcceleration(state)
+    answer.append([c.getAccelerationValue(state) for c in coordinates])
+"""
+
+
+def body(name, parent, joint, at, names):
+    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia,
+                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
+
+
+SYSTEM = ArticulatedSystem(
+    (
+        body("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
+        body("B", "A", UniversalJoint((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), (0.0, -0.4, 0.0), ("b1", "b2")),
+    ),
+    gravity=(0.0, -9.80665, 0.0),
+)
+P1, P2, AXIS = (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), (0.3, -0.5, 2.0)
+ACTUATORS = {
+    "coordinate": CoordinateActuator("motor", "a2", optimal_force=3.0, lower=-1.0, upper=2.0),
+    "torque": TorqueActuator("twist", "A", "B", AXIS, optimal_force=2.0),
+    "torque of body": TorqueActuator("turn", "B", "ground", AXIS, False, optimal_force=2.5),
+    "point": PointActuator("push", "B", P1, AXIS, optimal_force=7.0),
+    "point in world": PointActuator("shove", "B", P2, AXIS, True, True, optimal_force=4.0, upper=10.0),
+    "point to point": PointToPointActuator("strut", "A", "B", P1, P2, optimal_force=6.0),
+    "points in world": PointToPointActuator("bar", "B", "A", P1, P2, True, optimal_force=6.0),
+    "body": BodyActuator("wrench", "B", P1),
+    "body axes": BodyActuator("screw", "A", P1, True, False),
+}
+MODEL = Model(SYSTEM, actuators=tuple(ACTUATORS.values()), name="driven")
+
+
+@pytest.mark.peers
+def test_opensim_moves_alike(tmp_path, rng, in_opensim):
+    """All kinds in one model: 1e-9 of the greatest acceleration at 200 states."""
+    MODEL.save(tmp_path / "driven.osim", strict=True)
+    model = load_model(tmp_path / "driven.osim", strict=True)
+    q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
+    controls = rng.uniform(-1, 1, (200, len(model.control_names)))
+    states = json.dumps([q.tolist(), u.tolist(), controls.tolist()])
+    answer = np.array(in_opensim(OPENSIM, str(tmp_path / "driven.osim"), states))
+    udot = forward_dynamics(model, q, u, actuator_forces(model, q, u, controls))
+    np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
+
+
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_forces_are_those_of_the_kernel(scalar, rng, kind):
+    """On every kind of number, and proportional to the controls."""
+    model = Model(SYSTEM, actuators=(ACTUATORS[kind],))
+    q, u = rng.uniform(-0.5, 0.5, (2, 5)), np.zeros((2, 5))
+    controls = rng.uniform(-0.5, 0.5, (2, len(model.control_names)))
+    tau = scalar(lambda q, u, controls: actuator_forces(model, q, u, controls), q, u, controls)
+    np.testing.assert_allclose(tau, -actuator_forces(model, q, u, -controls), atol=1e-12)
+
+
+def test_power_does_not_depend_on_coordinates(rng):
+    """tau . u is the same in angles and in quaternions."""
+    q, u = rng.uniform(-0.5, 0.5, 5), rng.uniform(-1, 1, 5)
+    controls = rng.uniform(-1, 1, len(MODEL.control_names))
+    ball = MODEL.with_rotations("quaternion")
+    Q, v = convert_coordinates(SYSTEM, ball.system, q), convert_velocities(SYSTEM, ball.system, q, u)
+    power = actuator_forces(MODEL, q, u, controls) @ u
+    np.testing.assert_allclose(actuator_forces(ball, Q, v, controls) @ v, power, rtol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["toml", "osim"])
+def test_actuators_come_back_equal(tmp_path, suffix):
+    MODEL.save(tmp_path / f"driven.{suffix}", strict=True)
+    assert load_model(tmp_path / f"driven.{suffix}", strict=True).actuators == MODEL.actuators
+
+
+def test_controls_are_inputs_of_a_simulation(tmp_path):
+    """A control is a torque; zero by default; kept with the trajectory; the fixed and the adaptive step agree."""
+    model = Model(SYSTEM, actuators=(ACTUATORS["coordinate"], CoordinateActuator("other", "b1", optimal_force=0.5)))
+    control = lambda t: [np.sin(5 * t), 1 - t]  # noqa: E731
+    torque = lambda t: [0, 3 * np.sin(5 * t), 0, 0.5 - 0.5 * t, 0]  # noqa: E731
+    told = simulate(model, duration=0.2, step=2e-3, controls=control)
+    pushed = simulate(SYSTEM, duration=0.2, step=2e-3, torque=torque)
+    np.testing.assert_allclose(told.q, pushed.q, atol=1e-13)
+    np.testing.assert_allclose(told.torques, pushed.torques, atol=1e-12)
+    np.testing.assert_allclose(told.acceleration, pushed.acceleration, atol=1e-9)
+    adaptive = simulate(model, duration=0.2, rtol=1e-10, controls=control)
+    np.testing.assert_allclose(adaptive.q[-1], told.q[-1], atol=1e-8)
+    still = simulate(model, duration=0.2, step=2e-3)
+    np.testing.assert_allclose(still.q, simulate(SYSTEM, duration=0.2, step=2e-3).q, atol=1e-14)
+    told.save(tmp_path / "told.npz")
+    np.testing.assert_array_equal(Trajectory.load(tmp_path / "told.npz").controls, told.controls)
+    assert list(told.to_dataframe()[["motor.control", "other.control"]].iloc[0]) == [0.0, 1.0]
+
+
+def test_controls_outside_their_bounds_are_refused_by_name():
+    model = Model(SYSTEM, actuators=(ACTUATORS["coordinate"],))
+    with pytest.raises(ValueError, match=r"controls\[0\] \(motor\) is 2.5; it must lie in \[-1, 2\]"):
+        actuator_forces(model, np.zeros(5), np.zeros(5), [2.5])
+    with pytest.raises(ValueError, match=r"\(motor\) is -3"):
+        simulate(model, duration=0.1, controls=[-3.0])
+    with pytest.raises(ValueError, match="controls: the model has no actuators"):
+        simulate(SYSTEM, duration=0.1, controls=[1.0])
+
+
+@pytest.mark.parametrize(
+    ("actuator", "message"),
+    [
+        (CoordinateActuator("f", "knee"), "coordinate 'knee' does not exist"),
+        (CoordinateActuator("f", "a1", lower=1.0, upper=0.0), "lower is above upper"),
+        (CoordinateActuator("f", "a1", optimal_force=float("nan")), "optimal_force must be finite"),
+        (TorqueActuator("f", "A", "hand"), "body 'hand' does not exist"),
+        (TorqueActuator("f", "A", "B", (0.0, 0.0, 0.0)), "axis must not be zero"),
+        (PointToPointActuator("f", "A", "A"), "between body 'A' and itself"),
+        (BodyActuator("f", "A", (0.0, float("inf"), 0.0)), "point must be finite"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(actuator, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        Model(SYSTEM, actuators=(actuator,))
+    assert "actuator 'f'" in str(caught.value)
+
+
+def test_a_name_taken_twice_is_refused(tmp_path):
+    twice = (ACTUATORS["coordinate"], ACTUATORS["coordinate"])
+    with pytest.raises(ModelError, match="the name 'motor' is taken twice"):
+        Model(SYSTEM, actuators=twice)
+    MODEL.save(tmp_path / "driven.osim")
+    text = (tmp_path / "driven.osim").read_text().replace("<bodyA>A</bodyA>", "<bodyA>hand</bodyA>", 1)
+    (tmp_path / "driven.osim").write_text(text)
+    with pytest.raises(ModelError, match="hand") as caught:
+        load_model(tmp_path / "driven.osim")
+    assert caught.value.line
