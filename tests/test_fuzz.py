@@ -18,8 +18,7 @@ from myoquat.muscle.laws import Millard2012, Thelen2003
 COUNTS = dict.fromkeys(KINDS, 300) | {"store": 40}  # a mutant of a store takes 0.15 s
 
 
-# A .c3d file is read by a library in C++, which may end the process: python -m tests.fuzz c3d N reads them in a child
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "c3d"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore")
 def test_mutants_are_read_or_refused_as_promised(kind, tmp_path):
     report = fuzz(KINDS[kind], COUNTS[kind], tmp_path)

@@ -12,20 +12,19 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import ezc3d
 import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.store import StoreError
 from myoquat.analysis.studies.verification import verify_results
-from myoquat.data import load_forces, load_markers, load_model, load_orientations, motions
+from myoquat.data import load_forces, load_model, load_orientations, motions
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
 from myoquat.kernels import build
 from myoquat.kernels.cache import Cache
 
-from . import mutate
+from . import captures, mutate
 
 DATA = Path(__file__).parents[1] / "data"
 STUDY = b"""format = "myoquat-study"
@@ -157,25 +156,10 @@ def load_seeds(folder: Path) -> list[bytes]:
 
 
 def c3d_seeds(folder: Path) -> list[bytes]:
-    """Two markers over five frames, and four channels."""
-    made = ezc3d.c3d()
-    for group, labels in (("POINT", ["A", "B"]), ("ANALOG", ["Fx", "Fy", "Fz", "Mx"])):
-        for key, value in {"RATE": [100.0], "LABELS": labels, "UNITS": ["m"] * len(labels)}.items():
-            made["parameters"][group][key]["value"] = value
-    made["data"]["points"] = np.ones((4, 2, 5))
-    made["data"]["analogs"] = np.ones((1, 4, 5))
-    made.write(str(folder / "seed.c3d"))
-    return [(folder / "seed.c3d").read_bytes()]
-
-
-def read_c3d(path: Path) -> None:
-    """The markers, and, also where they could not be read, the plates."""
-    try:
-        load_markers(path)
-    except ModelError:
-        load_forces(path)
-        raise
-    load_forces(path)
+    """Markers and channels, without and with a force plate."""
+    for name, plate in (("seed.c3d", False), ("plate.c3d", True)):
+        captures.write_c3d(folder / name, plate=plate)
+    return [(folder / name).read_bytes() for name in ("seed.c3d", "plate.c3d")]
 
 
 # ---- archives of arrays --------------------------------------------------------------------------------------
@@ -379,7 +363,7 @@ KINDS = {
         ),
         text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *MODELS),
         text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
-        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, read_c3d, *MODELS),
+        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, captures.read_c3d, *MODELS),
         Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
         Kind("store", store_seeds, write_store, read_store, STORES),
         Kind("cache", cache_seeds, write_entry, read_entry, ()),
