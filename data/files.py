@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["check_output", "read_start", "read_text", "write_bytes", "write_text"]
+__all__ = ["MAX_BYTES", "check_output", "read_start", "read_text", "regular_file", "write_bytes", "write_text"]
 
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
@@ -36,7 +36,7 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
 
 def _read_bytes(path: Path, limit: int) -> bytes:
     """The content of a regular file; at most limit + 1 bytes are read, whatever size the file claims to have."""
-    with _regular(path) as stream:
+    with regular_file(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         content = stream.read(min(size, limit) + 1)  # space for more than there is would be taken
         if len(content) > size:  # it grows, or says no size, as those of /proc
@@ -47,7 +47,7 @@ def _read_bytes(path: Path, limit: int) -> bytes:
 
 def read_start(path: Path, count: int, limit: int) -> tuple[bytes, int]:
     """The first bytes of a regular file of at most `limit` bytes, and its size; ModelError as `read_text`."""
-    with _regular(path) as stream:
+    with regular_file(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         _check_size(path, size, limit)
         return stream.read(min(size, count)), size
@@ -59,7 +59,7 @@ def _check_size(path: Path, size: int, limit: int) -> None:
 
 
 @contextlib.contextmanager
-def _regular(path: Path) -> Iterator[BinaryIO]:
+def regular_file(path: Path) -> Iterator[BinaryIO]:
     """A file opened for reading; ModelError for a directory, a pipe or a device."""
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)

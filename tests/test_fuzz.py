@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -156,6 +157,21 @@ def test_trajectories_check_their_arrays(tmp_path):
     del arrays["model"]
     np.savez(tmp_path / "b.npz", **arrays)
     with pytest.raises(ValueError, match="no saved trajectory"):
+        Trajectory.load(tmp_path / "b.npz")
+
+
+def test_archives_that_no_trajectory_is(tmp_path):
+    """An array's header that ends in the middle, and one that would become 2 GiB."""
+    header = b"\x93NUMPY\x01\x00" + (24).to_bytes(2, "little") + b"{'descr': ['<f8', (3,)  \n"
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("q.npy", header)
+    with pytest.raises(ValueError, match="no saved trajectory"):
+        Trajectory.load(tmp_path / "a.npz")
+    with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("q.npy", bytes(1000))
+    content = (tmp_path / "b.npz").read_bytes()
+    (tmp_path / "b.npz").write_bytes(content.replace((1000).to_bytes(4, "little"), (2**31).to_bytes(4, "little")))
+    with pytest.raises(ValueError, match=r"would take 2\.0 GiB"):
         Trajectory.load(tmp_path / "b.npz")
 
 
