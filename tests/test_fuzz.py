@@ -11,6 +11,7 @@ from fuzz import KINDS, fuzz
 from fuzz.kinds import DATA, STUDY
 
 from myoquat.analysis.studies import StoreError, Study, open_results
+from myoquat.analysis.studies.verification import verify_results
 from myoquat.data import load_model, read_motion
 from myoquat.data.toml.document import line_of
 from myoquat.dynamics import Trajectory, simulate
@@ -118,6 +119,18 @@ def test_a_store_whose_study_is_damaged_is_refused(damage, tmp_path):
     (store / "zarr.json").write_text(json.dumps(described))
     with pytest.raises(StoreError, match="is damaged"):
         open_results(store)
+
+
+@pytest.mark.parametrize("change", [{"start_u": ["x" * 20_000]}, {"vary": 5.0}, {"start_q": [2.0] * 8}, {"model": {}}])
+def test_what_a_damaged_study_makes_is_no_foreign_error_of_its_verification(change, tmp_path):
+    (store,) = KINDS["store"].seeds(tmp_path)
+    described = json.loads((store / "zarr.json").read_text())
+    study = json.loads(described["attributes"]["study"]) | change
+    described["attributes"]["study"] = json.dumps(study)
+    (store / "zarr.json").write_text(json.dumps(described))
+    with pytest.raises(StoreError, match="damaged") as caught:
+        verify_results(store)
+    assert len(str(caught.value)) < 2000
 
 
 def test_messages_are_short():

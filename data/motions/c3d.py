@@ -28,7 +28,8 @@ __all__ = ["Plate", "read_c3d_plates", "read_c3d_points"]
 
 BLOCK, MIPS = 512, 86  # bytes of a block; the number of processors whose words begin with the higher byte
 FIRST_BYTES = 2 * 256 * BLOCK  # the parameters begin within 255 blocks and take as many at most
-SECONDS, SECONDS_PER_BYTE = 8, 1e-6  # of the processor; measured: 0.3 s, and 6e-8 s for a byte
+SECONDS, SECONDS_PER_BYTE = 2, 1e-6  # of the processor; measured: 0.04 s, and 6e-8 s for a byte
+WAIT = 60  # seconds by the clock beyond them, on a machine that does much else
 MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; measured: 8 for a byte of the file
 NEWTONS = {"N": 1.0}
 NEWTON_METRES = {"Nm": 1.0, "Ncm": 1e-2, "Nmm": 1e-3}
@@ -88,7 +89,7 @@ def _plate(path: Path, units: list[str], measured: list[Array], start: float, ra
             raise ModelError(f"a force plate's unit {unit!r} is not one of {', '.join(known)}", file=path)
         scales.append(known[unit])
     force, moment, point = (array.T * scale for array, scale in zip(measured, scales, strict=True))
-    if np.isnan(force).any():
+    if np.isnan(force).any() or np.isnan(moment[np.isfinite(point).all(axis=-1)]).any():
         raise ModelError("a force plate's channels hold what is no number", file=path)
     return Plate(start + np.arange(len(force)) / rate, force, moment, point)
 
@@ -101,9 +102,9 @@ def _read(path: Path, kind: Literal["points", "plates"]) -> tuple[dict[str, Any]
     limits = [str(seconds), str(MEMORY + MEMORY_PER_BYTE * size)]
     command = [sys.executable, "-I", str(Path(__file__).with_name("c3d_child.py")), str(path.resolve()), kind, *limits]
     try:
-        done = _run([*command, *filter(None, sys.path)], 6 * seconds)
+        done = _run([*command, *filter(None, sys.path)], WAIT + seconds)
     except subprocess.TimeoutExpired:
-        raise ModelError(f"this .c3d file cannot be read in {6 * seconds} s", file=path) from None
+        raise ModelError(f"this .c3d file cannot be read in {WAIT + seconds} s", file=path) from None
     if done.returncode:
         raise ModelError(f"this .c3d file cannot be read: {_ending(done)}", file=path)
     return _received(path, done.stdout)

@@ -10,8 +10,10 @@ the other, as float64. PATH are the folders in which the libraries are found.
 
 import importlib
 import json
+import math
 import os
 import sys
+import time
 from typing import Any, BinaryIO
 
 try:
@@ -25,11 +27,11 @@ Found = tuple[dict[str, Any], list[Any]]
 
 
 def limit(seconds: int, memory: int) -> None:
-    """End this process after so many seconds of work, and refuse it memory beyond so many bytes more than it has."""
+    """End this process after so many seconds more of work, and refuse it more than so many bytes more than it has."""
     if resource is None:
         return
     lower(resource.RLIMIT_CORE, 0)
-    lower(resource.RLIMIT_CPU, seconds)
+    lower(resource.RLIMIT_CPU, math.ceil(time.process_time()) + seconds)
     if sys.platform == "linux":
         with open("/proc/self/statm", encoding="ascii") as stream:
             used = int(stream.read().split()[0]) * resource.getpagesize()
