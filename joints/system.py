@@ -23,6 +23,7 @@ from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.content import content_digest
+from myoquat.kernels.once import once
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -195,6 +196,7 @@ class ArticulatedSystem(Record):
         """The tree with a link for every body, also for those on fixed joints."""
         return build_tree(self.bodies, self.topological_order, self.ground, self.q_slices, self.u_slices, merge=False)
 
+    @once
     def poses(self, q: Array, motion: Array | None = None) -> Poses:
         """World pose (R (..., 3, 3), p (..., 3) [m]) of every body's frame, the ground included, by name.
 

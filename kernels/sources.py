@@ -8,10 +8,12 @@ place) there is none, and kernels are found by tracing, which is always right.
 
 import functools
 import hashlib
+import operator
 import os
 import sys
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 __all__ = ["sources_digest"]
 
@@ -25,6 +27,8 @@ _KNOWN = {  # whose functions may stand in this package's modules
 }
 
 Stamps = dict[str, tuple[int, int]]
+
+_seen: dict[str, list[Any]] = {}  # module -> what stood in it when it was found whole
 
 
 def _stamps() -> Stamps:
@@ -45,7 +49,7 @@ _AT_IMPORT = _stamps()
 
 def sources_digest() -> str | None:
     """SHA-256 of the package's sources, or None where they do not say what is loaded."""
-    if _stamps() != _AT_IMPORT or not all(_is_whole(module) for module in _modules()):
+    if not all(_is_unchanged(module) and _is_whole(module) for module in _modules()):
         return None
     return _digest()
 
@@ -61,16 +65,40 @@ def _digest() -> str:
 
 
 def _modules() -> list[ModuleType]:
-    return [module for name, module in list(sys.modules.items()) if name.startswith(f"{_PACKAGE}.")]
+    return [module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{_PACKAGE}.")]
+
+
+def _is_unchanged(module: ModuleType) -> bool:
+    """Whether the file of a module is what it was when the package was imported."""
+    path = module.__file__
+    if path is None:
+        return True
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return _AT_IMPORT.get(path) == (status.st_mtime_ns, status.st_size)
 
 
 def _is_whole(module: ModuleType) -> bool:
     """Whether the functions that stand in a module and in its classes are this package's or a library's own."""
+    values = _values(module)
+    seen = _seen.get(module.__name__, ())
+    if len(seen) == len(values) and all(map(operator.is_, seen, values)):
+        return True
+    if not all(_is_known(value.__module__ or "") for value in values if isinstance(value, FunctionType)):
+        return False
+    _seen[module.__name__] = values
+    return True
+
+
+def _values(module: ModuleType) -> list[Any]:
+    """What stands in a module and in its classes."""
     values = list(vars(module).values())
     for value in values:
         if isinstance(value, type) and value.__module__ == module.__name__:
             values += vars(value).values()
-    return all(_is_known(value.__module__ or "") for value in values if isinstance(value, FunctionType))
+    return values
 
 
 def _is_known(module: str) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from myoquat.kernels.arrays import as_array, as_casadi_vector, symbols_casadi
 from myoquat.kernels.iterate import Pending, gathering
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.once import memory
 
 __all__ = [
     "Formula",
@@ -125,11 +126,12 @@ def trace(
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
     symbols = {key: symbols_casadi(_identifier(key), shape) for key, shape in shapes.items()}
     pending: list[Pending] = []
-    token = gathering.set(pending)
+    tokens = gathering.set(pending), memory.set({})
     try:
         results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     finally:
-        gathering.reset(token)
+        gathering.reset(tokens[0])
+        memory.reset(tokens[1])
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
     columns = [casadi.densify(casadi.SX(as_casadi_vector(value))) for value in results.values()]
     arguments = [casadi.vertcat(casadi.SX(0, 1), *x.flat) for x in map(np.asarray, symbols.values())]

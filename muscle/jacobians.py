@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts, lengths
@@ -23,6 +24,7 @@ def velocity(model: Model, q: Array) -> Array:
     return velocity_of(model.system, model.muscles, q)
 
 
+@once
 def velocity_of(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
     """(..., m, nu) J of some muscles."""
     touching = contacts(system, muscles, q)

@@ -11,6 +11,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.once import once
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.activation import ActivationDynamics
@@ -69,6 +70,7 @@ class Muscle(Record):
             self.activation_dynamics.check(element)
 
 
+@once
 def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
     """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
     if not any(muscle.wraps for muscle in muscles):
@@ -77,6 +79,7 @@ def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -
     return tuple(path_contacts(system, muscle.path, muscle.wraps, q, poses) for muscle in muscles)
 
 
+@once
 def lengths(
     system: ArticulatedSystem,
     muscles: tuple[Muscle, ...],

@@ -9,6 +9,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+# Before NumPy is imported, here and in the workers: each core has a worker, whose small matrices gain nothing from
+# further threads, which only wait for each other (the optimizer of wrapping/shortest.py took five times as long).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import casadi
 import numpy as np
 import pytest

@@ -209,24 +209,34 @@ def _ball_errors(ball: Ball, x: Quantities) -> dict[str, Array]:
     }
 
 
+def radial_parts(pair: Pair, x: Quantities) -> tuple[Array, ...]:
+    """For each extension of R(Q): the radial part J_Q Q (..., balls, m)."""
+    both = [[_radial(b, x, key) for b in pair.balls] for key in ("J_Q", "J_normalized", "J_homogeneous")]
+    return tuple(np.stack(parts, axis=-2) for parts in both)
+
+
+def _radial(ball: Ball, x: Quantities, key: str) -> Array:
+    """(..., m)."""
+    result: Array = quaternion_radial(x[key][..., ball.q], x["q"][..., None, ball.q])
+    return result
+
+
 def split_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """For each extension of R(Q): the radial part J_Q Q (..., balls, m), and what of J_Q is neither radial nor
-    2 J G (..., balls, m, 4), which should be nothing."""
+    """For each extension of R(Q): what of J_Q (..., balls, m, 4) is neither radial nor 2 J G: nothing, if right."""
     results = []
-    for J_Q in (x["J_Q"], x["J_normalized"], x["J_homogeneous"]):
-        radial, rest = [], []
+    for key in ("J_Q", "J_normalized", "J_homogeneous"):
+        rest = []
         for b in pair.balls:
             Q = x["q"][..., None, b.q]
-            part = quaternion_radial(J_Q[..., b.q], Q)
-            radial.append(part)
-            rest.append(J_Q[..., b.q] - spatial_to_quaternion(x["J"][..., b.u], Q) - part[..., None] * Q)
-        results += [np.stack(radial, axis=-2), np.stack(rest, axis=-3)]
+            tangent = spatial_to_quaternion(x["J"][..., b.u], Q)
+            rest.append(x[key][..., b.q] - tangent - _radial(b, x, key)[..., None] * Q)
+        results.append(np.stack(rest, axis=-3))
     return tuple(results)
 
 
 def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """tau . omega - (-F l') per muscle (..., m), with the torque through J_Q, through J*_Q and on the Euler angles;
-    and the power -F l' itself, l' = J u. Joints without a quaternion give theirs through J."""
+    """tau . omega - (-F l') per muscle (..., m), l' = J u, with the torque through J_Q, through J*_Q and on the Euler
+    angles. Joints without a quaternion give theirs through J."""
     u, F = x["u"], x["F"]
     power = -F * matvec(x["J"], u)
     rest = np.zeros_like(power)
@@ -239,4 +249,4 @@ def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
         totals[0] = totals[0] + np.sum(quaternion_to_spatial(x["J_Q"][..., b.q], Q) * omega, axis=-1)
         totals[1] = totals[1] + np.sum(constrained_to_spatial(x["J_star"][..., b.star], Q, 0) * omega, axis=-1)
         totals[2] = totals[2] + np.sum(x["J_phi"][..., b.phi] * rates[..., None, :], axis=-1)
-    return (*(-F * total - power for total in totals), power)
+    return tuple(-F * total - power for total in totals)

@@ -1,6 +1,6 @@
 """The mapping analysis: every map between the four Jacobians, on random poses, through compiled kernels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -16,6 +16,7 @@ from myoquat.analysis.mapping.formulas import (
     Quantities,
     conditions,
     power_errors,
+    radial_parts,
     row_errors,
     split_errors,
 )
@@ -181,19 +182,20 @@ def _compare(pair: Pair, blocks: Iterator[Block], scales: dict[str, Array]) -> M
     residual = [Statistics(scales["J_Q"], ROWS[0].tolerance) for _ in EXTENSIONS]
     radial = np.zeros(len(EXTENSIONS))
     for b in blocks:
-        condition = _conditions(_run(pair, conditions, b, "q phi"))
+        condition = _conditions(_run(pair, conditions, {"q": b.q, "phi": b.phi}))
         for row, statistics, error in zip(
             ROWS,
             rows,
-            _run(pair, row_errors, b, "q phi k F J J_Q J_star J_phi J_largest J_normalized"),
+            _per_muscle(pair, row_errors, b, "q phi k", "F J J_Q J_star J_phi J_largest J_normalized", axis=-2),
             strict=True,
         ):
             statistics.add(error, condition[row.condition], b.q)
-        parts = _run(pair, split_errors, b, "q J J_Q J_normalized J_homogeneous")
+        parts = _per_muscle(pair, radial_parts, b, "q", "J_Q J_normalized J_homogeneous", axis=-1)
+        rests = _per_muscle(pair, split_errors, b, "q", "J J_Q J_normalized J_homogeneous", axis=-2)
         for i, statistics in enumerate(residual):
-            radial[i] = max(radial[i], float(np.abs(parts[2 * i]).max()))
-            statistics.add(parts[2 * i + 1], condition["1"], b.q)
-        *errors, _ = _run(pair, power_errors, b, "q phi u F J J_Q J_star J_phi")
+            radial[i] = max(radial[i], float(np.abs(parts[i]).max()))
+            statistics.add(rests[i], condition["1"], b.q)
+        errors = _per_muscle(pair, power_errors, b, "q phi u", "F J J_Q J_star J_phi", axis=-1)
         for (_, name), statistics, error in zip(POWER_ROUTES, power, errors, strict=True):
             statistics.add(error[:, None, :, None], condition[name].max(axis=-1, keepdims=True), b.q)
     return MappingReport.of(pair, rows, power, residual, radial)
@@ -205,11 +207,10 @@ def _conditions(both: Array) -> dict[str, Array]:
     return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}
 
 
-def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, names: str) -> Any:
-    """A comparison of the whole block through its kernel: what the formula gives, as arrays of floats."""
-    arrays = {key: getattr(block, key) for key in names.split()}
+def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], arrays: Mapping[str, Array], batch: int = 1) -> Any:
+    """A comparison through its kernel: what the formula gives for arrays with `batch` leading axes, as floats."""
     key = ("mapping", formula.__name__, pair.quaternion.content_key, pair.euler.content_key)
-    shapes = {key: array.shape[1:] for key, array in arrays.items()}
+    shapes = {name: array.shape[batch:] for name, array in arrays.items()}
 
     def traced(*symbols: Array) -> Any:
         return formula(pair, dict(zip(arrays, symbols, strict=True)))
@@ -217,3 +218,15 @@ def _run(pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, n
     name = f"mapping_{formula.__name__}"
     kernel = kernel_for(key, lambda content: kernels.compile(traced, shapes, name=name, content=content))
     return kernel(*arrays.values())
+
+
+def _per_muscle(
+    pair: Pair, formula: Callable[[Pair, Quantities], Any], block: Block, poses: str, muscles: str, axis: int
+) -> list[Array]:
+    """A comparison of muscles, each by itself: one kernel for one muscle, so that its code does not grow with them.
+
+    `axis`: where the formula's results have their axis of the muscles, counted from the end; of length 1 in the kernel.
+    """
+    arrays = {name: getattr(block, name)[:, None] for name in poses.split()}
+    arrays |= {name: getattr(block, name)[:, :, None] for name in muscles.split()}
+    return [np.moveaxis(result.squeeze(axis), 1, axis) for result in _run(pair, formula, arrays, 2)]

@@ -40,7 +40,9 @@ class WrapTorus(Wrap):
     inner and outer radius).
 
     A path passes through the ring: it never crosses the plane of the ring outside of it, whatever the quadrant. The
-    length jumps where an end of it does.
+    length jumps where an end of it does. Where several surfaces act on one piece, this holds on the path's stretch
+    between the neighbours of the torus; beyond the next surface a path may come back past the outside of the tube, as
+    a thread through a ring does.
     """
 
     ring_radius: float

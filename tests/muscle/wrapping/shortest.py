@@ -3,13 +3,15 @@
 A path touches the surfaces named, in order. On each it comes on at P and leaves at Q, unit vectors (sphere, ellipsoid)
 or angle and height (cylinder); between them it runs along the surface: the great circle, the helix, or on an ellipsoid
 a curve with free coefficients, whose length Gauss quadrature measures. The straight pieces may not run into the
-surface: (A - P) . n(P) >= 0. That is all; tangency comes out of the minimum. All functions take parameters (..., size)
-so that a gradient by differences is one call.
+surface: (A - P) . n(P) >= 0. That is all; tangency comes out of the minimum. All functions take parameters (..., size),
+of CasADi's symbols too, which give the derivatives.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
+from functools import cache
 from itertools import pairwise
 
+import casadi
 import numpy as np
 from scipy.optimize import minimize
 
@@ -19,7 +21,6 @@ BEND = 7  # free coefficients of a curve on an ellipsoid, in each direction
 P_K = [np.polynomial.legendre.Legendre.basis(k) for k in range(BEND)]
 BASIS = np.array([T * (1 - T) * p(NODES) for p in P_K])
 SLOPES = np.array([(1 - 2 * T) * p(NODES) + 2 * T * (1 - T) * p.deriv()(NODES) for p in P_K])
-STEP = 1e-6  # of differences
 
 
 @dataclass
@@ -42,7 +43,8 @@ class Sphere:
 
     def arc(self, x):
         P, Q = _unit(x[..., :3]), _unit(x[..., 3:6])
-        return self.radius * np.arctan2(_size(np.cross(P, Q)), np.sum(P * Q, axis=-1))
+        across, along = _size(np.cross(P, Q)), np.sum(P * Q, axis=-1)
+        return self.radius * 2 * np.arctan(across / (np.sqrt(across**2 + along**2) + along))
 
     def normal(self, P):
         return P / self.radius
@@ -183,12 +185,13 @@ def shortest(A, B, surfaces, sides, guess):
 
 def _descended(path, x):
     best = np.inf
-    constraint = {"type": "ineq", "fun": path.clear, "jac": lambda x: _differences(path.clear, x).T}
+    program = _Program(path)
+    constraint = {"type": "ineq", "fun": lambda x: program(x)[2], "jac": lambda x: program(x)[3]}
     for _ in range(4):  # again from where it stopped: every start has a fresh picture of the curvature
         x = minimize(
-            path.length,
+            lambda x: program(x)[0],
             x,
-            jac=lambda x: _differences(path.length, x),
+            jac=lambda x: program(x)[1],
             method="SLSQP",
             constraints=constraint,
             options={"ftol": 1e-14, "maxiter": 60},
@@ -199,6 +202,53 @@ def _descended(path, x):
     return x
 
 
+class _Program:
+    """Length, its gradient, the clearances and theirs at some parameters, evaluated once where asked again."""
+
+    def __init__(self, path):
+        self.run = _compiled(_Shapes(path.surfaces))
+        places = [v for s in path.surfaces for v in (s.R.ravel(), s.c)]
+        self.where = np.concatenate([path.A, path.B, *places])
+        self.x, self.found = np.array([]), None
+
+    def __call__(self, x):
+        if not np.array_equal(x, self.x):
+            self.x = np.array(x)
+            length, slope, clear, slopes = (v.full() for v in self.run(self.x, self.where))
+            self.found = length.item(), slope.ravel(), clear.ravel(), slopes
+        return self.found
+
+
+class _Shapes:
+    """Surfaces, equal to others of their kinds and sizes wherever they are."""
+
+    def __init__(self, surfaces):
+        self.surfaces = surfaces
+        self.key = tuple((type(s), np.hstack(astuple(s)[2:]).tobytes()) for s in surfaces)
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+@cache
+def _compiled(shapes):
+    x, A, B = (_symbols(n) for n in (sum(s.size for s in shapes.surfaces), 3, 3))
+    surfaces = [replace(s, R=_symbols(9).reshape(3, 3), c=_symbols(3)) for s in shapes.surfaces]
+    path = _Path(A[None], B[None], surfaces)
+    where = np.concatenate([A, B, *(v for s in surfaces for v in (s.R.ravel(), s.c))])
+    length, clear = (casadi.vertcat(*v.ravel()) for v in (path.length(x[None]), path.clear(x[None])))
+    x, where = casadi.vertcat(*x), casadi.vertcat(*where)
+    results = [length, casadi.jacobian(length, x), clear, casadi.jacobian(clear, x)]
+    return casadi.Function("path", [x, where], results)
+
+
+def _symbols(n):
+    return np.array([casadi.SX.sym(f"x{k}") for k in range(n)], dtype=object)
+
+
 @dataclass
 class _Path:
     A: np.ndarray
@@ -207,7 +257,7 @@ class _Path:
 
     def __post_init__(self):
         self.edges = np.cumsum([0, *(s.size for s in self.surfaces)])
-        self.scale = np.linalg.norm(self.B - self.A)
+        self.scale = _size(self.B - self.A)
 
     def start(self, sides, share):
         parts = []
@@ -245,12 +295,6 @@ class _Path:
                 n = s.normal((stops[k] - s.c) @ s.R) @ s.R.T
                 rows.append(np.sum((stops[other] - stops[k]) * n, axis=-1) / self.scale)
         return np.stack(rows, axis=-1)
-
-
-def _differences(f, x):
-    """(n, ...) the derivative of f along every parameter."""
-    moves = STEP * np.eye(len(x))
-    return (f(x + moves) - f(x - moves)) / (2 * STEP)
 
 
 def _size(v):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from models import model as shoulder
+from models import poses
 
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, WrapCylinder, path_flags, path_jacobian, path_lengths
 
@@ -25,12 +27,20 @@ def turning(side, a, b, rise=-0.03):
     return Model(ArticulatedSystem((turn,)), (Muscle("m", path, wraps=(wrap,)),))
 
 
-def helix(a, b, swept, rise=-0.03):
+def helix(a, b, swept, rise=-0.03, radius=RADIUS):
     """(...) length of the taut path that sweeps the angle `swept` [rad] about the axis: an unrolled straight line."""
-    straight = [np.sqrt(rho**2 - RADIUS**2) for rho in (a, b)]
-    wound = np.abs(swept) - sum(np.arctan2(t, RADIUS) for t in straight)
+    straight = [np.sqrt(rho**2 - radius**2) for rho in (a, b)]
+    wound = np.abs(swept) - sum(np.arctan2(t, radius) for t in straight)
     free = np.sqrt(a**2 + b**2 - 2 * a * b * np.cos(swept))
-    return np.hypot(np.where(wound > 0, sum(straight) + RADIUS * wound, free), rise)
+    return np.hypot(np.where(wound > 0, sum(straight) + radius * wound, free), rise)
+
+
+def swept_ahead(a, b):
+    """(...) the angle from a to b, both from -pi to pi off the side, that the rule asks for: not past the back, but
+    where both ends are behind on one side, past the front."""
+    turn = b - a
+    behind = (np.minimum(np.abs(a), np.abs(b)) > np.pi / 2) & (a * b > 0)
+    return np.where(behind, turn - 2 * np.pi * np.sign(turn), turn)
 
 
 @pytest.mark.parametrize("side", list(SIDES))
@@ -82,3 +92,25 @@ def test_the_rule_in_cases(a, b, swept):
     np.testing.assert_allclose(found, helix(0.012, 0.014, np.radians(swept)), rtol=1e-13)
     back = turning("-y", (0.014, b), 0.012)  # the way back is as long
     np.testing.assert_allclose(path_lengths(back, [np.radians(a)])[0], found, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["cylinder_side", "cylinder_other_side"])
+def test_every_pose_of_a_shoulder_follows_the_rule(name):
+    """Ends anywhere around a cylinder that lies askew: the helix by the ends' angles off the side, held or not."""
+    model = shoulder(name)
+    (muscle,) = model.muscles
+    (wrap,) = muscle.wraps
+    q = poses(2000, seed=2)
+    q = q[np.isin(path_flags(model, q)[:, 0], (0, PathFlag.WRAPPED))]
+    R = rotation_matrix(np.array(wrap.orientation))
+    ends = []
+    for point in muscle.path:
+        turn, p = model.system.poses(q)[point.body]
+        local = (p + turn @ np.array(point.position) - np.array(wrap.position)) @ R
+        ends.append(np.broadcast_to(local, (len(q), 3)))
+    zero = np.arctan2(wrap.ahead[1], wrap.ahead[0])
+    a, b = ((np.arctan2(x[:, 1], x[:, 0]) - zero + np.pi) % (2 * np.pi) - np.pi for x in ends)
+    far = [np.hypot(x[:, 0], x[:, 1]) for x in ends]
+    wanted = helix(*far, swept_ahead(a, b), ends[1][:, 2] - ends[0][:, 2], wrap.radius)
+    assert (np.abs(swept_ahead(a, b)) > np.pi).sum() > 50
+    np.testing.assert_allclose(path_lengths(model, q)[:, 0], wanted, rtol=1e-12)

@@ -118,7 +118,8 @@ def _check_clear(A, B, piece, frames):
 
 
 def _check_clear_of_torus(s, stops, turn):
-    """Clear of the tube, and through the hole on the stretch between the neighbours of the torus on the path."""
+    """Clear of the tube everywhere, and through the hole where the documentation promises it: on the stretch between
+    the neighbours of the torus."""
     t = np.linspace(0, 1, 401)[:, None]
     for stretch, (a, b) in enumerate(zip(stops[::2], stops[1::2], strict=True)):
         x = ((1 - t) * a + t * b - s.c) @ s.R
