@@ -28,7 +28,7 @@ __all__ = ["Plate", "read_c3d_plates", "read_c3d_points"]
 
 BLOCK, MIPS = 512, 86  # bytes of a block; the number of processors whose words begin with the higher byte
 FIRST_BYTES = 2 * 256 * BLOCK  # the parameters begin within 255 blocks and take as many at most
-SECONDS, SECONDS_PER_BYTE = 2, 1e-6  # of the processor; measured: 0.04 s, and 6e-8 s for a byte
+SECONDS, SECONDS_PER_BYTE = 1, 1e-6  # of the processor; measured: 0.04 s, and 6e-8 s for a byte
 WAIT = 60  # seconds by the clock beyond them, on a machine that does much else
 MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; measured: 8 for a byte of the file
 NEWTONS = {"N": 1.0}
