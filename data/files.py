@@ -1,13 +1,16 @@
 """Whole files: read with a limit, written at once or not at all, never over what exists unless told so."""
 
+import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["check_output", "read_text", "write_bytes", "write_text"]
+__all__ = ["MAX_BYTES", "check_output", "read_start", "read_text", "regular_file", "write_bytes", "write_text"]
 
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
@@ -33,19 +36,37 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
 
 def _read_bytes(path: Path, limit: int) -> bytes:
     """The content of a regular file; at most limit + 1 bytes are read, whatever size the file claims to have."""
+    with regular_file(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        content = stream.read(min(size, limit) + 1)  # space for more than there is would be taken
+        if len(content) > size:  # it grows, or says no size, as those of /proc
+            content += stream.read(limit + 1 - len(content))
+    _check_size(path, max(len(content), size) if len(content) > limit else 0, limit)
+    return content
+
+
+def read_start(path: Path, count: int, limit: int) -> tuple[bytes, int]:
+    """The first bytes of a regular file of at most `limit` bytes, and its size; ModelError as `read_text`."""
+    with regular_file(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        _check_size(path, size, limit)
+        return stream.read(min(size, count)), size
+
+
+def _check_size(path: Path, size: int, limit: int) -> None:
+    if size > limit:
+        raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)
+
+
+@contextlib.contextmanager
+def regular_file(path: Path) -> Iterator[BinaryIO]:
+    """A file opened for reading; ModelError for a directory, a pipe or a device."""
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)
     with os.fdopen(os.open(path, OPENING), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ModelError("this is not a regular file", file=path)
-        size = os.fstat(stream.fileno()).st_size
-        content = stream.read(min(size, limit) + 1)  # space for more than there is would be taken
-        if len(content) > size:  # it grows, or says no size, as those of /proc
-            content += stream.read(limit + 1 - len(content))
-        if len(content) > limit:
-            size = max(len(content), size)
-            raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)
-    return content
+        yield stream
 
 
 def check_output(path: str | Path, overwrite: bool = False) -> Path:

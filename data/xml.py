@@ -8,7 +8,7 @@ from typing import NoReturn, Protocol, overload
 
 from lxml import etree
 
-from myoquat.data.files import read_text
+from myoquat.data.files import MAX_BYTES, read_text
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Element", "complain", "described", "finite_numbers", "located", "parse"]
@@ -42,12 +42,12 @@ class Tree(Protocol):
     def iter(self, *tags: str) -> Iterator[Element]: ...
 
 
-def parse(path: Path, prepare: Callable[[str], str] = str) -> Element:
+def parse(path: Path, prepare: Callable[[str], str] = str, limit: int = MAX_BYTES) -> Element:
     """The root element of an XML file; ModelError for one that is malformed or declares a document type.
 
-    prepare: what makes the text of a known dialect XML; it must keep the lines.
+    prepare: what makes the text of a known dialect XML; it must keep the lines. limit: as in `read_text` [bytes].
     """
-    text = read_text(path)
+    text = read_text(path, limit)
     declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
     if declared:
         line = text.count("\n", 0, declared.start()) + 1

@@ -18,7 +18,16 @@ from myoquat.dynamics.equations import (
 from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
 from myoquat.dynamics.ground import ground_reactions
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
-from myoquat.dynamics.simulation import Event, Occurrence, Run, SimulationWarning, Simulator, Trajectory, simulate
+from myoquat.dynamics.simulation import (
+    Event,
+    Occurrence,
+    Run,
+    SimulationWarning,
+    Simulator,
+    StiffnessWarning,
+    Trajectory,
+    simulate,
+)
 from myoquat.dynamics.skeleton import (
     PlanarSkeleton,
     skeleton_bias,
@@ -36,6 +45,7 @@ __all__ = [
     "Run",
     "SimulationWarning",
     "Simulator",
+    "StiffnessWarning",
     "Trajectory",
     "bias_force",
     "constraints",

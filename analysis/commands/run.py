@@ -15,8 +15,9 @@ __all__ = ["command"]
 @click.argument("setup", type=click.Path(path_type=Path))
 @click.option("--rotations", default="file", show_default=True, help="Ball joints meanwhile: file or quaternion.")
 @click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
+@click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
 @click.option("--quiet", is_flag=True, help="Tell nothing but warnings and errors.")
-def command(setup: Path, rotations: str, keep: bool, quiet: bool) -> None:
+def command(setup: Path, rotations: str, keep: bool, anywhere: bool, quiet: bool) -> None:
     """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool
     (JointReaction), and write the files that it names, all or none."""
 
@@ -27,7 +28,7 @@ def command(setup: Path, rotations: str, keep: bool, quiet: bool) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            written = run_setup(setup, rotations=rotations, overwrite=not keep, tell=tell)
+            written = run_setup(setup, rotations=rotations, overwrite=not keep, anywhere=anywhere, tell=tell)
         finally:
             for warning in told:
                 print(f"warning: {warning.message}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Running a study: blocks of samples, in threads of this process or on a Dask cluster, each stored when it is done."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Any
 
 from myoquat.analysis.studies.describe import description, key_of
 from myoquat.analysis.studies.engine import check_study, engine_for
+from myoquat.analysis.studies.interrupts import interrupts
 from myoquat.analysis.studies.layout import sizes, variables
 from myoquat.analysis.studies.machine import machine
 from myoquat.analysis.studies.memory import Memory
@@ -56,7 +57,13 @@ def compute(
     study: Specification, output: str | Path | None = None, options: RunOptions | None = None
 ) -> tuple[Results, RunReport]:
     """What `Study.run` does: the filled results, and what it took."""
-    options = RunOptions() if options is None else options
+    with interrupts() as check:
+        return _computed(study, output, RunOptions() if options is None else options, check)
+
+
+def _computed(
+    study: Specification, output: str | Path | None, options: RunOptions, check: Callable[[], None]
+) -> tuple[Results, RunReport]:
     began = perf_counter()
     check_study(study)
     study.check_values()
@@ -69,10 +76,11 @@ def compute(
         if cluster is not None:
             work = cluster.blocks(study, results, pending, report, options.timeout)
         else:
-            work = _local(study, results, pending, report)
+            work = _local(study, results, pending, report, check)
         count = sum(end - begin for begin, end in map(results.span, pending))
         with closing(work), bar(study.count, study.count - count, options.progress) as shown:
             for number, seconds in work:
+                check()
                 begin, end = results.span(number)
                 report.kernel += seconds
                 report.samples += end - begin
@@ -113,11 +121,14 @@ def _cluster() -> Any:
         raise ModuleNotFoundError(f"{error}: running on a cluster needs the extra myoquat[cluster]") from None
 
 
-def _local(study: Specification, results: Results, pending: list[int], report: RunReport) -> Iterator[Done]:
+def _local(
+    study: Specification, results: Results, pending: list[int], report: RunReport, check: Callable[[], None]
+) -> Iterator[Done]:
     """Compute and store blocks in threads; a few more are handed out than there are threads."""
     began = perf_counter()
     engine = engine_for(key_of({**description(study), "machine": machine()}), lambda: study)
     report.compile = perf_counter() - began
+    check()  # CasADi lets an interrupt pass while it builds the step
 
     def task(number: int) -> Done:
         arrays, seconds = engine.run(*results.span(number))

@@ -58,6 +58,7 @@ DAMAGE = (
     ArithmeticError,
     NotImplementedError,
     RecursionError,
+    MemoryError,
 )
 
 

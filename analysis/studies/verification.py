@@ -5,7 +5,8 @@ from pathlib import Path
 
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Store, check_store, stored_description
+from myoquat.analysis.studies.store import Store, StoreError, check_store, stored_description
+from myoquat.joints.errors import shortened
 from myoquat.muscle import Model
 
 __all__ = ["Verification", "verify", "verify_results"]
@@ -42,5 +43,12 @@ def verify(study: Specification, path: str | Path) -> Verification:
 
 
 def verify_results(path: str | Path, model: Model | None = None) -> Verification:
-    """Read the results in a store and compare them with their checksums; `model` where they could not hold it."""
-    return verify(Specification(**arguments_of(stored_description(path), model)), path)
+    """Read the results in a store and compare them with their checksums; `model` where they could not hold it. Raises
+    FileNotFoundError, or StoreError for a store whose study or layout is damaged."""
+    try:
+        return verify(Specification(**arguments_of(stored_description(path), model)), path)
+    except (StoreError, OSError):
+        raise
+    except Exception as error:  # whatever a damaged description makes of a study, or zarr of a damaged layout
+        told = shortened(str(error), 300) if isinstance(error, ValueError) else "the description of the study"
+        raise StoreError(f"{path}: the results are damaged ({told})") from error

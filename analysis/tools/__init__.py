@@ -17,19 +17,21 @@ def run_setup(
     *,
     rotations: str = "file",
     overwrite: bool = True,
+    anywhere: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
     """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool (its analysis
     JointReaction), and write the files that it names, from its own folder. Returns what was written.
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
-    coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. tell: what is done with
-    lines about the progress. All files are written when everything is computed, or none.
+    coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
+    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress. All
+    files are written when everything is computed, or none.
 
-    ModelError with file and line for a setup that is broken, names files that do not exist, or asks for what is not
-    known here; otherwise errors of the functions that do the work, with the setup's name.
+    ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
+    here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
     """
-    setup = read_setup(path)
+    setup = read_setup(path, anywhere)
     outputs = Outputs(overwrite)
     tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
     if isinstance(setup, ScaleSetup):

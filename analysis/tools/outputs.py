@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from myoquat.data.files import check_output
+from myoquat.data.files import check_output, write_text
 from myoquat.data.motions import write_motion
+from myoquat.joints.errors import ModelError
 
 __all__ = ["Outputs"]
 
@@ -31,6 +32,12 @@ class Outputs:
     def table(self, path: Path | None, frame: pd.DataFrame, name: str, in_degrees: bool) -> None:
         """A .mot or .sto file of a table."""
         self.add(path, lambda to: write_motion(frame, to, in_degrees=in_degrees, name=name))
+
+    def xml(self, path: Path | None, text: Callable[[], str]) -> None:
+        """An .xml file with the text; ModelError for another ending."""
+        if path is not None and path.suffix.lower() != ".xml":
+            raise ModelError("sets of markers and of factors are written into files that end in .xml", file=path)
+        self.add(path, lambda to: write_text(to, text()))
 
     def write(self) -> list[Path]:
         """Write all and return their paths."""

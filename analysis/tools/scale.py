@@ -12,7 +12,6 @@ from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_marker
 from myoquat.analysis.tools.kinematics import fitted_to_tasks
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data import load_model
-from myoquat.data.files import write_text
 from myoquat.data.motions import Markers, load_markers
 from myoquat.data.setups import ScaleSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
@@ -34,7 +33,7 @@ def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) 
         model = scaled(model, factors, setup.mass, scaler.keep_masses)
         tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
         outputs.add(scaler.model, model.save)
-        outputs.add(scaler.factor_file, lambda to: write_text(to, _scale_set(factors)))
+        outputs.xml(scaler.factor_file, lambda: _scale_set(factors))
     if setup.placer is not None:
         _place(setup, setup.placer, model, outputs, tell)
 
@@ -47,7 +46,7 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
         model = moved_markers(model, trial, fit.q[0], {m.name for m in model.markers if m.fixed})
     tell(f"markers placed, RMS {fit.marker_rms[0] * 1e3:.3g} mm before")
     outputs.add(placer.model, model.save)
-    outputs.add(placer.marker_file, lambda to: write_text(to, _marker_set(model)))
+    outputs.xml(placer.marker_file, lambda: _marker_set(model))
     if placer.motion is not None:
         outputs.table(placer.motion, fit.angles(in_degrees=True), "static pose", True)
 

@@ -1,11 +1,14 @@
 """Triangles: limbs, tubes, surfaces that muscles wrap, and the files of a model's geometry."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from lxml import etree
 
+from myoquat.data.files import read_start, read_text
+from myoquat.data.xml import Element, finite_numbers, parse
+from myoquat.joints.errors import ModelError
 from myoquat.joints.shapes import Shape
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
@@ -13,6 +16,7 @@ from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSpher
 __all__ = ["MESH_FILES", "Mesh", "limb", "read_mesh", "shape_mesh", "sphere", "surface", "tube"]
 
 MESH_FILES = (".vtp", ".stl", ".obj")
+MAX_BYTES = 256 * 2**20  # a scanned skeleton stays below
 SIDES = 20
 LIMB: tuple[tuple[float, float], ...] = (
     (0.0, 0.0),
@@ -98,58 +102,105 @@ def find_mesh(name: str, folders: tuple[Path, ...]) -> Path | None:
 
 
 def read_mesh(path: Path) -> Mesh:
-    """The triangles of a .vtp, .stl or .obj file; ValueError, with the file's name, for one that cannot be read."""
+    """The triangles of a .vtp, .stl or .obj file; ModelError, with the file and mostly a line, for one that cannot be
+    read."""
     readers = {".vtp": _vtp, ".stl": _stl, ".obj": _obj}
-    try:
-        mesh = readers[path.suffix.lower()](path)
-    except (KeyError, IndexError, ValueError, AttributeError, etree.XMLSyntaxError) as error:
-        raise ValueError(f"{path}: no geometry that the viewer reads ({error})") from None
-    if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
-        raise ValueError(f"{path}: a face names a vertex that is not there")
+    mesh = readers[path.suffix.lower()](path)
+    if not np.isfinite(mesh.vertices).all():
+        raise ModelError("a vertex is not finite", file=path)
     return mesh
 
 
 def _vtp(path: Path) -> Mesh:
     """VTK's PolyData with numbers as text, as OpenSim's geometry is written."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    root = etree.parse(str(path), parser).getroot()
+    root = parse(path, limit=MAX_BYTES)
     piece = root.find("PolyData/Piece")
 
-    def numbers(where: str, kind: type) -> Array:
-        array = piece.find(where)
-        if array.get("format", "ascii") != "ascii":
-            raise ValueError("its numbers are binary; save it as text")
-        return np.array((array.text or "").split(), dtype=kind)
+    def refused(message: str, array: Element | None = None) -> ModelError:
+        return ModelError(message, file=path, line=(root if array is None else array).sourceline)
 
-    vertices = numbers("Points/DataArray", float).reshape(-1, 3)
-    corners = numbers("Polys/DataArray[@Name='connectivity']", int)
-    ends = numbers("Polys/DataArray[@Name='offsets']", int)
-    polygons = np.split(corners, ends[:-1]) if len(ends) else []
-    return Mesh(vertices, _fans(polygons))
+    def numbers(where: str) -> tuple[Array, Element]:
+        array = None if piece is None else piece.find(where)
+        if array is None:
+            raise refused(f"no geometry: <PolyData> has no <Piece> with {where}")
+        if array.get("format", "ascii") != "ascii":
+            raise refused("its numbers are binary; save it as text", array)
+        found = finite_numbers(array.text or "")
+        if found is None:
+            raise refused("a word is no finite number", array)
+        return np.array(found), array
+
+    points, array = numbers("Points/DataArray")
+    if points.size % 3:
+        raise refused(f"{points.size} numbers are not the x, y and z of points", array)
+    corners, array = numbers("Polys/DataArray[@Name='connectivity']")
+    if not np.isin(corners, np.arange(points.size // 3)).all():
+        raise refused("a face names a vertex that is not there", array)
+    ends, array = numbers("Polys/DataArray[@Name='offsets']")
+    if not np.isin(ends, np.arange(len(corners) + 1)).all() or np.any(np.diff(ends) < 0):
+        raise refused("the offsets of polygons do not increase up to their corners", array)
+    polygons = np.split(corners.astype(int), ends[:-1].astype(int)) if len(ends) else []
+    return Mesh(points.reshape(-1, 3), _fans(polygons))
 
 
 def _obj(path: Path) -> Mesh:
-    vertices, polygons = [], []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        words = line.split()
-        if words[:1] == ["v"]:
-            vertices.append([float(x) for x in words[1:4]])
-        elif words[:1] == ["f"]:
-            corners = [int(word.split("/")[0]) for word in words[1:]]
-            polygons.append(np.array([c - 1 if c > 0 else len(vertices) + c for c in corners]))
-    return Mesh(np.array(vertices), _fans(polygons))
+    vertices: list[list[float]] = []
+    polygons = []
+    for line, words in _words(path):
+        if words[0] == "v":
+            vertices.append(_point(path, line, words))
+        elif words[0] == "f":
+            polygons.append(_corners(path, line, words, len(vertices)))
+    return Mesh(np.array(vertices).reshape(-1, 3), _fans(polygons))
+
+
+def _words(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and words of each line that has some."""
+    for line, text in enumerate(read_text(path, MAX_BYTES).splitlines(), start=1):
+        if words := text.split():
+            yield line, words
+
+
+def _point(path: Path, line: int, words: list[str]) -> list[float]:
+    numbers = finite_numbers(" ".join(words[1:4]))
+    if numbers is None or len(numbers) != 3:
+        raise ModelError(f"three numbers are needed after {words[0]!r}", file=path, line=line)
+    return list(numbers)
+
+
+def _corners(path: Path, line: int, words: list[str], known: int) -> Array:
+    """The numbers of vertices of a face, counted from the last one if negative."""
+    try:
+        corners = [int(word.split("/")[0]) for word in words[1:]]
+    except ValueError:
+        raise ModelError("a face is numbers of vertices", file=path, line=line) from None
+    corners = [c - 1 if c > 0 else known + c for c in corners]
+    if not all(0 <= c < known for c in corners):
+        raise ModelError("a face names a vertex that is not there", file=path, line=line)
+    return np.array(corners, dtype=int)
 
 
 def _stl(path: Path) -> Mesh:
-    data = path.read_bytes()
-    count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
-    if len(data) == 84 + 50 * count:
+    data, size = read_start(path, MAX_BYTES, MAX_BYTES)
+    count = int.from_bytes(data[80:84], "little")
+    if size >= 84 and size == 84 + 50 * count:
         kind = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
         corners = np.frombuffer(data, kind, count, 84)["corners"].reshape(-1, 3).astype(float)
     else:
-        lines = (line.split() for line in data.decode("ascii", errors="replace").splitlines())
-        corners = np.array([[float(x) for x in words[1:4]] for words in lines if words[:1] == ["vertex"]])
-    return Mesh(corners.reshape(-1, 3), np.arange(len(corners)).reshape(-1, 3))
+        corners = _vertices(path)
+    return Mesh(corners, np.arange(len(corners)).reshape(-1, 3))
+
+
+def _vertices(path: Path) -> Array:
+    """The vertices in a text, three for each face."""
+    last, points = 1, []
+    for line, words in _words(path):
+        if words[0] == "vertex":
+            last = line
+            points.append(_point(path, line, words))
+    if len(points) % 3 or not points:
+        raise ModelError(f"no geometry: {len(points)} vertices are not three for each face", file=path, line=last)
+    return np.array(points)
 
 
 def _fans(polygons: list[Array]) -> Array:

@@ -1,20 +1,25 @@
 """C3D files of motion capture systems, through the library ezc3d: points, and force plates.
 
 The C3D format is described at c3d.org. ezc3d computes the force, the moment and the centre of pressure of force plates
-of types 1 to 4 from their analog channels, corners, origins and calibration matrices, in the laboratory's axes.
+of types 1 to 4 from their analog channels, corners, origins and calibration matrices, in the laboratory's axes. It is
+written in C++ and runs in a process of its own (`c3d_child`), so that a damaged file ends that process, not this one.
 """
 
-import contextlib
-import io
+import json
 import math
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import ezc3d
 import numpy as np
 import pandas as pd
 
+from myoquat.data.files import read_start
+from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
@@ -23,6 +28,9 @@ __all__ = ["Plate", "read_c3d_plates", "read_c3d_points"]
 
 BLOCK, MIPS = 512, 86  # bytes of a block; the number of processors whose words begin with the higher byte
 FIRST_BYTES = 2 * 256 * BLOCK  # the parameters begin within 255 blocks and take as many at most
+SECONDS, SECONDS_PER_BYTE = 1, 1e-6  # of the processor; measured: 0.04 s, and 6e-8 s for a byte
+WAIT = 60  # seconds by the clock beyond them, on a machine that does much else
+MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; measured: 8 for a byte of the file
 NEWTONS = {"N": 1.0}
 NEWTON_METRES = {"Nm": 1.0, "Ncm": 1e-2, "Nmm": 1e-3}
 
@@ -42,21 +50,19 @@ def read_c3d_points(path: str | Path) -> pd.DataFrame:
     """Columns (marker, "x" | "y" | "z") in metres over the index `time` [s], a gap is NaN; `.attrs["header"]` keeps the
     rate [Hz] and the file's units. ModelError for a file that cannot be read or does not say its units."""
     path = Path(path)
-    content = _opened(path)
-    points = content["data"]["points"]
-    scale = METRES.get(_text(content, "POINT", "UNITS"))
+    found, arrays = _read(path, "points")
+    (points,) = arrays
+    scale = METRES.get(found["units"])
     if scale is None:
-        raise ModelError(f"POINT:UNITS is {_text(content, 'POINT', 'UNITS')!r}; m, cm or mm is needed", file=path)
-    names = _labels(content)
+        raise ModelError(f"POINT:UNITS is {found['units']!r}; m, cm or mm is needed", file=path)
+    names = found["labels"]
     if len(names) != points.shape[1] or len(set(names)) != len(names) or not all(names):
         raise ModelError(f"{points.shape[1]} points need as many different POINT:LABELS, not {names}", file=path)
-    rate = float(content["header"]["points"]["frame_rate"])
-    first = int(content["header"]["points"]["first_frame"])
-    time = (first + np.arange(points.shape[2])) / rate
-    seen = np.moveaxis(points[:3], 0, -1).swapaxes(0, 1) * scale  # (t, n, 3)
+    time = (found["first"] + np.arange(points.shape[2])) / found["rate"]
+    seen = np.moveaxis(points, 0, -1).swapaxes(0, 1) * scale  # (t, n, 3)
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
     frame = pd.DataFrame(seen.reshape(len(time), -1), pd.Index(time, name="time"), columns)
-    frame.attrs = {"header": {"DataRate": rate, "Units": _text(content, "POINT", "UNITS")}}
+    frame.attrs = {"header": {"DataRate": found["rate"], "Units": found["units"]}}
     return frame
 
 
@@ -67,35 +73,75 @@ def read_c3d_plates(path: str | Path) -> list[Plate]:
     channels are missing, and units that are not known.
     """
     path = Path(path)
-    content = _opened(path, plates=True)
-    plates = content["data"].get("platform") or []
-    if not plates:
+    found, arrays = _read(path, "plates")
+    if not arrays:
         raise ModelError("the file holds no force plate (FORCE_PLATFORM:USED)", file=path)
-    rate = float(content["header"]["analogs"]["frame_rate"])
-    start = int(content["header"]["points"]["first_frame"]) / float(content["header"]["points"]["frame_rate"])
-    return [_plate(path, plate, start, rate) for plate in plates]
+    start = found["first"] / found["points_rate"]
+    plates = zip(found["units"], arrays[::3], arrays[1::3], arrays[2::3], strict=True)
+    return [_plate(path, units, measured, start, found["rate"]) for units, *measured in plates]
 
 
-def _plate(path: Path, plate: Any, start: float, rate: float) -> Plate:
-    units = plate["unit_force"], plate["unit_moment"], plate["unit_position"]
+def _plate(path: Path, units: list[str], measured: list[Array], start: float, rate: float) -> Plate:
+    """The plate of what was measured (3, t): force, free moment and centre of pressure."""
+    scales = []
     for unit, known in zip(units, (NEWTONS, NEWTON_METRES, METRES), strict=True):
         if unit not in known:
             raise ModelError(f"a force plate's unit {unit!r} is not one of {', '.join(known)}", file=path)
-    force = plate["force"].T * NEWTONS[units[0]]
-    moment = plate["Tz"].T * NEWTON_METRES[units[1]]
-    point = plate["center_of_pressure"].T * METRES[units[2]]
+        scales.append(known[unit])
+    force, moment, point = (array.T * scale for array, scale in zip(measured, scales, strict=True))
+    if np.isnan(force).any() or np.isnan(moment[np.isfinite(point).all(axis=-1)]).any():
+        raise ModelError("a force plate's channels hold what is no number", file=path)
     return Plate(start + np.arange(len(force)) / rate, force, moment, point)
 
 
-def _opened(path: Path, plates: bool = False) -> Any:
-    with path.open("rb") as stream:
-        _check_parameters(path, stream.read(FIRST_BYTES), path.stat().st_size)
-    told = io.StringIO()
+def _read(path: Path, kind: Literal["points", "plates"]) -> tuple[dict[str, Any], list[Array]]:
+    """What `c3d_child` finds, in a process of its own: the library ends it on some damaged files."""
+    start, size = read_start(path, FIRST_BYTES, MAX_BYTES)
+    _check_parameters(path, start, size)
+    seconds = SECONDS + int(SECONDS_PER_BYTE * size)
+    limits = [str(seconds), str(MEMORY + MEMORY_PER_BYTE * size)]
+    command = [sys.executable, "-I", str(Path(__file__).with_name("c3d_child.py")), str(path.resolve()), kind, *limits]
     try:
-        with contextlib.redirect_stdout(told):
-            return ezc3d.c3d(str(path), extract_forceplat_data=plates)
-    except (RuntimeError, ValueError, IndexError, KeyError, OSError, MemoryError) as error:
-        raise ModelError(f"this .c3d file cannot be read: {error}", file=path) from None
+        done = _run([*command, *filter(None, sys.path)], WAIT + seconds)
+    except subprocess.TimeoutExpired:
+        raise ModelError(f"this .c3d file cannot be read in {WAIT + seconds} s", file=path) from None
+    if done.returncode:
+        raise ModelError(f"this .c3d file cannot be read: {_ending(done)}", file=path)
+    return _received(path, done.stdout)
+
+
+def _run(command: list[str], seconds: int) -> subprocess.CompletedProcess[bytes]:
+    """A program's end and output. It limits its own time of the processor, which may be less than `seconds`."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, env=environment, timeout=seconds, check=False)
+
+
+def _ending(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What ended the process that read."""
+    if done.returncode > 0:
+        told = done.stderr.decode(errors="replace").strip().splitlines()
+        return f"reading ended with status {done.returncode}" + (f": {told[-1]}" if told else "")
+    name = signal.strsignal(-done.returncode) or f"signal {-done.returncode}"
+    return f"it is damaged, and the library ezc3d was ended by it ({name})"
+
+
+def _received(path: Path, data: bytes) -> tuple[dict[str, Any], list[Array]]:
+    """What the process wrote: the arrays are as long as their shapes say, or ModelError."""
+    line, _, rest = data.partition(b"\n")
+    found = json.loads(line)
+    if "error" in found:
+        raise ModelError(f"this .c3d file cannot be read: {found['error']}", file=path)
+    for rate in (found[key] for key in ("points_rate", "rate") if key in found):
+        if not 0 < rate < math.inf:
+            raise ModelError(f"this .c3d file cannot be read: it has {rate} frames in a second", file=path)
+    shapes = found["shapes"]
+    sizes = [math.prod(shape) for shape in shapes]
+    if not all(sizes):
+        raise ModelError("this .c3d file cannot be read: it holds no points or forces, or no frames of them", file=path)
+    if np.isinf(np.frombuffer(rest, "<f8")).any():
+        raise ModelError("this .c3d file cannot be read: it holds infinite numbers", file=path)
+    parts = np.split(np.frombuffer(rest, "<f8"), np.cumsum(sizes)[:-1]) if sizes else []
+    return found, [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def _check_parameters(path: Path, data: bytes, size: int) -> None:
@@ -132,20 +178,3 @@ def _holds(record: bytes, length: int, step: int) -> bool:
     sizes = record[length + 5 : length + 5 + dims[0]] if dims else b""
     width = abs(int.from_bytes(kind, "little", signed=True))
     return bool(dims) and len(sizes) == dims[0] and 4 + dims[0] + width * math.prod(sizes) <= step
-
-
-def _text(content: Any, group: str, name: str) -> str:
-    values = content["parameters"].get(group, {}).get(name, {}).get("value", [])
-    return str(values[0]).strip() if len(values) else ""
-
-
-def _labels(content: Any) -> list[str]:
-    """POINT:LABELS, and LABELS2, ... of files with more than 255 points."""
-    group = content["parameters"]["POINT"]
-    keys = ["LABELS", *sorted((key for key in group if key.startswith("LABELS") and key[6:].isdigit()), key=_number)]
-    used = int(content["parameters"]["POINT"]["USED"]["value"][0])
-    return [str(name).strip() for key in keys for name in group.get(key, {}).get("value", [])][:used]
-
-
-def _number(key: str) -> int:
-    return int(key[6:])

@@ -34,13 +34,14 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
 }
 
 
-def read_setup(path: str | Path) -> Setup:
+def read_setup(path: str | Path, anywhere: bool = False) -> Setup:
     """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool.
 
-    Files that it names are looked for from its own folder. ModelError with file and line for another document, a tool
-    that is not known, an entry that is missing or no number, and a file that does not exist.
+    Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder.
+    ModelError with file and line for another document, a tool that is not known, an entry that is missing or no number,
+    a file that does not exist, and an output elsewhere.
     """
-    document = open_setup(Path(path))
+    document = open_setup(Path(path), anywhere)
     read = SETUPS.get(document.root.tag)
     if read is None:
         known = ", ".join(name for name in SETUPS if "Kinemt" not in name)

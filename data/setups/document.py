@@ -1,5 +1,6 @@
 """The document of a setup: its entries, files named from its folder, and sets that stand in files of their own."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,15 +15,20 @@ NOTHING = ("", "Unassigned")
 
 @dataclass(frozen=True)
 class SetupDocument:
-    """The element of the tool and the file that it stands in."""
+    """The element of the tool, the file that it stands in, and whether it may write `anywhere`, not only in the folder
+    of that file."""
 
     root: Element
     path: Path
+    anywhere: bool = False
 
     @property
     def name(self) -> str:
-        """The tool's name, by which OpenSim names results."""
-        return self.root.get("name") or ""
+        """The tool's name, by which OpenSim names results: no path."""
+        name = self.root.get("name") or ""
+        if "/" in name or "\\" in name:
+            complain(self.root, f"the name {name!r} is part of names of files, and holds a separator of folders")
+        return name
 
     def file(self, parent: Element, tag: str, needed: bool = False) -> Path | None:
         """The file that an entry names, None if it names none; ModelError where it does not exist."""
@@ -32,20 +38,27 @@ class SetupDocument:
                 complain(parent, f"<{parent.tag}> needs <{tag}>")
             return None
         path = self.path.parent / name
-        if not path.is_file():
+        if not os.path.isfile(path):  # nor names that no file can have
             complain(parent.find(tag), f"<{tag}> names {name!r}, which does not exist ({path})")
         return path
 
     def output(self, parent: Element, tag: str, folder: Path | None = None) -> Path | None:
-        """The file that is to be written, None if the entry names none."""
+        """The file that is to be written, None if the entry names none; ModelError where it lies elsewhere."""
         name = text(parent, tag, "")
-        return None if name in NOTHING else (folder or self.path.parent) / name
+        return None if name in NOTHING else self._inside(parent, tag, (folder or self.path.parent) / name)
+
+    def _inside(self, parent: Element, tag: str, path: Path) -> Path:
+        """The path, if something may be written there."""
+        if not self.anywhere and not path.resolve().is_relative_to(self.path.parent.resolve()):
+            told = f"<{tag}> names {path}, outside the folder of this setup; --anywhere (anywhere=True) writes there"
+            complain(parent.find(tag), told)
+        return path
 
     @property
     def results(self) -> Path:
         """The folder of results."""
         name = text(self.root, "results_directory", "")
-        return self.path.parent / ("" if name in NOTHING else name)
+        return self._inside(self.root, "results_directory", self.path.parent / ("" if name in NOTHING else name))
 
     def times(self, parent: Element) -> tuple[float, float]:
         """(first, last) time of <time_range>; without limits where it has none."""
@@ -72,7 +85,7 @@ class SetupDocument:
         if name in NOTHING:
             return members(holder), self
         path = self.path.parent / name
-        if not path.is_file():
+        if not os.path.isfile(path):  # nor names that no file can have
             complain(holder, f"<{tag}> names the file {name!r}, which does not exist ({path})")
         return set_in(path, tag)
 
@@ -93,9 +106,9 @@ def members(holder: Element) -> list[Element]:
     return [] if found is None else [e for e in found if isinstance(e.tag, str)]
 
 
-def open_setup(path: Path) -> SetupDocument:
+def open_setup(path: Path, anywhere: bool = False) -> SetupDocument:
     """The document in a file; ModelError with file and line for anything else."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # nor names that no file can have
         raise ModelError("no such file", file=path)
     root = parse(path)
     if root.tag == "OpenSimDocument":
@@ -103,4 +116,4 @@ def open_setup(path: Path) -> SetupDocument:
         if not tools:
             raise ModelError("<OpenSimDocument> holds no tool", file=path, line=root.sourceline)
         root = tools[0]
-    return SetupDocument(root, path)
+    return SetupDocument(root, path, anywhere)

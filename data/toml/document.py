@@ -2,7 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from myoquat.joints.errors import ModelError
@@ -11,6 +12,8 @@ __all__ = ["line_of", "parse_toml", "words"]
 
 PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 DOTTED = re.compile(rf"""(?<![\w"'-])(?:{PART}[ \t]*+\.[ \t]*+){{32}}""")  # time and memory grow with the square
+AFTER = re.compile(r"""["']?[ \t]*([=\]])""")  # a key
+PLACES = 1000  # of a word, and characters before it
 WORD = re.compile(r"""[\w.*-]*\w""")
 
 
@@ -30,14 +33,32 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def line_of(text: str, keys: Iterable[str]) -> int | None:
-    """The line where the first of these keys that the text holds is given or begins a table; None for none of them."""
+    """The line where the first of these keys that the text holds is given or begins a table; None for none of them.
+
+    A word that stands in the text very often is not looked for to the end.
+    """
     for key in keys:
-        name = re.escape(key)
-        given = rf"""(?m)^[ \t]*(?:\[.*\b)?["']?{name}["']?[ \t]*(?:=|\])|[{{,][ \t]*["']?{name}["']?[ \t]*="""
-        found = re.search(given, text)
-        if found:
-            return text.count("\n", 0, found.end()) + 1
+        place = next((at for at in islice(_places(text, key), PLACES) if _gives(text, at, key)), None)
+        if place is not None:
+            return text.count("\n", 0, place) + 1
     return None
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
+def _gives(text: str, at: int, key: str) -> bool:
+    """Whether the word at this place is a key: first in its line, in the head of a table, or after "{" or ","."""
+    before = text[max(0, at - PLACES) : at].rpartition("\n")[2].lstrip(" \t")
+    after = AFTER.match(text, at + len(key))
+    if after is None or before[-1:].isalnum() or before[-1:] == "_":
+        return False
+    first = before in ("", "'", '"') or before.startswith("[")
+    return first or (after[1] == "=" and before.rstrip("'\"").rstrip(" \t")[-1:] in ("{", ","))
 
 
 def words(message: str) -> list[str]:

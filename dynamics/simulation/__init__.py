@@ -4,6 +4,7 @@ from myoquat.dynamics.simulation.events import Event, Occurrence
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.simulate import SimulationWarning, simulate
 from myoquat.dynamics.simulation.simulator import Simulator
+from myoquat.dynamics.simulation.stiffness import StiffnessWarning
 from myoquat.dynamics.simulation.trajectory import Trajectory
 
-__all__ = ["Event", "Occurrence", "Run", "SimulationWarning", "Simulator", "Trajectory", "simulate"]
+__all__ = ["Event", "Occurrence", "Run", "SimulationWarning", "Simulator", "StiffnessWarning", "Trajectory", "simulate"]

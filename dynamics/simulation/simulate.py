@@ -20,6 +20,7 @@ from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.start import Start
+from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.door import SystemLike
@@ -63,7 +64,7 @@ def simulate(
     excitation     input of muscles with activation dynamics, in the forms of activation; each defaults to the other.
     controls       (k,) of the model's actuators (`Model.control_names`), in the same forms; zero by default.
     muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
-                   default in equilibrium at rest. Stiff tendons need small steps, or radau.
+                   default in equilibrium at rest. Stiff tendons need small steps, or radau: a StiffnessWarning says so.
     parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
                    each run. With rk4, lie_rk4 and euler, without constraints.
     events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
@@ -91,6 +92,9 @@ def simulate(
     message = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
     if message is not None:
         warnings.warn(message, SimulationWarning, stacklevel=2)
+    stiff = None if choice.adaptive else stiffness_message(trajectory, choice.name, timing.counted.h)
+    if stiff is not None:
+        warnings.warn(stiff, StiffnessWarning, stacklevel=2)
     return trajectory
 
 

@@ -8,7 +8,6 @@ are translated when such a file is read.
 
 import io
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.files import check_output, write_bytes
+from myoquat.data.files import check_output, regular_file, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.joints.errors import shortened
+from myoquat.joints.errors import ModelError, shortened
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
@@ -36,17 +35,7 @@ FIRST_FORMAT = "myoquat-trajectory-1"
 FIRST_OUTCOMES = (Outcome.COMPLETED, Outcome.NOT_FINITE, Outcome.BOUND, Outcome.EVENT, Outcome.STUCK)
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv")
-DAMAGED = (
-    ValueError,
-    zipfile.BadZipFile,
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    RuntimeError,
-    OSError,
-    zlib.error,
-    MemoryError,
-)
+LARGE, DENSEST = 2**30, 200  # bytes, and how many become one in a large file: those of numbers become a tenth
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls")
 
 
@@ -92,13 +81,7 @@ def read(path: str | Path) -> dict[str, Any]:
             f"{path}: only .npz files hold a whole trajectory; `myoquat.data.motions.load_table` reads this one, and "
             "`states_from_motion` finds q and u in a .mot or .sto file"
         )
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            data: dict[str, Any] = dict(archive)
-    except FileNotFoundError:
-        raise
-    except DAMAGED as error:
-        raise ValueError(f"{path}: this is no saved trajectory ({shortened(str(error), 300)})") from None
+    data = _arrays(Path(path))
     form = str(data.get("format"))
     if form not in (FORMAT, SECOND_FORMAT, FIRST_FORMAT) or not {*REQUIRED, "model", "method", "muscles"} <= set(data):
         known = f"{FORMAT!r}, {SECOND_FORMAT!r} or {FIRST_FORMAT!r}"
@@ -115,6 +98,24 @@ def read(path: str | Path) -> dict[str, Any]:
     constraints = parse_constraints(str(data.get("constraints", "[]")), Path(path))
     texts = {"method": str(data["method"]), "parameter_names": names}
     return {"model": moved, "constraints": constraints, **texts, **arrays}
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    """What an archive holds; ValueError for one that is damaged, or would be far larger than its file."""
+    try:
+        with regular_file(path) as stream:
+            with zipfile.ZipFile(stream) as archive:
+                total = sum(info.file_size for info in archive.infolist())
+            if total > max(LARGE, DENSEST * path.stat().st_size):
+                raise ValueError(f"its arrays would take {total / 2**30:.1f} GiB")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as loaded:
+                return dict(loaded)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # also of tokenize, zlib and ast, which NumPy calls
+        told = error.message if isinstance(error, ModelError) else str(error)
+        raise ValueError(f"{path}: this is no saved trajectory ({shortened(told, 300)})") from None
 
 
 def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, parameters: int) -> None:

@@ -1,8 +1,12 @@
 """Labelled records of motions, markers, orientations and forces: round trips, axes, gaps, and what is refused."""
 
-import ezc3d
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from fuzz.captures import write_c3d
 from scipy.spatial.transform import Rotation
 
 from myoquat.data import (
@@ -18,6 +22,7 @@ from myoquat.data import (
     lock_distance,
     read_motion,
 )
+from myoquat.data.motions import c3d, c3d_child
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, random_quaternions
@@ -169,40 +174,6 @@ def test_names_that_stand_two_columns_apart(tmp_path):
 
 # ---- c3d ---------------------------------------------------------------------------------------------------------
 
-CORNERS = np.array([[400, 0, 0], [0, 0, 0], [0, 600, 0], [400, 600, 0]]).T.reshape(3, 4, 1)
-
-
-def write_c3d(path, units="mm", plate=True):
-    """Two markers over five frames, one lost once, and a plate of type 2 with its z axis downwards."""
-    c = ezc3d.c3d()
-    points = np.ones((4, 2, 5))
-    points[:3] = np.arange(30).reshape(3, 2, 5)
-    points[:3, 1, 2] = np.nan
-    for key, value in {"RATE": [100.0], "LABELS": ["A", "B"], "UNITS": [units]}.items():
-        c["parameters"]["POINT"][key]["value"] = value
-    c["data"]["points"] = points
-    analog = np.zeros((1, 6, 50))
-    analog[0, :, :25] = np.array([20.0, 0.0, -700.0, -7e3, 1.4e4, 500.0])[:, None]
-    names = ["Fx", "Fy", "Fz", "Mx", "My", "Mz"]
-    for key, value in {"RATE": [1000.0], "LABELS": names, "UNITS": ["N"] * 3 + ["Nmm"] * 3}.items():
-        c["parameters"]["ANALOG"][key]["value"] = value
-    c["data"]["analogs"] = analog
-
-    def whole(name, values, shape):
-        parameter = ezc3d.ezc3d.Parameter(name, "")
-        parameter.set(ezc3d.ezc3d.VecInt(values), shape)
-        c._storage["parameters"].add_parameter("FORCE_PLATFORM", parameter)
-
-    if plate:
-        for name, values, shape in (
-            ("USED", [1], [1]), ("TYPE", [2], [1]), ("ZERO", [0, 0], [2]), ("CHANNEL", [1, 2, 3, 4, 5, 6], [6, 1]),
-        ):  # fmt: skip
-            whole(name, values, shape)
-        c.add_parameter("FORCE_PLATFORM", "CORNERS", CORNERS.astype(float))
-        c.add_parameter("FORCE_PLATFORM", "ORIGIN", np.array([[0.0], [0.0], [-40.0]]))
-    c.write(str(path))
-    return points
-
 
 def test_points_of_c3d(tmp_path):
     points = write_c3d(tmp_path / "x.c3d")
@@ -248,6 +219,43 @@ def test_wrong_c3d(tmp_path):
     write_c3d(path, plate=False)
     with pytest.raises(ModelError, match="no force plate"):
         load_forces(path)
+
+
+def test_a_file_that_ends_the_library_is_refused_and_ends_nothing_else(tmp_path):
+    """Without its parameter ANALOG:OFFSET ezc3d 1.7 reads past an array's end."""
+    path = tmp_path / "x.c3d"
+    write_c3d(path)
+    path.write_bytes(path.read_bytes().replace(b"OFFSET", b"OFFSEX"))
+    for load in (load_markers, load_forces):
+        with pytest.raises(ModelError, match=r"x\.c3d: this .c3d file cannot be read"):
+            load(path)
+
+
+def test_reading_of_c3d_is_limited_in_time(tmp_path, monkeypatch):
+    write_c3d(tmp_path / "x.c3d")
+    monkeypatch.setattr(c3d, "WAIT", -c3d.SECONDS)
+    with pytest.raises(ModelError, match=r"x\.c3d: .*cannot be read in 0 s"):
+        load_markers(tmp_path / "x.c3d")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
+def test_reading_of_c3d_is_limited_in_memory():
+    taking = "import runpy, sys; runpy.run_path(sys.argv[1])['limit'](9, 2**24); bytearray(2**28)"
+    done = subprocess.run([sys.executable, "-c", taking, c3d_child.__file__], capture_output=True, check=False)
+    assert b"MemoryError" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_no_c3d_file(tmp_path):
+    os.mkfifo(tmp_path / "x.c3d")
+    with pytest.raises(ModelError, match="not a regular file"):
+        load_markers(tmp_path / "x.c3d")
+
+
+def test_infinite_points_are_refused(tmp_path):
+    write_c3d(tmp_path / "x.c3d", points=np.full((4, 2, 5), np.inf))
+    with pytest.raises(ModelError, match="infinite"):
+        load_markers(tmp_path / "x.c3d")
 
 
 # ---- orientations ------------------------------------------------------------------------------------------------

@@ -12,20 +12,21 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import ezc3d
 import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.store import StoreError
 from myoquat.analysis.studies.verification import verify_results
-from myoquat.data import load_forces, load_markers, load_model, load_orientations, motions
+from myoquat.analysis.viewer.shapes import read_mesh
+from myoquat.data import load_forces, load_model, load_orientations, motions
+from myoquat.data.setups import read_setup
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
 from myoquat.kernels import build
 from myoquat.kernels.cache import Cache
 
-from . import mutate
+from . import captures, mutate, setups
 
 DATA = Path(__file__).parents[1] / "data"
 STUDY = b"""format = "myoquat-study"
@@ -157,25 +158,28 @@ def load_seeds(folder: Path) -> list[bytes]:
 
 
 def c3d_seeds(folder: Path) -> list[bytes]:
-    """Two markers over five frames, and four channels."""
-    made = ezc3d.c3d()
-    for group, labels in (("POINT", ["A", "B"]), ("ANALOG", ["Fx", "Fy", "Fz", "Mx"])):
-        for key, value in {"RATE": [100.0], "LABELS": labels, "UNITS": ["m"] * len(labels)}.items():
-            made["parameters"][group][key]["value"] = value
-    made["data"]["points"] = np.ones((4, 2, 5))
-    made["data"]["analogs"] = np.ones((1, 4, 5))
-    made.write(str(folder / "seed.c3d"))
-    return [(folder / "seed.c3d").read_bytes()]
+    """Markers and channels, without and with a force plate."""
+    for name, plate in (("seed.c3d", False), ("plate.c3d", True)):
+        captures.write_c3d(folder / name, plate=plate)
+    return [(folder / name).read_bytes() for name in ("seed.c3d", "plate.c3d")]
 
 
-def read_c3d(path: Path) -> None:
-    """The markers, and, also where they could not be read, the plates."""
-    try:
-        load_markers(path)
-    except ModelError:
-        load_forces(path)
-        raise
-    load_forces(path)
+def setup_seeds(folder: Path) -> list[bytes]:
+    """Setups beside the files that they name, which are not opened."""
+    for name in ("leg.osim", "walk.trc", "walk.mot"):
+        (folder / name).touch()
+    return [text.encode() for text in (setups.IK, setups.ID, setups.REACTION, setups.SCALE)]
+
+
+VTP = b"""<?xml version="1.0"?>
+<VTKFile type="PolyData"><PolyData><Piece NumberOfPoints="4" NumberOfPolys="2">
+<Points><DataArray type="Float32" NumberOfComponents="3" format="ascii">0 0 0 1 0 0 1 1 0 0 1.5 0</DataArray></Points>
+<Polys><DataArray Name="connectivity" format="ascii">0 1 2 0 2 3</DataArray>
+<DataArray Name="offsets" format="ascii">3 6</DataArray></Polys></Piece></PolyData></VTKFile>
+"""
+OBJ = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1.5 0\nf 1 2 3 4\nf 1/1/1 -2/2/2 -1/3/3\n"
+FACET = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 1 1.5 0\nendloop\nendfacet\n"
+STL = [f"solid a\n{FACET}{FACET}endsolid a\n".encode(), bytes(80) + struct.pack("<I12fH", 1, *range(12), 0)]
 
 
 # ---- archives of arrays --------------------------------------------------------------------------------------
@@ -379,7 +383,11 @@ KINDS = {
         ),
         text_kind("quaternions", ".sto", lambda folder: [ORIENTATIONS], mutate.text, load_orientations, *MODELS),
         text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
-        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, read_c3d, *MODELS),
+        text_kind("c3d", ".c3d", c3d_seeds, mutate.head, captures.read_c3d, *MODELS),
+        text_kind("setup", ".xml", setup_seeds, mutate.xml, read_setup, *MODELS),
+        text_kind("vtp", ".vtp", lambda folder: [VTP], mutate.xml, read_mesh, *MODELS),
+        text_kind("obj", ".obj", lambda folder: [OBJ], mutate.text, read_mesh, *MODELS),
+        text_kind("stl", ".stl", lambda folder: STL, mutate.text, read_mesh, *MODELS),
         Kind("npz", npz_seeds, write_npz, Trajectory.load, (ValueError, ModelError)),
         Kind("store", store_seeds, write_store, read_store, STORES),
         Kind("cache", cache_seeds, write_entry, read_entry, ()),

@@ -157,6 +157,8 @@ def tree(data: dict, rng: Random) -> dict:
     data = copy.deepcopy(data)
     for _ in range(rng.choice((1, 1, 2, 3))):
         places = list(_places(data))
+        if not places:
+            break  # all is gone
         holder, key = rng.choice(places)
         other_holder, other_key = rng.choice(places)
         kind = rng.randrange(5)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuzz.setups import ID, IK, REACTION, SCALE
 
 from myoquat.analysis.command import main
 from myoquat.analysis.motion import inverse_dynamics_of_motion, inverse_kinematics, scale_model, smooth_angles
@@ -11,46 +12,6 @@ from myoquat.analysis.muscles import joint_loads
 from myoquat.analysis.tools import run_setup
 from myoquat.data import Motion, load_markers, load_model, load_motion, load_table
 from myoquat.joints import ModelError
-
-IK = """<?xml version="1.0"?>
-<OpenSimDocument Version="40000"><InverseKinematicsTool name="walk">
-<model_file>leg.osim</model_file><marker_file>walk.trc</marker_file><coordinate_file>Unassigned</coordinate_file>
-<IKTaskSet><objects>
-<IKMarkerTask name="thigh0"><weight>2</weight></IKMarkerTask>
-{tasks}
-<IKCoordinateTask name="toe_angle"><weight>3</weight><value_type>manual_value</value_type><value>0.1</value>
-</IKCoordinateTask>
-</objects></IKTaskSet>
-<time_range>0.05 0.3</time_range><output_motion_file>ik.mot</output_motion_file>
-<results_directory>out</results_directory><report_marker_locations>true</report_marker_locations>
-</InverseKinematicsTool></OpenSimDocument>"""
-
-ID = """<OpenSimDocument Version="40000"><InverseDynamicsTool name="walk">
-<model_file>leg.osim</model_file><coordinates_file>walk.mot</coordinates_file><time_range>0.1 0.4</time_range>
-<lowpass_cutoff_frequency_for_coordinates>6</lowpass_cutoff_frequency_for_coordinates>
-<forces_to_exclude>muscles</forces_to_exclude><results_directory>out</results_directory>
-<output_gen_force_file>id.sto</output_gen_force_file></InverseDynamicsTool></OpenSimDocument>"""
-
-REACTION = """<OpenSimDocument Version="40000"><AnalyzeTool name="walk">
-<model_file>leg.osim</model_file><coordinates_file>walk.mot</coordinates_file>
-<initial_time>0.1</initial_time><final_time>0.4</final_time><results_directory>out</results_directory>
-<AnalysisSet><objects><JointReaction name="JointReaction"><joint_names>thigh foot</joint_names>
-<apply_on_bodies>child parent</apply_on_bodies><express_in_frame>child ground</express_in_frame></JointReaction>
-</objects></AnalysisSet></AnalyzeTool></OpenSimDocument>"""
-
-SCALE = """<OpenSimDocument Version="40000"><ScaleTool name="person"><mass>40</mass>
-<GenericModelMaker><model_file>leg.osim</model_file></GenericModelMaker>
-<ModelScaler><scaling_order>measurements manualScale</scaling_order><marker_file>walk.trc</marker_file>
-<MeasurementSet><objects><Measurement name="thigh"><MarkerPairSet><objects>
-<MarkerPair><markers>thigh0 thigh1</markers></MarkerPair></objects></MarkerPairSet>
-<BodyScaleSet><objects><BodyScale name="thigh"><axes>X Y Z</axes></BodyScale>
-<BodyScale name="ghost"><axes>X</axes></BodyScale></objects></BodyScaleSet></Measurement></objects></MeasurementSet>
-<ScaleSet><objects><Scale><scales>1.1 1.0 0.9</scales><segment>shank</segment></Scale></objects></ScaleSet>
-<time_range>0 0.1</time_range><output_model_file>scaled.osim</output_model_file>
-<output_scale_file>factors.xml</output_scale_file></ModelScaler>
-<MarkerPlacer><marker_file>walk.trc</marker_file><time_range>0 0</time_range>
-<output_model_file>placed.osim</output_model_file><output_marker_file>markers.xml</output_marker_file>
-<output_motion_file>static.mot</output_motion_file></MarkerPlacer></ScaleTool></OpenSimDocument>"""
 
 
 @pytest.fixture
@@ -165,7 +126,7 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
     def broken(*_, **__):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("myoquat.analysis.tools.scale.write_text", broken)
+    monkeypatch.setattr("myoquat.analysis.tools.outputs.write_text", broken)
     setup = folder / "scale.xml"
     setup.write_text(setup.read_text().replace("ghost", "thigh"))
     with pytest.raises(OSError, match="disk is full"):
@@ -188,6 +149,10 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
         ("jr.xml", "child parent", "child both", "is of child and parent, not 'both'", 5),
         ("scale.xml", "measurements manualScale", "guess", "is of measurements, manualScale, not 'guess'", 3),
         ("scale.xml", "thigh0 thigh1<", "thigh0<", "must be two names, not 1", 5),
+        ("ik.xml", ">out<", ">../out<", "results_directory> names", 11),
+        ("ik.xml", "ik.mot", "/tmp/ik.mot", "outside the folder of this setup", 10),
+        ("scale.xml", "factors.xml", "../../factors.xml", "--anywhere (anywhere=True) writes there", 10),
+        ("jr.xml", 'name="walk"', 'name="../walk"', "holds a separator of folders", 1),
         ("id.xml", "InverseDynamicsTool", "ForwardTool", "is no tool that is known", 1),
     ],
 )
@@ -199,6 +164,24 @@ def test_broken_setups_are_named_with_their_line(folder, file, old, new, message
     assert message in str(caught.value)
     assert f"{file}:{line}:" in str(caught.value)
     assert not (folder / "out").exists()
+
+
+def test_sets_are_written_into_xml_files_alone(folder):
+    path = folder / "scale.xml"
+    path.write_text(path.read_text().replace("factors.xml", "conftest.py").replace("ghost", "thigh"))
+    with pytest.raises(ModelError, match=r"end in \.xml"):
+        run_setup(path)
+
+
+def test_a_setup_writes_elsewhere_where_it_is_allowed(folder):
+    (folder / "setups").mkdir()
+    text = (folder / "id.xml").read_text().replace(">out<", ">../out<")
+    text = text.replace(">leg.osim", ">../leg.osim").replace(">walk.mot", ">../walk.mot")
+    (folder / "setups" / "id.xml").write_text(text)
+    with pytest.raises(SystemExit):
+        main(["run", str(folder / "setups" / "id.xml")])
+    main(["run", "--quiet", "--anywhere", str(folder / "setups" / "id.xml")])
+    assert (folder / "out" / "id.sto").exists()
 
 
 def test_plain_commands(folder, capsys):

@@ -1,5 +1,6 @@
 """Stores of results: what is there stays readable, what is not there is known, nothing else gets in."""
 
+import contextlib
 import errno
 import itertools
 import json
@@ -16,7 +17,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from myoquat.analysis.studies import StoreError, Study, open_results
+from myoquat.analysis.studies import StoreError, Study, open_results, run
 from myoquat.analysis.studies.run import RunOptions, compute
 from myoquat.analysis.studies.store import Store
 from myoquat.muscle import ModelError
@@ -209,6 +210,24 @@ def test_an_interrupt_stops_after_the_blocks_at_work(path, whole, monkeypatch):
     monkeypatch.undo()
     assert 3 <= len(stored) < 9
     assert (open_results(path).status > 0).sum() == sum(min(BLOCK, 60 - BLOCK * block) for block in stored)
+    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+
+
+def test_an_interrupt_that_a_library_lets_pass_is_not_lost(path, whole, monkeypatch):
+    """CasADi did so while a study began: the study ran to its end."""
+    build = run.engine_for
+
+    def deaf(*arguments):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return build(*arguments)
+
+    monkeypatch.setattr(run, "engine_for", deaf)
+    with pytest.raises(KeyboardInterrupt):
+        STUDY.run(path, block=BLOCK, threads=2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.undo()
+    assert not (open_results(path).status > 0).any()
     xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
 
 

@@ -123,7 +123,7 @@ def test_geometry_files_are_read_alike(tmp_path):
         triangles = mesh.vertices[mesh.faces]
         np.testing.assert_array_equal(triangles, corners[np.array(faces)])
     (tmp_path / "e.vtp").write_text("<VTKFile/>")
-    with pytest.raises(ValueError, match=r"e\.vtp: no geometry"):
+    with pytest.raises(ValueError, match=r"e\.vtp:1: no geometry"):
         read_mesh(tmp_path / "e.vtp")
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import cumulative_simpson, quad_vec, solve_ivp
 
 from myoquat.data import load_model
-from myoquat.dynamics import SimulationWarning, Trajectory, simulate
+from myoquat.dynamics import SimulationWarning, StiffnessWarning, Trajectory, simulate
 from myoquat.dynamics.constraints import Prescribed
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import PrismaticJoint
@@ -181,7 +181,8 @@ def test_batches_start_from_their_own_equilibria(thelen):
 
 
 def test_what_blows_up_is_told_with_its_acceleration(thelen):
-    with pytest.warns(SimulationWarning, match=r"stopped at t = .*\|udot\| = \d"):
+    too_long = pytest.warns(StiffnessWarning, match="too fast for steps of 0.05 s")
+    with too_long, pytest.warns(SimulationWarning, match=r"stopped at t = .*\|udot\| = \d"):
         way = simulate(thelen, duration=5.0, step=0.05, excitation=excitation)
     assert not way.complete
     assert np.isnan(way.muscle_states[-1]).all()

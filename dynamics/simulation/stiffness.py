@@ -1,0 +1,117 @@
+"""Muscles whose states settle faster than steps of a fixed size follow: what there is to say about them.
+
+A state x of a muscle, such as the fiber length beside an elastic tendon, moves back to its balance as
+dx/dt = -k (x - x0) for small deviations, with k = -d(dx/dt)/dx. An explicit method of step h keeps |x - x0| bounded
+only for h k up to the end of its interval of stability on the real axis: 2.785 for the Runge-Kutta methods of order 4,
+2 for Euler's (Hairer and Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, section IV.2).
+Beyond it the state chatters about its balance, within the bounds that the curves of the law set, and no error tells.
+"""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from myoquat.dynamics.simulation.trajectory import Trajectory
+from myoquat.joints import state
+from myoquat.kernels.typing import Array
+from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import lengths
+from myoquat.muscle.states import state_names, state_slices
+
+__all__ = ["StiffnessWarning", "settling_rates", "stiffness_message"]
+
+STABLE = {"rk4": 2.785, "lie_rk4": 2.785, "euler": 2.0}
+ROWS = 50  # that are looked at in equal distances, and as many where the states bend most
+SMALL = 1e-6  # relative: of differences
+SAFETY = 0.9  # of the bound: the rate between the rows may be a little greater
+
+
+class StiffnessWarning(UserWarning):
+    """The step of a fixed-step method is too long for the states of a muscle, which chatter about their balance.
+
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import StiffnessWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", StiffnessWarning)  # a short step is asked for by an exception
+    ...     motion = mq.simulate(mq.load_model("two_link"), duration=0.01)
+    """
+
+
+def stiffness_message(motion: Trajectory, method: str, step: float) -> str | None:
+    """A sentence about the first state, from the start on, that settles too fast for steps of that size [s]; None if
+    there is none, and where the numbers of the model vary from run to run."""
+    states = motion.muscle_states
+    if states is None or not states.shape[-1] or motion.parameter_names:
+        return None
+    assert isinstance(motion.model, Model)
+    assert motion.activation is not None
+    rows = _rows(states)
+    times = np.broadcast_to(motion.time, states.shape[:-1]).ravel()[rows]
+    q, u, activation, looked = (
+        np.broadcast_to(x, (*states.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1])[rows]
+        for x in (motion.q, motion.u, motion.activation, states)
+    )
+    rates = settling_rates(motion.model, q, u, activation, looked)
+    late = np.where(rates.max(axis=-1, initial=0.0) * step > STABLE[method], times, np.inf)
+    if not np.isfinite(late).any():
+        return None
+    row = int(late.argmin())
+    i = int(rates[row].argmax())
+    holds = _rounded(SAFETY * STABLE[method] / rates[row, i])
+    return (
+        f"{state_names(motion.model)[i]!r} settles at {rates[row, i]:.3g} /s at {times[row]:.4g} s, too fast for steps "
+        f"of {step:.3g} s with method {method!r}: it chatters from there. step={holds:.1g} holds there, and "
+        "method='radau' chooses steps of its own"
+    )
+
+
+def settling_rates(model: Model, q: Array, u: Array, activation: Array, states: Array) -> Array:
+    """(n, ns) how fast each state of the muscles returns to its balance [1/s], at n states of motion: the poses and
+    speeds held, NaN or infinite where the law has no slope."""
+    layout = model.system.layout
+    l = lengths(model.system, model.muscles, q)
+    ahead, behind = (lengths(model.system, model.muscles, state.integrate(layout, q, h * u)) for h in (SMALL, -SMALL))
+    speed = (ahead - behind) / (2 * SMALL)
+    found = np.zeros(states.shape)
+    for k, (muscle, part) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
+        for i in range(part.start, part.stop):
+            assert muscle.law is not None
+            sides = _slopes(muscle.law, l[:, k], speed[:, k], activation[:, k], states[:, part], i - part.start)
+            with np.errstate(all="ignore"):
+                rate = np.sqrt(np.prod(np.maximum(sides, 0.0), axis=0))
+            found[:, i] = np.where(np.isfinite(rate), rate, 0.0)
+    return found
+
+
+def _slopes(law: ForceLaw, l: Array, speed: Array, activation: Array, states: Array, i: int) -> list[Array]:
+    """-d(rate)/d(state) of the i-th state of a law, to its left and to its right."""
+    rates = []
+    for change in (1 - SMALL, 1.0, 1 + SMALL):
+        moved = states.copy()
+        moved[:, i] *= change
+        with np.errstate(all="ignore"):  # far from a balance
+            rates.append(np.asarray(law.state_rate(l, speed, activation, moved))[..., i])
+    with np.errstate(all="ignore"):
+        return [(before - after) / (SMALL * states[:, i]) for before, after in pairwise(rates)]
+
+
+def _rows(states: Array) -> Array:
+    """Numbers of rows (..., t) that are looked at: the first and others in equal distances, and those where the states
+    bend most."""
+    bend = np.zeros(states.shape[:-1])
+    with np.errstate(invalid="ignore"):
+        bend[..., 1:-1] = np.abs(np.diff(states, 2, axis=-2)).max(axis=-1)
+    bend[~np.isfinite(bend)] = 0.0
+    spread = np.linspace(0, bend.size - 1, min(ROWS, bend.size)).astype(int)
+    most = np.argsort(bend, axis=None)[-ROWS:]
+    rows = np.union1d(spread, most)
+    return np.asarray(rows[np.isfinite(states.reshape(-1, states.shape[-1])[rows]).all(axis=-1)])
+
+
+def _rounded(step: float) -> float:
+    """A step of one digit, rounded down."""
+    digit = 10.0 ** math.floor(math.log10(step))
+    return math.floor(step / digit) * digit
