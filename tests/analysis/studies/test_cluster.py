@@ -70,7 +70,7 @@ def test_a_killed_worker_costs_nothing(cluster, long_whole, tmp_path, monkeypatc
         before = set(client.run(os.getpid).values())
         once_three_are_stored(monkeypatch, lambda: os.kill(min(before), signal.SIGKILL))
         found = LONG.run(tmp_path / "results", client=client, block=8)
-        client.wait_for_workers(2, timeout=120)
+        client.wait_for_workers(2)
         assert set(client.run(os.getpid).values()) != before
     xr.testing.assert_identical(found.load(), long_whole)
 
