@@ -100,7 +100,10 @@ def open_results(path: str | Path) -> xr.Dataset:
     stored = _check_results(Path(path))
     try:
         _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
-        return in_order(xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3))
+        found = xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3)
+        if any(size < 1 for array in found.variables.values() for size in array.encoding.get("chunks", ())):
+            raise ValueError("an array in chunks of nothing")  # zarr would divide by it when the numbers are asked for
+        return in_order(found)
     except DAMAGE:
         raise StoreError(f"{path}: the description of an array, or a label, is damaged") from None
 

@@ -104,6 +104,16 @@ def test_a_damaged_description_of_an_array_is_named(path):
         verify_results(path)
 
 
+def test_chunks_of_nothing_are_refused_before_numbers_are_asked_for(path):
+    STUDY.run(path, block=BLOCK)
+    file = path / "q" / "zarr.json"
+    stored = json.loads(file.read_text())
+    stored["chunk_grid"]["configuration"]["chunk_shape"][0] = 0
+    file.write_text(json.dumps(stored))
+    with pytest.raises(StoreError, match="the description of an array"):
+        open_results(path)
+
+
 def sweep(*arguments):
     try:
         return main(["sweep", *map(str, arguments)]) or 0
