@@ -210,8 +210,11 @@ def _arguments(function, system, count, rng):
         "state": lambda: np.zeros((count, 0)),
         "rate": lambda: np.zeros((count, 0)),
         "tensions": lambda: rng.uniform(size=(count, 6)),
+        "lengths": lambda: rng.uniform(0.2, 0.4, size=(count, 6)),
+        "speeds": lambda: rng.normal(size=(count, 6)),
+        "controls": lambda: np.zeros((count, 0)),
     }
-    others = {"frame": system.body_names[-1]}
+    others = {"frame": system.body_names[-1], "body": system.body_names[-1]}
     names = [p for p in inspect.signature(function).parameters if p in arrays or p in others]
     return {n: arrays[n]() for n in names if n in arrays}, {n: others[n] for n in names if n in others}
 
@@ -273,6 +276,8 @@ WITHOUT_BACKEND = {
     "with_rotations": "makes a system",
     "write_urdf": "writes a file",
     "check_laws": "refuses models",
+    "contact_pairs": "lists names",
+    "ground_reactions": "adds up what contact_forces gives",
     "parameter_names": "lists names",
     "state_names": "lists names",
     "simulate": "runs kernels only; tested with the simulations",
@@ -328,7 +333,8 @@ def test_public_functions_take_symbols_or_refuse_them_by_name(function, kind, rn
     """On a hinge with a muscle: the first argument in symbols, numbers in the others; the result is of that kind."""
     arrays, others = _arguments(function, HINGE.system, 1, rng)
     arrays = {
-        name: a[0, :1] if name in ("activation", "excitation", "tensions") else a[0] for name, a in arrays.items()
+        name: a[0, :1] if name in ("activation", "excitation", "tensions", "lengths", "speeds") else a[0]
+        for name, a in arrays.items()
     }
     first = next(iter(arrays))
     size = arrays[first].size

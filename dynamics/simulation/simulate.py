@@ -89,13 +89,16 @@ def simulate(
     else:
         solution = _fixed_step(model, start, timing, inputs, choice, events, progress)
     trajectory = solution.trajectory()
-    message = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
-    if message is not None:
-        warnings.warn(message, SimulationWarning, stacklevel=2)
-    stiff = None if choice.adaptive else stiffness_message(trajectory, choice.name, timing.counted.h)
-    if stiff is not None:
-        warnings.warn(stiff, StiffnessWarning, stacklevel=2)
+    stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
+    _warn(stopped, SimulationWarning)
+    _warn(None if choice.adaptive else stiffness_message(trajectory, choice.name, timing.counted.h), StiffnessWarning)
     return trajectory
+
+
+def _warn(message: str | None, category: type[Warning]) -> None:
+    """A warning to the caller of `simulate`, if there is something to say."""
+    if message is not None:
+        warnings.warn(message, category, stacklevel=3)
 
 
 @dataclass(frozen=True)

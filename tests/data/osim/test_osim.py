@@ -353,13 +353,13 @@ def test_what_would_change_the_motion_is_refused_with_its_line(tmp_path, old, ne
 
 
 def test_what_is_left_out_is_told_once_with_lines_and_refused_if_strict(tmp_path):
-    force = '<PrescribedForce name="push"/>\n<Contact::Set name="a"/>'
+    force = '<ElasticFoundationForce name="push"/>\n<Contact::Set name="a"/>'
     path = tmp_path / "x.osim"
     path.write_text(FILE.read_text().replace("</objects></ForceSet>", force + "</objects></ForceSet>"))
-    with pytest.warns(UnsupportedWarning, match=r"1 PrescribedForce \(force\), line \d+") as caught:
+    with pytest.warns(UnsupportedWarning, match=r"1 ElasticFoundationForce \(force\), line \d+") as caught:
         load_model(path)
     assert len(caught) == 1
-    with pytest.raises(ModelError, match="1 PrescribedForce"):
+    with pytest.raises(ModelError, match="1 ElasticFoundationForce"):
         load_model(path, strict=True)
 
 
