@@ -56,6 +56,9 @@ def read_c3d_points(path: str | Path) -> pd.DataFrame:
     if scale is None:
         raise ModelError(f"POINT:UNITS is {found['units']!r}; m, cm or mm is needed", file=path)
     names = found["labels"]
+    strange = [name for name in names if not name.isprintable()]  # bytes that are no text come as lone surrogates
+    if strange:
+        raise ModelError(f"POINT:LABELS holds {strange[0]!r}, which is no text in UTF-8", file=path)
     if len(names) != points.shape[1] or len(set(names)) != len(names) or not all(names):
         raise ModelError(f"{points.shape[1]} points need as many different POINT:LABELS, not {names}", file=path)
     time = (found["first"] + np.arange(points.shape[2])) / found["rate"]

@@ -221,6 +221,15 @@ def test_wrong_c3d(tmp_path):
         load_forces(path)
 
 
+def test_a_label_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "x.c3d"
+    write_c3d(path)
+    head, word, rest = path.read_bytes().partition(b"LABELS")
+    path.write_bytes(head + word + rest.replace(b"A", b"\xc1", 1))
+    with pytest.raises(ModelError, match=r"POINT:LABELS holds '\\udcc1', which is no text"):
+        load_markers(path)
+
+
 def test_a_file_that_ends_the_library_is_refused_and_ends_nothing_else(tmp_path):
     """Without its parameter ANALOG:OFFSET ezc3d 1.7 reads past an array's end."""
     path = tmp_path / "x.c3d"
