@@ -101,11 +101,20 @@ def open_results(path: str | Path) -> xr.Dataset:
     try:
         _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
         found = xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3)
-        if any(size < 1 for array in found.variables.values() for size in array.encoding.get("chunks", ())):
-            raise ValueError("an array in chunks of nothing")  # zarr would divide by it when the numbers are asked for
+        _check_chunks(found)
         return in_order(found)
     except DAMAGE:
         raise StoreError(f"{path}: the description of an array, or a label, is damaged") from None
+
+
+def _check_chunks(found: xr.Dataset) -> None:
+    """ValueError unless all arrays of samples stand in blocks of one size, as they are written: what else a damaged
+    description says, Zarr would notice when the numbers are asked for."""
+    sampled = [array for array in found.variables.values() if array.dims[:1] == ("sample",) and array.ndim]
+    layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
+    whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)
+    if not whole or len({chunks[0] for chunks, _ in layouts}) > 1 or any(chunks[0] < 1 for chunks, _ in layouts):
+        raise ValueError("the blocks of the arrays differ")
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
