@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from two_bodies import SYSTEM
 
 from myoquat.data import load_model
 from myoquat.dynamics import Trajectory, forward_dynamics, simulate
-from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities
-from myoquat.joints.types import EulerJoint, UniversalJoint
+from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.muscle import Model, ModelError, actuator_forces
 from myoquat.muscle.actuators import (
     BodyActuator,
@@ -34,19 +34,6 @@ for q, u, controls in zip(*json.loads(arguments[1])):
 """
 
 
-def body(name, parent, joint, at, names):
-    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia,
-                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
-
-
-SYSTEM = ArticulatedSystem(
-    (
-        body("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
-        body("B", "A", UniversalJoint((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), (0.0, -0.4, 0.0), ("b1", "b2")),
-    ),
-    gravity=(0.0, -9.80665, 0.0),
-)
 P1, P2, AXIS = (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), (0.3, -0.5, 2.0)
 ACTUATORS = {
     "coordinate": CoordinateActuator("motor", "a2", optimal_force=3.0, lower=-1.0, upper=2.0),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, simpson
 from scipy.optimize import brentq
+from two_bodies import OPENSIM, body
 
 from myoquat.analysis.muscles import joint_loads
 from myoquat.data import Motion, load_forces, load_model
@@ -29,24 +30,7 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.parameters.names import places_of
 
-OPENSIM = """
-model = opensim.Model(arguments[0])
-state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-answer = []
-for q, u in zip(*json.loads(arguments[1])):
-    for c, x, v in zip(coordinates, q, u):
-        c.setValue(state, x, False)
-        c.setSpeedValue(state, v)
-    model.realizeAcceleration(state)
-    answer.append([c.getAccelerationValue(state) for c in coordinates])
-"""
-
-
-def body(name, parent, joint, at, names):
-    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.05, 0.01), inertia=inertia,
-                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
+CENTER = (0.02, -0.05, 0.01)
 
 
 def slide(name, parent, axis):
@@ -58,8 +42,8 @@ SYSTEM = ArticulatedSystem(
     (
         slide("x", "ground", (1.0, 0.0, 0.0)),
         slide("y", "x", (0.0, 1.0, 0.0)),
-        body("foot", "y", EulerJoint("XYZ"), (0.0, 0.0, 0.0), ("a1", "a2", "a3")),
-        body("toes", "foot", EulerJoint("XYZ"), (0.2, 0.0, 0.0), ("b1", "b2", "b3")),
+        body("foot", "y", EulerJoint("XYZ"), (0.0, 0.0, 0.0), ("a1", "a2", "a3"), CENTER),
+        body("toes", "foot", EulerJoint("XYZ"), (0.2, 0.0, 0.0), ("b1", "b2", "b3"), CENTER),
     ),
     gravity=(0.0, -9.80665, 0.0),
 )

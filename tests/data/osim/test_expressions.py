@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from two_bodies import OPENSIM, SYSTEM
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.data import Motion, load_model
@@ -13,7 +14,7 @@ from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
-from myoquat.joints.types import EulerJoint, RevoluteJoint, UniversalJoint
+from myoquat.joints.types import RevoluteJoint
 from myoquat.kernels.arrays import formula
 from myoquat.muscle import Model, ModelError, Muscle, PathPoint, limit_torques, muscle_torques
 from myoquat.muscle.expressions import FUNCTIONS, evaluate
@@ -26,33 +27,6 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.laws import Blankevoort1991
 
-OPENSIM = """
-model = opensim.Model(arguments[0])
-state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-answer = []
-for q, u in zip(*json.loads(arguments[1])):
-    for c, x, v in zip(coordinates, q, u):
-        c.setValue(state, x, False)
-        c.setSpeedValue(state, v)
-    model.realizeAcceleration(state)
-    answer.append([c.getAccelerationValue(state) for c in coordinates])
-"""
-
-
-def body(name, parent, joint, at, names):
-    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia,
-                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
-
-
-SYSTEM = ArticulatedSystem(
-    (
-        body("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
-        body("B", "A", UniversalJoint((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), (0.0, -0.4, 0.0), ("b1", "b2")),
-    ),
-    gravity=(0.0, -9.80665, 0.0),
-)
 PLACED = ("ground", "B", (0.1, 0.5, 0.0), (0.02, -0.1, 0.03), (0.1, -0.2, 0.3), (0.2, 0.1, -0.1))
 DAMPED = (0.5, 0.3, 0.2), (4.0, 3.0, 2.0)
 SPLINE = SimmSpline((-2.0, -0.5, 0.0, 0.7, 2.0), (-30.0, -5.0, 0.0, 4.0, 40.0))

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from two_bodies import body
 
 from myoquat.data import load_model
 from myoquat.data.leftovers import UnsupportedWarning
@@ -22,7 +23,7 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, RevoluteJoint
 from myoquat.muscle import Model, ModelError
@@ -42,12 +43,6 @@ for q, u in zip(*json.loads(arguments[1])):
     error = state.getQErr()
     answer["error"].append(max([abs(error.get(i)) for i in range(error.size())]))
 """
-
-
-def body(name, parent, joint, at, names):
-    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia,
-                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
 
 
 SYSTEM = ArticulatedSystem(

@@ -4,44 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from two_bodies import OPENSIM, SYSTEM
 
 from myoquat.analysis.motion import scale_model
 from myoquat.analysis.muscles import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.dynamics.constraints import PointLoop, PointOnLine
-from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
-from myoquat.joints.types import EulerJoint, UniversalJoint
+from myoquat.joints import convert_coordinates
 from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, limit_torques
 from myoquat.muscle.forces import Bushing, CoordinateSpring, PointSpring
 
-OPENSIM = """
-model = opensim.Model(arguments[0])
-state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-answer = []
-for q, u in zip(*json.loads(arguments[1])):
-    for c, x, v in zip(coordinates, q, u):
-        c.setValue(state, x, False)
-        c.setSpeedValue(state, v)
-    model.realizeAcceleration(state)
-    answer.append([c.getAccelerationValue(state) for c in coordinates])
-"""
-
-
-def body(name, parent, joint, at, names):
-    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia,
-                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
-
-
-SYSTEM = ArticulatedSystem(
-    (
-        body("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
-        body("B", "A", UniversalJoint((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), (0.0, -0.4, 0.0), ("b1", "b2")),
-    ),
-    gravity=(0.0, -9.80665, 0.0),
-)
 FORCES = {
     "coordinate": CoordinateSpring("hold", "a2", 12.0, 0.1, 0.7),
     "points": PointSpring("pull", "B", "ground", (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), 250.0, 0.4),

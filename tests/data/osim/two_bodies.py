@@ -1,0 +1,33 @@
+"""Two bodies with five coordinates, and what OpenSim accelerates the bodies of a file with, for tests of its forces."""
+
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import EulerJoint, UniversalJoint
+
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+answer = []
+for q, u in zip(*json.loads(arguments[1])):
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+    model.realizeAcceleration(state)
+    answer.append([c.getAccelerationValue(state) for c in coordinates])
+"""
+
+
+def body(name, parent, joint, at, names, center=(0.02, -0.15, 0.01)):
+    """A body of 1.5 kg, its joint placed and its coordinates named."""
+    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
+    return Body(name, parent, joint, at, mass=1.5, center_of_mass=center, inertia=inertia,
+                joint_name=f"{name}_joint", coordinate_names=names)  # fmt: skip
+
+
+SYSTEM = ArticulatedSystem(
+    (
+        body("A", "ground", EulerJoint("XYZ"), (0.0, 1.0, 0.0), ("a1", "a2", "a3")),
+        body("B", "A", UniversalJoint((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), (0.0, -0.4, 0.0), ("b1", "b2")),
+    ),
+    gravity=(0.0, -9.80665, 0.0),
+)
