@@ -60,9 +60,7 @@ def force_wrenches(
     """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts and prescribed forces on the bodies at
     their origins, in world axes: external wrenches f_ext with the generalized forces that are part of `limit_torques`.
     Raises ValueError as `limit_torques` does."""
-    call = MuscleCall(model).q(q).u(u)
-    if limits.is_timed(model) and time is not None:
-        call.time(time)
+    call = MuscleCall(model).q(q).u(u).time(time)
     formula = lambda q, u, t=None: limits.wrenches(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("force_wrenches", formula, 2, out, backend)
 

@@ -14,6 +14,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.libraries import casadi, is_imported
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.states import state_names
@@ -44,8 +45,10 @@ class MuscleCall(Call):
         """Activations or excitations (..., m) in [0, 1]."""
         return self.put(name, activation, self.model.check_activation(activation), len(self.model.muscles))
 
-    def time(self, time: ArrayLike) -> "MuscleCall":
-        """The time (...), as an input t (..., 1)."""
+    def time(self, time: ArrayLike | None) -> "MuscleCall":
+        """The time (...), as an input t (..., 1), where a force of the model depends on it and it is given."""
+        if time is None or not is_timed(self.model):
+            return self
         given = np.asarray(time)[..., None]
         return self.put("t", given, check_state("time", given, 1, ("t",)), 1)
 

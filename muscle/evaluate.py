@@ -283,9 +283,7 @@ def limit_torques(
     (`myoquat.muscle.forces`) at q (..., nq) and u (..., nu). At the gimbal lock of a limited angle that a quaternion
     has replaced they are not determined. Raises ValueError as `path_lengths` does, and without the `time` (...) [s]
     where a force depends on it; other models do not need it."""
-    call = MuscleCall(model).q(q).u(u)
-    if limits.is_timed(model) and time is not None:
-        call.time(time)
+    call = MuscleCall(model).q(q).u(u).time(time)
     formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)
 
