@@ -72,8 +72,8 @@ def settling_rates(model: Model, q: Array, u: Array, activation: Array, states: 
     """(n, ns) how fast each state of the muscles returns to its balance [1/s], at n states of motion: the poses and
     speeds held, NaN or infinite where the law has no slope."""
     layout = model.system.layout
-    l = lengths(model.system, model.muscles, q)
-    ahead, behind = (lengths(model.system, model.muscles, state.integrate(layout, q, h * u)) for h in (SMALL, -SMALL))
+    poses = np.stack([q, *(state.integrate(layout, q, h * u) for h in (SMALL, -SMALL))])
+    l, ahead, behind = lengths(model.system, model.muscles, poses)
     speed = (ahead - behind) / (2 * SMALL)
     found = np.zeros(states.shape)
     for k, (muscle, part) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
@@ -88,13 +88,10 @@ def settling_rates(model: Model, q: Array, u: Array, activation: Array, states: 
 
 def _slopes(law: ForceLaw, l: Array, speed: Array, activation: Array, states: Array, i: int) -> list[Array]:
     """-d(rate)/d(state) of the i-th state of a law, to its left and to its right."""
-    rates = []
-    for change in (1 - SMALL, 1.0, 1 + SMALL):
-        moved = states.copy()
-        moved[:, i] *= change
-        with np.errstate(all="ignore"):  # far from a balance
-            rates.append(np.asarray(law.state_rate(l, speed, activation, moved))[..., i])
-    with np.errstate(all="ignore"):
+    moved = np.stack([states] * 3)
+    moved[..., i] *= np.array([1 - SMALL, 1.0, 1 + SMALL])[:, None]
+    with np.errstate(all="ignore"):  # far from a balance
+        rates = np.asarray(law.state_rate(l, speed, activation, moved))[..., i]
         return [(before - after) / (SMALL * states[:, i]) for before, after in pairwise(rates)]
 
 
