@@ -28,21 +28,24 @@ class Skeleton:
 
 
 def read_skeleton(model: Any, frames: Frames) -> Skeleton:
-    """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing."""
+    """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing.
+
+    A joint whose child hangs on another one already, or is the ground, carries its parent instead."""
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
-    carried: dict[str, Any] = {}
+    carried: dict[str, Any] = {GROUND: "itself, the ground"}
     bodies: list[Body] = []
     joints: list[OsimJoint] = []
     for element in model.find("JointSet/objects") if model.find("JointSet/objects") is not None else ():
         if not isinstance(element.tag, str):
             continue
         parent, child = frames.of(element, "socket_parent_frame"), frames.of(element, "socket_child_frame")
-        if child.body == GROUND:
-            complain(element, "a joint that carries the ground is not supported: turn it around")
+        backward = child.body in carried and parent.body not in carried
+        if backward:
+            parent, child = child, parent
         if child.body in carried:
-            complain(element, f"body {child.body!r} already hangs on joint {carried[child.body]!r}: no tree")
-        carried[child.body] = element.get("name")
-        joints.append(read_joint(element))
+            complain(element, f"body {child.body!r} is held already, by {carried[child.body]}: no tree")
+        carried[child.body] = f"joint {element.get('name')!r}"
+        joints.append(read_joint(element, backward))
         bodies += _bodies(element, joints[-1], parent, child, elements[child.body])
     for name, element in elements.items():
         if name not in carried:

@@ -14,7 +14,7 @@ from lxml import etree
 from myoquat.data.osim.document import boolean, last_name, number, text
 from myoquat.data.osim.elements import written
 from myoquat.data.osim.frames import GROUND
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element
 
 __all__ = ["OLDEST", "modernize"]
 
@@ -113,7 +113,7 @@ def _connect(model: Any) -> None:
     for joint in model.iterfind("JointSet/objects/*"):
         if joint.find("socket_parent_body") is not None:
             parent, child = (last_name(text(joint, f"socket_{socket}_body")) for socket in ("parent", "child"))
-            _frame_joint(joint, parent, child, "_in_child")
+            _frame_joint(joint, parent, child, "_in_parent", "_in_child")
 
 
 def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None) -> Any:
@@ -132,23 +132,24 @@ def _add_inertia(body: Any) -> None:
 
 def _move_joint(joint: Any, body: Any, joints: Any) -> None:
     """A joint that stands in its body among the joints."""
-    if boolean(joint, "reverse"):
-        complain(joint, "a joint that is reversed is not supported: save the model with OpenSim 4")
     carried, parent = str(body.get("name")), text(joint, "parent_body")
     if not joint.get("name"):
         joint.set("name", f"{parent}_{carried}")
     joints.append(joint)
-    _frame_joint(joint, parent, carried, "")
+    if boolean(joint, "reverse"):
+        _frame_joint(joint, carried, parent, "", "_in_parent")
+    else:
+        _frame_joint(joint, parent, carried, "_in_parent", "")
 
 
-def _frame_joint(joint: Any, parent: str, child: str, of_child: str) -> None:
-    """A joint with its coordinates and its frames on the two bodies."""
+def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: str) -> None:
+    """A joint with its coordinates and its frames on two bodies, whose elements end in `of_parent` and `of_child`."""
     coordinates = joint.find("CoordinateSet/objects")
     if coordinates is not None:
         coordinates.tag = "coordinates"
         joint.append(coordinates)
     frames = _child(joint, "frames", joint)
-    for socket, base, place in (("parent", parent, "_in_parent"), ("child", child, of_child)):
+    for socket, base, place in (("parent", parent, of_parent), ("child", child, of_child)):
         name = f"{base}_{socket}_offset"
         _child(joint, f"socket_{socket}_frame", joint, content=name)
         frame = _child(frames, "PhysicalOffsetFrame", joint, name=name)

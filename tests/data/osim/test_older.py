@@ -174,7 +174,7 @@ def test_a_draft_of_the_schema_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("<reverse>false", "<reverse>true", "a joint that is reversed is not supported"),
+        ("<reverse>false", "<reverse>true", "a <CustomJoint> that carries its parent is not supported"),
         ("<parent_body>upper", "<parent_body>arm", "names 'arm', which is no frame"),
         ("<inertia_xx>0.02", "<inertia_xx>x", "<inertia_xx> must be 1 finite number, not 'x'"),
         ("<isDisabled>true", "<isDisabled>perhaps", "<isDisabled> must be true or false"),
