@@ -1,5 +1,6 @@
 """The tree: a body of ours for every joint of the file, and one more where a joint is not at its body's origin."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from myoquat.joints.shapes import Shape
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["Skeleton", "read_skeleton"]
+__all__ = ["Skeleton", "is_massless", "read_skeleton"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
         "shapes": _meshes(element),
     }
+    if is_massless(element):
+        mass["inertia"] = (0.0,) * 6
     mass["lenient_inertia"] = not _possible(Body("", "", FixedJoint(), **mass))
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
     if joint_element.tag == TAG:
@@ -80,6 +83,11 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
         Body(child.body, frame, FixedJoint(), back.position, back.orientation, **mass),
     ]
+
+
+def is_massless(element: Any) -> bool:
+    """Whether a <Body> has no mass: OpenSim passes over its inertia then."""
+    return number(element, "mass", 0.0) <= sys.float_info.epsilon
 
 
 def _possible(body: Body) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.actuators import ACTUATORS, read_actuator
-from myoquat.data.osim.bodies import read_skeleton
+from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import boolean, numbers, objects, text
@@ -55,10 +55,13 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
 
 
 def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
-    """What the model has that no body can have, and elastic tendons that have no length."""
+    """What the model has that no body can have, inertias of nothing, and elastic tendons that have no length."""
     for body in model.system.bodies:
         if body.lenient_inertia:
             doubts.count("the inertia of bodies", body.name)
+    for element in document.iterfind("BodySet/objects/Body"):
+        if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
+            doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
     for tag in TIMES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):

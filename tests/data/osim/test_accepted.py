@@ -148,3 +148,25 @@ def test_a_wrapping_path_may_move_on_the_ground(tmp_path):
 name="w"><wrap_object>s</wrap_object></PathWrap></objects></PathWrapSet></GeometryPath>""",
     )
     assert [wrap.name for wrap in load_model(written(tmp_path, text)).muscles[0].wraps] == ["s"]
+
+
+@pytest.mark.peers
+def test_the_inertia_of_a_body_without_mass_is_passed_over_as_in_opensim(tmp_path, in_opensim):
+    """The body hangs between the ground and one that has a mass."""
+    text = re.sub("<ForceSet>.*</ForceSet>", "", TEXT.replace("-0.000004", "0.0004"), flags=re.DOTALL)
+    text = text.replace(
+        "</Body>",
+        """</Body><Body name="tip"><mass>0</mass><mass_center>0 0 0</mass_center><inertia>1 2 2 0 0 0
+</inertia></Body>""",
+    ).replace(
+        "</UniversalJoint>",
+        """</UniversalJoint><WeldJoint name="w"><socket_parent_frame>/bodyset/b
+</socket_parent_frame><socket_child_frame>/bodyset/tip</socket_child_frame></WeldJoint>""",
+    )
+    path = written(tmp_path, text)
+    with pytest.warns(ImplausibleWarning, match=r"an inertia without mass, taken as zero \(tip\)"):
+        model = load_model(path)
+    q = np.array([[0.3, -0.4], [0.1, 0.9]])
+    mass = OPENSIM.replace("range(2)]\n    for muscle in", "range(0)]\n    for muscle in")
+    answer = in_opensim(mass, str(path), json.dumps([[*row, 0.0, 0.0, 0.0] for row in q.tolist()]))
+    np.testing.assert_allclose(mass_matrix(model, q), answer["M"], rtol=1e-12, atol=1e-15)
