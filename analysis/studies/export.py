@@ -8,7 +8,7 @@ import xarray as xr
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
 
-__all__ = ["check_export", "export", "to_table", "to_trajectories"]
+__all__ = ["check_export", "export", "to_table", "to_trajectories", "units_of"]
 
 _LABELS = ("parameter", "coordinate", "velocity", "muscle", "body")
 _WRITERS = (".csv", ".parquet")
@@ -30,6 +30,23 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
         columns |= {f"{prefix}{label}": array.values[:, i] for i, label in enumerate(labels)}
     columns["status"] = pd.Categorical.from_codes(results.status.values, [outcome.sentence for outcome in Outcome])
     return pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
+
+
+def units_of(results: xr.Dataset) -> dict[str, str]:
+    """The unit of every column of `to_table` that has one."""
+    found: dict[str, str] = {}
+    for name, array in results.data_vars.items():
+        along = next((dim for dim in array.dims if dim in _LABELS), None)
+        if "time" in array.dims or along is None:
+            continue
+        unit = str(array.attrs.get("units", "")).removeprefix("see ")
+        own = results[f"{along}_unit"].values if f"{along}_unit" in results.coords else [""] * array.sizes[along]
+        prefix = "" if name == "values" else f"{name}."
+        for label, one in zip(results[along].values, own, strict=True):
+            written = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # such as 'velocity_unit s'
+            if written:
+                found[f"{prefix}{label}"] = written
+    return found
 
 
 def to_trajectories(results: xr.Dataset) -> pd.DataFrame:

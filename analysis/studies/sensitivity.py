@@ -1,7 +1,7 @@
 """Which parameter moves which result: main effects, correlations and Sobol indices of a study's results.
 
-Outputs are columns of `to_table`, by names or patterns ("work.*", "q_final.A.Q0"). Samples that failed have no outputs;
-effects and correlations leave them out, Sobol indices cannot.
+Outputs are columns of `to_table`, by names or patterns ("work.*", "q_final.A.Q0"), or all of a variable by its name
+("work"). Samples that failed have no outputs; effects and correlations leave them out, Sobol indices cannot.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from myoquat.analysis.studies.export import to_table
+from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
@@ -29,7 +29,7 @@ def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
     table = to_table(results).drop(columns=["status", "stopped_at", *results.parameter.values])
     chosen: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        found = [name for name in table.columns if fnmatchcase(name, pattern)]
+        found = [name for name in table.columns if fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")]
         if not found:
             raise ValueError(f"no output fits {pattern!r}; there are: {', '.join(table.columns)}")
         chosen += [name for name in found if name not in chosen]
@@ -38,10 +38,14 @@ def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
 
 def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     """(parameters x outputs) what raising a parameter does on average: the mean of the output over the third of the
-    samples in which the parameter is highest less that over the third in which it is lowest."""
+    samples in which the parameter is highest less that over the third in which it is lowest. `attrs["units"]` has the
+    unit of every column."""
     x, y = _finished(results, outputs)
     effects = {name: _effect(column, y) for name, column in x.items()}
-    return pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
+    table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
+    units = units_of(results)
+    table.attrs["units"] = {name: units[name] for name in y.columns if name in units}
+    return table
 
 
 def _effect(x: pd.Series, y: pd.DataFrame) -> Array:

@@ -78,6 +78,7 @@ def test_limbs_follow_joints_that_slide():
     tip = p_thigh + R_thigh @ rotation_matrix(bone.orientation) @ [0, 0, bone.mesh.vertices[:, 2].max()]
     np.testing.assert_allclose(tip, p, atol=1e-12)
     assert {part.body for part in scene.bones} >= {"thigh", "shank", "foot"}
+    np.testing.assert_allclose(stick_figure(leg, leg.start).bones["thigh"], [[p_thigh, p]], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["two_link", str(SHOULDER)])
