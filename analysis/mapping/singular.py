@@ -17,7 +17,7 @@ from myoquat.joints import (
 )
 from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
-from myoquat.muscle.evaluate import eliminated_components
+from myoquat.muscle.eliminated import eliminated_components
 
 __all__ = ["DISTANCES", "approach"]
 
