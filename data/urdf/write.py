@@ -33,6 +33,14 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
     no place in URDF. `Model.save` writes ranges too; a slider, for which URDF demands limits, gets limits of 1e9.
     Raises ModelError for joint types that URDF does not know (euler, universal, custom), FileExistsError for an
     existing file unless `overwrite` is True.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), joint_name="knee", mass=3.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mq.data.write_urdf(mq.ArticulatedSystem((shin,)), f"{folder}/leg.urdf")
+    ...     print(mq.load_urdf(f"{folder}/leg.urdf").coordinate_names)
+    ('knee',)
     """
     write_system(system, path, overwrite, {})
 
