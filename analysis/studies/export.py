@@ -16,7 +16,15 @@ _WRITERS = (".csv", ".parquet")
 
 def to_table(results: xr.Dataset) -> pd.DataFrame:
     """One row per sample: the varied values by their names, status and stop, and every final value and summary as
-    '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own."""
+    '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import to_table
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> to_table(results)[["bodies.B.mass", "peak_force.m1"]].shape
+    (4, 2)
+    """
     columns: dict[str, object] = {}
     for name, array in results.data_vars.items():
         if "time" in array.dims or name == "fingerprint":
@@ -50,7 +58,15 @@ def units_of(results: xr.Dataset) -> dict[str, str]:
 
 
 def to_trajectories(results: xr.Dataset) -> pd.DataFrame:
-    """One row per sample and kept time: every coordinate and velocity by its name."""
+    """One row per sample and kept time: every coordinate and velocity by its name.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import to_trajectories
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=2, duration=0.01, times=2).run(progress=False)
+    >>> to_trajectories(results)["A.Q0"].round(3).to_dict()
+    {(0, 0.005): 0.993, (0, 0.01): 0.993, (1, 0.005): 0.993, (1, 0.01): 0.993}
+    """
     if "q" not in results:
         raise ValueError("the study kept no times")
     found: dict[str, object] = {}
@@ -69,7 +85,19 @@ def check_export(path: str | Path, overwrite: bool = False) -> Path:
 
 
 def export(results: xr.Dataset, path: str | Path) -> None:
-    """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path."""
+    """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import export
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export(results, f"{folder}/table.csv")
+    ...     print(Path(f"{folder}/table.csv").read_text().split(",")[:3])
+    ['sample', 'bodies.B.mass', 'status']
+    """
     table = to_table(results)
     if Path(path).suffix == ".csv":
         data = table.to_csv().encode()

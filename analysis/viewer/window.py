@@ -81,6 +81,11 @@ class Viewer:
 
     `show`, `seek`, `play` and `pause` do what the window's controls do; `picture` and `film` save what an open window
     shows; `html` is the scene as a page of its own; `close` stops the server.
+
+    >>> import myoquat as mq
+    >>> viewer = mq.view("two_link", browser=False, port=0)  # opens the browser without browser=False
+    >>> viewer.show(mq.load_model("two_link").start)
+    >>> viewer.close()
     """
 
     def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080) -> None:
