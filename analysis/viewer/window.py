@@ -8,13 +8,12 @@ import time
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from myoquat.analysis.rest import tensions_at_rest
 from myoquat.analysis.viewer.controls import PoseControls
-from myoquat.analysis.viewer.films import Film, MotionLike, film_of
 from myoquat.analysis.viewer.panel import Panel
 from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
@@ -23,6 +22,9 @@ from myoquat.data import load_model
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model
 
+if TYPE_CHECKING:
+    from myoquat.analysis.viewer.films import Film, MotionLike
+
 __all__ = ["Viewer", "view"]
 
 RATE = 30  # frames per second
@@ -30,9 +32,9 @@ RATE = 30  # frames per second
 
 def view(
     model: Model | str | Path,
-    motion: MotionLike | None = None,
+    motion: "MotionLike | None" = None,
     *,
-    compare: MotionLike | None = None,
+    compare: "MotionLike | None" = None,
     run: int | tuple[int, ...] = (),
     q: ArrayLike | None = None,
     geometry: str | Path | Sequence[str | Path] = (),
@@ -68,12 +70,18 @@ def view(
     folders += [model.file.parent] if model.file is not None else []
     folders += [folder / "Geometry" for folder in folders]
     run = (run,) if isinstance(run, int) else tuple(run)
-    films = [film_of(model, m, run) for m in (motion, compare) if m is not None]
+    films = [_film(model, m, run) for m in (motion, compare) if m is not None]
     start = model.start if q is None else np.asarray(model.system.check_q(q), dtype=float)
     viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port)
     if browser:
         webbrowser.open(viewer.url)
     return viewer
+
+
+def _film(model: Model, motion: "MotionLike", run: tuple[int, ...]) -> "Film":
+    """A motion to be played; what reads motions is imported when there is one."""
+    film: Film = importlib.import_module("myoquat.analysis.viewer.films").film_of(model, motion, run)
+    return film
 
 
 class Viewer:
@@ -88,7 +96,7 @@ class Viewer:
     >>> viewer.close()
     """
 
-    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080) -> None:
+    def __init__(self, scene: Scene, films: "Sequence[Film]" = (), port: int = 8080) -> None:
         try:
             viser = importlib.import_module("viser")  # on use: the command line and figures do without
         except ModuleNotFoundError as error:

@@ -1,5 +1,7 @@
 """What the viewer draws: lines against path lengths, limbs, geometry files, motions, sliders."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,3 +189,12 @@ def test_quaternions_without_angles_have_rotation_vectors():
     assert controls.labels[0] == "A rotation x [deg]"
     q = controls.pose(model.start, [90.0, 0, 0, 0, 0, 0])
     np.testing.assert_allclose(q[:4], [np.sqrt(0.5), np.sqrt(0.5), 0, 0], atol=1e-14)
+
+
+def test_what_reads_motions_is_imported_when_there_is_one():
+    """Half a second before the first picture of a model alone."""
+    script = (
+        "import sys; import myoquat.analysis.viewer.window; print('pandas' in sys.modules, 'xarray' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
