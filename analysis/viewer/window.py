@@ -8,12 +8,14 @@ import time
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.rest import tensions_at_rest
+from myoquat.analysis.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.viewer.controls import PoseControls
+from myoquat.analysis.viewer.kinds import Film, Loads, MotionLike
 from myoquat.analysis.viewer.panel import Panel
 from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
@@ -22,9 +24,6 @@ from myoquat.data import load_model
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model
 
-if TYPE_CHECKING:
-    from myoquat.analysis.viewer.films import Film, MotionLike
-
 __all__ = ["Viewer", "view"]
 
 RATE = 30  # frames per second
@@ -32,14 +31,15 @@ RATE = 30  # frames per second
 
 def view(
     model: Model | str | Path,
-    motion: "MotionLike | None" = None,
+    motion: MotionLike | None = None,
     *,
-    compare: "MotionLike | None" = None,
+    compare: MotionLike | None = None,
     run: int | tuple[int, ...] = (),
     q: ArrayLike | None = None,
     geometry: str | Path | Sequence[str | Path] = (),
     port: int = 8080,
     browser: bool = True,
+    loads: Loads | str | Path | None = None,
 ) -> "Viewer":
     """Show a model in a browser window, or in Jupyter as the value of a cell.
 
@@ -51,6 +51,8 @@ def view(
                `Geometry` there; bodies whose files are missing are drawn as limbs.
     port       of the local web server; the next free one where it is taken.
     browser    whether a window is opened.
+    loads      recorded loads beside the motion, such as ground reactions, or what `load_forces` takes: arrows from
+               their points along their forces, the greatest one half as long as the figure.
 
     The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
     vectors of ball joints that have none; muscles are coloured by activation or force; a click names one. Needs the
@@ -72,13 +74,14 @@ def view(
     run = (run,) if isinstance(run, int) else tuple(run)
     films = [_film(model, m, run) for m in (motion, compare) if m is not None]
     start = model.start if q is None else np.asarray(model.system.check_q(q), dtype=float)
-    viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port)
+    recorded = importlib.import_module("myoquat.data").load_forces(loads) if isinstance(loads, (str, Path)) else loads
+    viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port, recorded)
     if browser:
         webbrowser.open(viewer.url)
     return viewer
 
 
-def _film(model: Model, motion: "MotionLike", run: tuple[int, ...]) -> "Film":
+def _film(model: Model, motion: MotionLike, run: tuple[int, ...]) -> Film:
     """A motion to be played; what reads motions is imported when there is one."""
     film: Film = importlib.import_module("myoquat.analysis.viewer.films").film_of(model, motion, run)
     return film
@@ -96,7 +99,11 @@ class Viewer:
     >>> viewer.close()
     """
 
-    def __init__(self, scene: Scene, films: "Sequence[Film]" = (), port: int = 8080) -> None:
+    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080, loads: Loads | None = None) -> None:
+        if loads is not None and not films:
+            raise ValueError("loads are shown beside a motion, and none was given")
+        if loads is not None:
+            check_frames(loads, scene.model.system)
         try:
             viser = importlib.import_module("viser")  # on use: the command line and figures do without
         except ModuleNotFoundError as error:
@@ -111,6 +118,7 @@ class Viewer:
         self._look()
         self.stage = Stage(self.server, scene, "model")
         self.ghost = Stage(self.server, scene, "ghost", True) if len(self.films) > 1 else None
+        self.arrows = None if loads is None else Arrows(self.server, loads, scene.size)
         self.panel = Panel(self, PoseControls(self.model, scene.size))
         if self.films:
             self.seek(self.time)
@@ -166,6 +174,8 @@ class Viewer:
         with self._lock:
             frame = frames(self.model, self.q[None])[0] if row is None else self._reels[0][row]
             self.stage.show(frame, *self.colored())
+            if self.arrows is not None:
+                self.arrows.show(frame, self.time)
             if self.ghost is not None:
                 other = self.films[1].at(self.time)
                 self.ghost.show(self._reels[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)
