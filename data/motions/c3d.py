@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.files import read_start
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 
 __all__ = ["Plate", "read_c3d_plates", "read_c3d_points"]
@@ -46,7 +46,7 @@ class Plate:
     point: Array
 
 
-def read_c3d_points(path: str | Path) -> pd.DataFrame:
+def read_c3d_points(path: str | Path) -> "pd.DataFrame":
     """Columns (marker, "x" | "y" | "z") in metres over the index `time` [s], a gap is NaN; `.attrs["header"]` keeps the
     rate [Hz] and the file's units. ModelError for a file that cannot be read or does not say its units."""
     path = Path(path)
