@@ -33,7 +33,14 @@ AXES = ("x", "y", "z")
 
 class Load(NamedTuple):
     """force [N], moment [N m] about the point, and the point [m], each (t, 3) in the axes of one frame (the point seen
-    from its origin)."""
+    from its origin).
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.muscles import Load
+    >>> load = Load(force=np.array([0.0, 0, 20.0]), moment=np.zeros(3), point=np.zeros(3))
+    >>> load.force
+    array([ 0.,  0., 20.])
+    """
 
     force: Array
     moment: Array
@@ -45,7 +52,19 @@ class JointLoads:
     """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
     world axes: all that passes there, with actuators, springs and dampers of the joint, so that every body's momentum
     is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way. `motion`
-    has the accelerations that they belong to."""
+    has the accelerations that they belong to.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import joint_loads
+    >>> from myoquat.data import Motion
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> model = mq.Model(mq.ArticulatedSystem((bob,)))
+    >>> still = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> loads = joint_loads(model, still)
+    >>> loads.of("bob").force.round(2) + 0.0  # it hangs at rest: m g
+    array([[ 0.  ,  0.  , 19.62],
+           [ 0.  ,  0.  , 19.62]])
+    """
 
     model: Model
     motion: Motion
@@ -161,6 +180,16 @@ def joint_loads(
     Raises ValueError for a motion of another system or without u, tensions of another shape, with NaN or without a
     muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced; ModelError for a
     model with constraints or passive forces between bodies.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import joint_loads
+    >>> from myoquat.data import Motion
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> model = mq.Model(mq.ArticulatedSystem((bob,)))
+    >>> swing = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [3.0]], [[0.0], [0.0]])
+    >>> joint_loads(model, swing).of("bob").force.round(2) + 0.0  # m g, and m g + m l omega^2
+    array([[ 0.  ,  0.  , 19.62],
+           [ 0.  ,  0.  , 28.62]])
     """
     system = model.system
     if motion.system.content_key != system.content_key:
