@@ -119,13 +119,16 @@ def open_results(path: str | Path) -> xr.Dataset:
 
 
 def _check_chunks(found: xr.Dataset) -> None:
-    """ValueError unless all arrays of samples stand in blocks of one size, as they are written: what else a damaged
-    description says, Zarr would notice when the numbers are asked for."""
+    """ValueError unless all arrays of samples stand in blocks of one size and hold numbers of the kinds that are
+    written: what else a damaged description says, Zarr would notice when the numbers are asked for."""
     sampled = [array for array in found.variables.values() if array.dims[:1] == ("sample",) and array.ndim]
     layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
     whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)
     if not whole or len({chunks[0] for chunks, _ in layouts}) > 1 or any(chunks[0] < 1 for chunks, _ in layouts):
         raise ValueError("the blocks of the arrays differ")
+    kinds = {np.dtype(array.encoding.get("dtype", array.dtype)) for array in sampled}
+    if not kinds <= {np.dtype(np.float64), np.dtype(np.int8)}:
+        raise ValueError(f"arrays of samples hold {', '.join(sorted(map(str, kinds)))}")
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
