@@ -19,11 +19,12 @@ from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
-from myoquat.muscle.evaluate import limit_torques, muscle_wrenches
+from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.forces import LoadingForce
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 from myoquat.muscle.limits import has_loads
 from myoquat.muscle.model import Model
+from myoquat.muscle.points import MovingPoint
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
 
@@ -44,13 +45,15 @@ class Load(NamedTuple):
 class JointLoads:
     """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
     world axes: all that passes there, with actuators, springs and dampers of the joint, so that every body's momentum
-    is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way. `motion`
-    has the accelerations that they belong to."""
+    is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
+    (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
+    that they belong to."""
 
     model: Model
     motion: Motion
     wrench: Array
     applied: Array
+    driven: Array
 
     def __repr__(self) -> str:
         return f"<JointLoads {self.wrench.shape[1]} joints, {len(self.motion.time)} frames>"
@@ -113,7 +116,7 @@ class JointLoads:
         """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads
         and the model's limits; zero where these alone move it. Springs and dampers are no part of it."""
         m, system = self.motion, self.model.system
-        torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied)  # type: ignore[arg-type]
+        torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied) - self.driven  # type: ignore[arg-type]
         if self.model.limits or self.model.forces:
             torque = torque - limit_torques(self.model, m.q, m.u, m.time)  # type: ignore[arg-type]
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
@@ -170,18 +173,21 @@ def joint_loads(
     _check_pairs(model)
     if motion.udot is not None and torque is not None:
         raise ValueError("torque has no effect on a motion that has its accelerations")
-    applied = np.zeros((len(motion.time), len(system.bodies), 6))
+    applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
     if muscle_forces is not None:
-        applied = applied + muscle_wrenches(model, motion.q, _tensions(model, motion, muscle_forces))
+        tensions = _tensions(model, motion, muscle_forces)
+        applied = applied + muscle_wrenches(model, motion.q, tensions)
+        driven = _driven(model, motion, tensions, applied)
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
     if motion.udot is None:
-        motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, torque))
+        given = driven if torque is None else driven + np.asarray(torque, dtype=float)
+        motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, given))
     assert motion.udot is not None
     assert motion.u is not None
     own = force_wrenches(model, motion.q, motion.u, motion.time) if has_loads(model) else 0.0
     wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied + own)
-    return JointLoads(model, motion, wrench, applied)
+    return JointLoads(model, motion, wrench, applied, driven)
 
 
 def _check_pairs(model: Model) -> None:
@@ -205,12 +211,22 @@ def _tensions(model: Model, motion: Motion, given: ArrayLike | pd.DataFrame) -> 
     return tensions
 
 
-def _accelerations(model: Model, motion: Motion, applied: Array, torque: ArrayLike | None) -> Array:
+def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:
+    """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
+    if not any(isinstance(point, MovingPoint) for muscle in model.muscles for point in muscle.path):
+        return np.zeros((len(motion.time), model.system.nu))
+    rest = np.zeros((len(motion.time), model.system.nu))
+    still = inverse_dynamics(model.system, motion.q, rest, rest)
+    on_bodies = still - inverse_dynamics(model.system, motion.q, rest, rest, wrenches)
+    result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - on_bodies
+    return result
+
+
+def _accelerations(model: Model, motion: Motion, applied: Array, tau: Array) -> Array:
     """(t, nu) udot = C w + d that the forces cause, C^T (M udot + b - tau) = 0: locked coordinates at rest, couplers
     followed, d what their curvature adds."""
     q, u, system = motion.q, motion.u, model.system
     assert u is not None
-    tau: Array = np.zeros(u.shape) if torque is None else np.asarray(torque, dtype=float)
     if model.limits or model.forces:
         tau = tau + limit_torques(model, q, u, motion.time)
     if not model.couplers and not any(c.locked for c in model.coordinates):

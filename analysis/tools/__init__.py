@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.analysis.tools.dynamics import run_analyze, run_inverse_dynamics
+from myoquat.analysis.tools.analyze import run_analyze
+from myoquat.analysis.tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.analysis.tools.scale import run_scale
@@ -20,8 +21,12 @@ def run_setup(
     anywhere: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
-    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool (its analysis
-    JointReaction), and write the files that it names, from its own folder. Returns what was written.
+    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool, and write the
+    files that it names, from its own folder. Returns what was written.
+
+    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
+    is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
+    warning that names it.
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may

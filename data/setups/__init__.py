@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.data.setups.analyze import AnalyzeSetup, JointReactionSetup, read_analyze
+from myoquat.data.setups.analyze import AnalyzeSetup, read_analyze
 from myoquat.data.setups.document import SetupDocument, open_setup
 from myoquat.data.setups.dynamics import InverseDynamicsSetup, read_inverse_dynamics
 from myoquat.data.setups.kinematics import InverseKinematicsSetup, read_inverse_kinematics
@@ -16,7 +16,6 @@ __all__ = [
     "AnalyzeSetup",
     "InverseDynamicsSetup",
     "InverseKinematicsSetup",
-    "JointReactionSetup",
     "ScaleSetup",
     "Setup",
     "Task",

@@ -14,7 +14,7 @@ from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import frame_acceleration, frame_velocity
 from myoquat.joints.functions import Polynomial
 from myoquat.joints.vectors import full
-from myoquat.muscle import muscle_wrenches, path_jacobian
+from myoquat.muscle import limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
@@ -150,6 +150,10 @@ def test_without_accelerations_they_follow_from_the_forces(leg, rng):
     motion, tensions = moving(loose, rng)
     free = joint_loads(loose, replace(motion, udot=None), tensions)
     assert free.residual.abs().max().max() < 1e-7 * np.abs(free.wrench).max()
+    needed = inverse_dynamics(loose.system, motion.q, motion.u, free.motion.udot)
+    pulled = -np.einsum("tmi,tm->ti", path_jacobian(loose, motion.q), tensions)  # points that move do work too
+    limits = limit_torques(loose, motion.q, motion.u)
+    assert np.allclose(needed, pulled + limits, atol=1e-9 * np.abs(pulled).max())
     driven = joint_loads(loose, replace(motion, udot=None), tensions, torque=np.ones(motion.u.shape))
     assert np.allclose(driven.residual, 1.0, atol=1e-6)
 
