@@ -18,8 +18,9 @@ __all__ = ["command"]
 @click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
 @click.option("--quiet", is_flag=True, help="Tell nothing but warnings and errors.")
 def command(setup: Path, rotations: str, keep: bool, anywhere: bool, quiet: bool) -> None:
-    """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool,
-    and write the files that it names, all or none. What is not known is left out, and told on the error stream."""
+    """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool,
+    IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, all or none. What is not known is left
+    out, and told on the error stream."""
 
     def tell(line: str) -> None:
         if not quiet:

@@ -8,7 +8,16 @@ from myoquat.analysis.tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.analysis.tools.scale import run_scale
-from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, read_setup
+from myoquat.analysis.tools.sensors import run_sensor_placer, run_sensor_tracking
+from myoquat.data.setups import (
+    AnalyzeSetup,
+    InverseDynamicsSetup,
+    InverseKinematicsSetup,
+    ScaleSetup,
+    SensorPlacerSetup,
+    SensorTrackingSetup,
+    read_setup,
+)
 
 __all__ = ["run_setup"]
 
@@ -21,8 +30,8 @@ def run_setup(
     anywhere: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
-    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool, and write the
-    files that it names, from its own folder. Returns what was written.
+    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, IMUPlacer or
+    IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns what was written.
 
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
     is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
@@ -45,6 +54,10 @@ def run_setup(
         run_inverse_kinematics(setup, outputs, rotations, tell)
     elif isinstance(setup, InverseDynamicsSetup):
         run_inverse_dynamics(setup, outputs, rotations, tell)
+    elif isinstance(setup, SensorPlacerSetup):
+        run_sensor_placer(setup, outputs, tell)
+    elif isinstance(setup, SensorTrackingSetup):
+        run_sensor_tracking(setup, outputs, rotations, tell)
     else:
         assert isinstance(setup, AnalyzeSetup)
         run_analyze(setup, outputs, rotations, tell)

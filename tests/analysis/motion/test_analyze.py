@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
 
 import myoquat as mq
 from myoquat.analysis.motion import smooth_angles
@@ -18,23 +19,6 @@ from myoquat.muscle.states import state_names
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
-TOOL = """<OpenSimDocument Version="40000"><AnalyzeTool name="walk"><model_file>leg.osim</model_file>
-<force_set_files>reserves.xml</force_set_files><output_precision>16</output_precision>
-<initial_time>0.1</initial_time><final_time>0.4</final_time><results_directory>out</results_directory>
-<AnalysisSet><objects>{analyses}</objects></AnalysisSet><ControllerSet><objects>{controllers}</objects></ControllerSet>
-<{kind}_file>walk.sto</{kind}_file></AnalyzeTool></OpenSimDocument>"""
-MOVES = """<Kinematics name="Kinematics"><coordinates>all</coordinates><step_interval>4</step_interval></Kinematics>
-<BodyKinematics name="BodyKinematics"><bodies>all</bodies></BodyKinematics>
-<BodyKinematics name="Local"><bodies>shank center_of_mass</bodies>
-<express_results_in_body_local_frame>true</express_results_in_body_local_frame></BodyKinematics>
-<PointKinematics name="Point"><body_name>foot</body_name><relative_to_body_name>shank</relative_to_body_name>
-<point_name>tip</point_name><point>0.1 -0.2 0.03</point></PointKinematics>"""
-MUSCLES = """<MuscleAnalysis name="Muscles"><muscle_list>all</muscle_list><compute_moments>true</compute_moments>
-</MuscleAnalysis>"""
-REACTION = """<JointReaction name="Reaction"/>"""
-OPTIMAL = (
-    """<StaticOptimization name="Optimal"><activation_exponent>{power}</activation_exponent></StaticOptimization>"""
-)
 CONTROLS = """<ControlSetController><controls_file>controls.xml</controls_file></ControlSetController>"""
 SET = """<OpenSimDocument Version="40000"><ControlSet><objects><ControlLinear name="motor.excitation"><x_nodes>
 <ControlLinearNode><t>0</t><value>-1</value></ControlLinearNode>
@@ -93,7 +77,7 @@ def folder(arm, tmp_path):
 def setup(folder, kind, analyses, controllers=""):
     """The file of a setup."""
     path = folder / "setup.xml"
-    path.write_text(TOOL.format(kind=kind, analyses=analyses, controllers=controllers))
+    path.write_text(ANALYSES.format(kind=kind, analyses=analyses, controllers=controllers))
     return path
 
 
@@ -136,7 +120,7 @@ def test_what_is_not_known_is_left_out_by_name(folder):
         assert f"{name} " in words, name
     assert {p.name for p in files} >= {"walk_Kinematics_u.sto", "walk_Muscles_Length.sto"}
     with pytest.raises(ModelError, match="needs <forces_file>"):
-        run_setup(setup(folder, "coordinates", REACTION))
+        run_setup(setup(folder, "coordinates", REACTIONS))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +156,7 @@ answer = True
 def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, kind):
     """Every table that is written, column by column; of static optimization no greater effort."""
     folder = written(leg, tmp_path)
-    analyses = MOVES + MUSCLES + REACTION if kind == "states" else OPTIMAL.format(power=2)
+    analyses = MOVES + MUSCLES + REACTIONS if kind == "states" else OPTIMAL.format(power=2)
     in_opensim(THEIRS, str(setup(folder, kind, analyses, CONTROLS if kind == "states" else "").parent))
     for path in run_setup(folder / "setup.xml"):
         ours, theirs = load_table(path), load_table(folder / "theirs" / path.name)
