@@ -2,6 +2,7 @@
 
 from myoquat.data.motions.angles import lock_distance
 from myoquat.data.motions.coordinates import motion_from_states, states_from_motion
+from myoquat.data.motions.emg import Emg, load_emg
 from myoquat.data.motions.forces import Forces, load_forces
 from myoquat.data.motions.formats import MOTION_FORMATS, MotionFormat, load_table, save_table
 from myoquat.data.motions.markers import Markers, load_markers
@@ -14,12 +15,14 @@ from myoquat.data.motions.trc import read_markers, write_markers
 
 __all__ = [
     "MOTION_FORMATS",
+    "Emg",
     "Forces",
     "Markers",
     "Motion",
     "MotionFormat",
     "Orientations",
     "axes_rotation",
+    "load_emg",
     "load_forces",
     "load_markers",
     "load_motion",
