@@ -114,7 +114,11 @@ def _splined(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array,
 
 
 def natural_spline(time: Array, x: Array) -> BSpline:
-    """The natural spline of fifth degree through the columns of x (t, n)."""
+    """The natural spline of fifth degree through the columns of x (t, n). Frames that are nearer to the one before than
+    1e-9 of a step, which only rounding keeps apart, do not count."""
+    steps = np.diff(time)
+    kept = np.concatenate([[True], steps > 1e-9 * steps.mean()])
+    time, x = time[kept], x[kept]
     ends = [(3, np.zeros(x.shape[1])), (4, np.zeros(x.shape[1]))]
     return make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
 

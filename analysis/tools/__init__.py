@@ -7,6 +7,7 @@ from myoquat.analysis.tools.analyze import run_analyze
 from myoquat.analysis.tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.analysis.tools.report import Section, check_report, write_report
 from myoquat.analysis.tools.scale import run_scale
 from myoquat.analysis.tools.sensors import run_sensor_placer, run_sensor_tracking
 from myoquat.data.setups import (
@@ -16,6 +17,7 @@ from myoquat.data.setups import (
     ScaleSetup,
     SensorPlacerSetup,
     SensorTrackingSetup,
+    Setup,
     read_setup,
 )
 
@@ -29,6 +31,7 @@ def run_setup(
     overwrite: bool = True,
     anywhere: bool = False,
     tell: Callable[[str], None] = lambda line: None,
+    report: str | Path | None = None,
 ) -> list[Path]:
     """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, IMUPlacer or
     IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns what was written.
@@ -39,14 +42,31 @@ def run_setup(
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
-    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress. All
-    files are written when everything is computed, or none.
+    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress.
+    report: an .html page, wherever that is, with what was told and a figure of every table. All files are written when
+    everything is computed, or none.
 
     ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
     here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
     """
+    page = None if report is None else Path(report)
+    check_report(page, overwrite)
     setup = read_setup(path, anywhere)
-    outputs = Outputs(overwrite)
+    outputs, told = Outputs(overwrite), []
+
+    def tell_and_keep(line: str) -> None:
+        told.append(line)
+        tell(line)
+
+    _run(setup, outputs, rotations, tell_and_keep)
+    if page is not None:
+        sections = [Section(place.name, table) for place, table in outputs.tables]
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))
+    return outputs.write()
+
+
+def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
+    """Compute what the setup asks for."""
     tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
     if isinstance(setup, ScaleSetup):
         run_scale(setup, outputs, tell)
@@ -61,4 +81,3 @@ def run_setup(
     else:
         assert isinstance(setup, AnalyzeSetup)
         run_analyze(setup, outputs, rotations, tell)
-    return outputs.write()
