@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from myoquat.data.motions import Forces
+from myoquat.data import motions
 from myoquat.joints.stacking import joined
 from myoquat.kernels.typing import Array
 from myoquat.muscle.contact_forces import contact_forces
@@ -25,7 +25,7 @@ class HasStates(Protocol):
     def u(self) -> Array | None: ...
 
 
-def ground_reactions(model: Model, motion: HasStates) -> Forces:
+def ground_reactions(model: Model, motion: HasStates) -> "motions.Forces":
     """The loads '<body>_ground' of the model's contacts on every body that has a surface to touch the ground with.
 
     force [N] is the sum over its contacts; point [m] their mean, weighted with the pressures, which on one plane is the
@@ -43,7 +43,7 @@ def ground_reactions(model: Model, motion: HasStates) -> Forces:
     bodies = tuple(dict.fromkeys(body for _, body, _ in ends))
     loads = np.stack([_resultant(found, [(k, sign) for k, b, sign in ends if b == body]) for body in bodies], axis=1)
     names = tuple(f"{body}_ground" for body in bodies)
-    return Forces(motion.time[moving], names, bodies, loads[..., :3], loads[..., 3:6], loads[..., 6:])
+    return motions.Forces(motion.time[moving], names, bodies, loads[..., :3], loads[..., 3:6], loads[..., 6:])
 
 
 def _on_ground(model: Model) -> list[tuple[int, str, float]]:

@@ -16,8 +16,19 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from myoquat.kernels.elements import UFUNCS, exact, is_casadi, is_casadi_array, is_number, is_sympy, sympy_module, where
+from myoquat.kernels.elements import (
+    UFUNCS,
+    exact,
+    is_casadi,
+    is_casadi_array,
+    is_number,
+    is_sympy,
+    is_term,
+    sympy_module,
+    where,
+)
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.terms import Recording
 from myoquat.kernels.typing import Array
 
 if TYPE_CHECKING:
@@ -32,6 +43,7 @@ __all__ = [
     "is_symbolic",
     "may_be_nonzero",
     "symbols_casadi",
+    "symbols_of",
     "symbols_sympy",
 ]
 
@@ -46,10 +58,10 @@ _STORAGE = ("dtype", "subok", "casting")  # what a ufunc may be told that means 
 
 
 class SymbolArray(np.ndarray):
-    """Object array of scalar expressions (SymPy, CasADi SX or MX, or floats) with NumPy's semantics.
+    """Object array of scalar expressions (SymPy, CasADi SX or MX, terms of a tracing, floats) with NumPy's semantics.
 
-    Made by `as_array` or `symbols_casadi`. Indexing always gives a SymbolArray, of zero axes for one element;
-    `.item()` gives the bare expression. It has no truth value: a formula selects with `np.where`.
+    Made by `as_array`, `symbols_casadi` or a tracing. Indexing always gives a SymbolArray, of zero axes for one
+    element; `.item()` gives the bare expression. It has no truth value: a formula selects with `np.where`.
     """
 
     __array_priority__ = 2000.0  # above casadi.array (1005), so that mixed products stay here
@@ -125,10 +137,10 @@ def _plain(x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         array = np.asarray(x)
         return array if array.dtype == object else array.astype(float).astype(object)
+    if is_term(x) or isinstance(x, bool):
+        return _zero_axes(x)
     if is_casadi(x) or is_sympy(x) or is_casadi_array(x):
         return np.asarray(as_array(x))
-    if isinstance(x, bool):
-        return _zero_axes(x)
     return np.asarray(x, dtype=float).astype(object)
 
 
@@ -151,7 +163,8 @@ def _wrapped_results(result: Any) -> Any:
     """What a NumPy function gave, symbols as SymbolArrays: some of its functions forget the subclass."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(_wrapped_results, result))
-    symbolic = result.dtype == object if isinstance(result, np.ndarray) else is_casadi(result) or is_sympy(result)
+    scalar = is_term(result) or is_casadi(result) or is_sympy(result)
+    symbolic = result.dtype == object if isinstance(result, np.ndarray) else scalar
     return _wrap(result) if symbolic else result
 
 
@@ -194,6 +207,8 @@ def as_array(x: Any) -> np.ndarray:
     """
     if isinstance(x, SymbolArray):
         return x
+    if is_term(x):
+        return _wrap(_zero_axes(x))
     if isinstance(x, np.ma.MaskedArray):
         raise ValueError("an array of real numbers or symbols is needed, not a masked array")
     if is_casadi_array(x):
@@ -245,7 +260,7 @@ def _from_objects(array: np.ndarray) -> np.ndarray:
     """An object array as a SymbolArray, or as floats if there are only numbers in it."""
     elements = list(array.flat)
     for element in elements:
-        if not (is_sympy(element) or is_casadi(element) or is_number(element)):
+        if not (is_term(element) or is_number(element) or is_sympy(element) or is_casadi(element)):
             raise ValueError(f"an array of real numbers or symbols is needed; it holds {element!r}")
     if any(not is_number(element) for element in elements):
         return array.view(SymbolArray)
@@ -285,6 +300,13 @@ def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     array = np.empty(math.prod(shape), dtype=object)
     for i, element in enumerate(casadi.vertsplit(column)):
         array[i] = element
+    return array.reshape(shape).view(SymbolArray)
+
+
+def symbols_of(recording: Recording, shape: tuple[int, ...]) -> SymbolArray:
+    """Fresh symbols of a tracing as a SymbolArray of the given shape (C order)."""
+    array = np.empty(math.prod(shape), dtype=object)
+    array[:] = recording.inputs(array.size)
     return array.reshape(shape).view(SymbolArray)
 
 

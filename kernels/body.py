@@ -1,6 +1,7 @@
 """Bodies: what a kernel evaluates once per block of W states, as a function on the frame."""
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -11,10 +12,11 @@ from myoquat.kernels.driver import Port, write_driver
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.libraries import casadi
-from myoquat.kernels.lower import Call, Frame, emit_straight
+from myoquat.kernels.lower import Call, Frame, emit_straight, write_table
+from myoquat.kernels.mapped import Element
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.tape import Tape, read_tape
-from myoquat.kernels.trace import Signature, Traced
+from myoquat.kernels.tape import Tape, casadi_outputs, read_tape
+from myoquat.kernels.trace import Signature, Traced, casadi_function
 
 __all__ = [
     "Body",
@@ -58,37 +60,66 @@ class Body(Protocol):
 
 
 @dataclass(frozen=True)
-class Straight:
-    """One traced formula as a body: straight code, but for calls of the loops inside it."""
+class Repeated:
+    """A step inside a formula, how often it is taken, and when a state is settled; see `iterate`."""
 
-    function: Any
+    step: "Straight"
+    count: int
+    settle: float
+
+    def identity(self) -> str:
+        return digest("repeated", self.step.identity(), str(self.count), str(self.settle))
+
+
+@dataclass(frozen=True)
+class Straight:
+    """One traced formula as a body: straight code, but for calls of the loops and tables inside it, in order."""
+
+    tape: Tape
     signature: Signature
-    loops: tuple[tuple["Straight", int, float], ...] = ()  # the step of each, how often, and when it is settled
+    inner: tuple[Repeated | Element, ...] = ()
 
     @classmethod
     def of(cls, traced: Traced) -> "Straight":
         """The body of a formula."""
-        loops = tuple((Straight.of(loop.step), loop.times, loop.settle) for loop in traced.loops)
-        return cls(traced.function, traced.signature, loops)
+        inner = tuple(
+            x if isinstance(x, Element) else Repeated(Straight.of(x.step), x.times, x.settle) for x in traced.inner
+        )
+        return cls(traced.tape, traced.signature, inner)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _straight, (self.function.serialize(), self.signature, self.loops)
+    @classmethod
+    def of_casadi(cls, function: Any, signature: Signature) -> "Straight":
+        """The body of a `casadi.Function` of columns, with dense outputs."""
+        return cls(read_tape(function), signature)
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside."""
+        return any(isinstance(x, Repeated) for x in self.inner)
+
+    @functools.cached_property
+    def function(self) -> Any:
+        """The formula as a `casadi.Function`: columns in, dense columns out (C order); for one without a solver."""
+        columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
+        inputs = [x for column in columns for x in casadi.vertsplit(column)]
+        flat = iter(casadi_outputs(self.tape, inputs, [x.unrolled() for x in self.inner if isinstance(x, Element)]))
+        outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
+        return casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 
     def identity(self) -> str:
-        inner = [text for step, *rest in self.loops for text in (step.identity(), *map(str, rest))]
-        return digest("straight", str(self.signature), self.function.serialize(), *inner)
+        return digest("straight", str(self.signature), self.tape.identity(), *(x.identity() for x in self.inner))
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        tape = rewritten(read_tape(self.function), fused=True)
+        tape = rewritten(self.tape, fused=True)
         read = slots_of([inputs[key] for key in self.signature.inputs])
         written = slots_of([outputs[key] for key in self.signature.outputs])
         cost, calls = price(tape), []
-        for number, (step, count, settle) in enumerate(self.loops):
-            loop = write_loop(module, f"{name}_loop{number}", frame, step, count, settle)
-            taken = [loop.start, loop.constants, loop.where]
-            read, written = [*read, *slots_of([loop.result])], [*written, *slots_of(taken)]
-            calls.append(Call(loop.name, loop.result.length, sum(port.length for port in taken)))
-            cost = Cost(cost.operations + loop.cost.operations, cost.price + loop.cost.price)
+        for number, part in enumerate(self.inner):
+            call = _write_inner(module, f"{name}_inner{number}", frame, part)
+            read, written = [*read, *slots_of(call.given)], [*written, *slots_of(call.taken)]
+            lengths = (sum(port.length for port in ports) for ports in (call.given, call.taken))
+            calls.append(Call(call.name, *lengths))
+            cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
         emit_straight(module, name, tape, frame, read, written, calls)
         return cost
 
@@ -139,8 +170,8 @@ class Deferred(DeferredBody):
         return self.straight.function
 
     @property
-    def loops(self) -> tuple[tuple[Straight, int, float], ...]:
-        return self.straight.loops
+    def has_solver(self) -> bool:
+        return self.straight.has_solver
 
 
 def _itself(body: Body) -> Body:
@@ -148,23 +179,27 @@ def _itself(body: Body) -> Body:
     return body
 
 
-def _straight(serialized: str, signature: Signature, loops: Any) -> Straight:
-    """A body from its pickled parts."""
-    return Straight(casadi.Function.deserialize(serialized), signature, loops)
-
-
-class LoopPorts(NamedTuple):
-    """A loop in machine code: `void name(ptr frame)`, and where it reads and writes."""
+class InnerCall(NamedTuple):
+    """A loop or a table in machine code: `void name(ptr frame)`, where it reads and writes, and its cost."""
 
     name: str
-    start: Port
-    constants: Port
-    where: Port
-    result: Port
+    taken: list[Port]
+    given: list[Port]
     cost: Cost
 
 
-def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int, settle: float) -> LoopPorts:
+def _write_inner(module: Module, name: str, frame: Frame, part: Repeated | Element) -> InnerCall:
+    if isinstance(part, Repeated):
+        return write_loop(module, name, frame, part.step, part.count, part.settle)
+    tape = rewritten(part.tape, fused=True)
+    ports = take_ports(frame, {"rows": part.width * part.count, "results": len(tape.outputs) * part.count})
+    write_table(module, name, part, tape, ports["rows"].slot, ports["results"].slot)
+    cost = price(tape)
+    total = Cost(cost.operations * part.count, cost.price * part.count)
+    return InnerCall(name, [ports["rows"]], [ports["results"]], total)
+
+
+def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int, settle: float) -> InnerCall:
     """Define the loop of a step; steps that are equal are written once for the whole module."""
     sizes = dict(zip(("state", "constants"), step.signature.input_sizes, strict=True))
     own = take_ports(
@@ -187,7 +222,7 @@ def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: i
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     total = Cost(cost.operations * count, cost.price * count)
-    return LoopPorts(name, own["start"], own["given"], own["where"], own["result"], total)
+    return InnerCall(name, [own["start"], own["given"], own["where"]], [own["result"]], total)
 
 
 def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost]:

@@ -119,10 +119,15 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "fma": target.fma,
         "lanes": lanes,
         "system": platform.system(),
-        "casadi": metadata.version("casadi"),
+        "casadi": _casadi_version(),
         "generator": _generator(),
         **versions(),
     }
+
+
+@functools.cache
+def _casadi_version() -> str:
+    return metadata.version("casadi")
 
 
 @functools.cache

@@ -5,15 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.kernels.adjoints import gradients, substituted
 from myoquat.kernels.arrays import (
     SymbolArray,
+    as_array,
     as_casadi_vector,
     differentiating,
     is_symbolic,
     symbols_casadi,
+    symbols_of,
     symbols_sympy,
 )
+from myoquat.kernels.elements import is_casadi, is_term
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.mapped import differentiated
+from myoquat.kernels.terms import Recording
 
 __all__ = ["jacobian_at"]
 
@@ -23,17 +29,19 @@ STEP = 1e-200  # of the complex step: its square vanishes beside any number, so 
 def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) -> Any:
     """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
 
-    On CasADi and SymPy symbols by their own differentiation; where `point` holds numbers but `function` closes over
-    symbols, `like` is an array of these. On floats by the complex step, exact to round-off, which needs a formula
-    that is analytic at the point (no absolute value, arctan2 or norm of a complex number). Derivatives nest on
-    symbols; on floats, where the steps would mix, that raises TypeError.
+    In a tracing backwards from each row, on CasADi and SymPy symbols by their own differentiation; where `point` holds
+    numbers but `function` closes over symbols, `like` is an array of these. On floats by the complex step, exact to
+    round-off, which needs a formula that is analytic at the point (no absolute value, arctan2 or norm of a complex
+    number). Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.
     """
     kind = point if like is None else like
     if not is_symbolic(kind):
         return _complex_step(function, point)
-    if any(isinstance(e, (casadi.SX, casadi.MX)) for e in np.asarray(kind).flat):
-        return _casadi(function, point)
-    return _sympy(function, point)
+    elements = list(np.asarray(kind).flat)
+    recording = next((e.recording for e in elements if is_term(e)), None)
+    if recording is not None:
+        return _recorded(recording, function, np.asarray(point))
+    return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)
 
 
 def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarray:
@@ -49,6 +57,22 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
     finally:
         differentiating.reset(token)
     return np.stack(columns, axis=-1)
+
+
+def _recorded(recording: Recording, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:
+    """On fresh symbols, for which the point is put in afterwards: its entries may depend on each other."""
+    x = symbols_of(recording, point.shape)
+    token = differentiated.set(True)
+    try:
+        y = as_array(function(x))
+    finally:
+        differentiated.reset(token)
+    inputs = list(np.asarray(x).flat)
+    rows = gradients(recording, list(np.asarray(y).flat), inputs)
+    values = dict(zip(inputs, point.astype(object).flat, strict=True))
+    entries = np.empty(len(rows) * len(inputs), dtype=object)
+    entries[:] = substituted(recording, [entry for row in rows for entry in row], values)
+    return entries.reshape((*y.shape, *x.shape)).view(SymbolArray)
 
 
 def _casadi(function: Callable[[Any], Any], point: Any) -> np.ndarray:

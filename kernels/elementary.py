@@ -30,14 +30,14 @@ PACKABLE = frozenset([*_VECTOR, "sincos"])  # those that compute all lanes at th
 
 def call(b: Builder, name: str, *arguments: str) -> str:
     """The elementary function `name` (a key of ARITY) of float lanes."""
-    function = b.module.once(f"lanes_{name}", lambda: _write(b, name))
+    function = b.module.once(_named(b, name), lambda: _write(b, name))
     listed = ", ".join(f"{b.T} {a}" for a in arguments)
     return b.let(f"call {b.T} @{function}({listed})")
 
 
 def call_sincos(b: Builder, x: str) -> tuple[str, str]:
     """sin and cos of one argument at the price of little more than one; the same bits as the two apart."""
-    function = b.module.once("lanes_sincos", lambda: _write_sincos(b))
+    function = b.module.once(_named(b, "sincos"), lambda: _write_sincos(b))
     pair = b.let(f"call {{{b.T}, {b.T}}} @{function}({b.T} {x})")
     sine, cosine = (b.let(f"extractvalue {{{b.T}, {b.T}}} {pair}, {k}") for k in (0, 1))
     return sine, cosine
@@ -49,8 +49,7 @@ def call_packed(b: Builder, name: str, rows: list[list[str]]) -> list[list[str]]
     those of single calls."""
     width = b.module.width
     vector = f"<{width} x double>"
-    packed = f"packed_{name}"
-    b.module.once(packed, lambda: _write(b, name, packed, width))
+    packed = b.module.once(_named(b, name, width), lambda: _write(b, name, width))
     columns = [_vector(b, vector, [row[k] for row in rows]) for k in range(len(rows[0]))]
     results = 2 if name == "sincos" else 1
     kind = f"{{{vector}, {vector}}}" if results == 2 else vector
@@ -69,23 +68,31 @@ def _vector(b: Builder, vector: str, scalars: list[str]) -> str:
     return value
 
 
-def _write(caller: Builder, name: str, called: str | None = None, lanes: int | None = None) -> None:
+def _named(b: Builder, name: str, lanes: int | None = None) -> str:
+    """The function's name in the module, for a builder's lanes or others."""
+    wanted = b.lanes if lanes is None else lanes
+    if wanted == b.module.lanes:
+        return f"lanes_{name}"
+    return f"packed_{name}" if wanted == b.module.width else f"packed{wanted}_{name}"
+
+
+def _write(caller: Builder, name: str, lanes: int | None = None) -> None:
     if name == "sincos":
-        _write_sincos(caller, called or "lanes_sincos", lanes)
+        _write_sincos(caller, lanes)
         return
-    b = caller.module.builder(lanes)
+    b = caller.module.builder(caller.lanes if lanes is None else lanes)
     arguments = [f"%x{k}" for k in range(ARITY[name])]
     write = _VECTOR.get(name)
     result = write(b, *arguments) if write else circular.per_lane(b, name, *arguments)
     b.line(f"ret {b.T} {result}")
-    b.module.define(called or f"lanes_{name}", b.T, ", ".join(f"{b.T} {a}" for a in arguments), b)
+    b.module.define(_named(b, name), b.T, ", ".join(f"{b.T} {a}" for a in arguments), b)
 
 
-def _write_sincos(caller: Builder, called: str = "lanes_sincos", lanes: int | None = None) -> None:
-    b = caller.module.builder(lanes)
+def _write_sincos(caller: Builder, lanes: int | None = None) -> None:
+    b = caller.module.builder(caller.lanes if lanes is None else lanes)
     sine, cosine = circular.sincos(b, "%x")
     pair = f"{{{b.T}, {b.T}}}"
     first = b.let(f"insertvalue {pair} poison, {b.T} {sine}, 0")
     both = b.let(f"insertvalue {pair} {first}, {b.T} {cosine}, 1")
     b.line(f"ret {pair} {both}")
-    b.module.define(called, pair, f"{b.T} %x", b)
+    b.module.define(_named(b, "sincos"), pair, f"{b.T} %x", b)

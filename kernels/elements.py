@@ -1,4 +1,4 @@
-"""What an operation of NumPy means on one element: a float, or a scalar SymPy or CasADi expression.
+"""What an operation of NumPy means on one element: a float, a term of a tracing, or a SymPy or CasADi expression.
 
 Structural zeros and ones vanish, and floats beside SymPy expressions become the fractions that they are.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.libraries import casadi, is_imported
+from myoquat.kernels.terms import Recording, Term
 
 __all__ = [
     "SCALAR_OPERATIONS",
@@ -22,6 +23,7 @@ __all__ = [
     "is_casadi_array",
     "is_number",
     "is_sympy",
+    "is_term",
     "sympy_module",
     "where",
 ]
@@ -45,6 +47,11 @@ def is_sympy(x: Any) -> bool:
     return sympy is not None and isinstance(x, (sympy.Basic, sympy.MatrixBase))
 
 
+def is_term(x: Any) -> bool:
+    """Whether x is what a kernel's formula holds while it is traced."""
+    return type(x) is Term
+
+
 def is_number(x: Any) -> bool:
     return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
 
@@ -66,7 +73,14 @@ def _term(x: Any, other: Any) -> Any:
     return exact(x, other)
 
 
+def _recording(*elements: Any) -> Recording:
+    """The tracing that one of these elements belongs to."""
+    return next(x.recording for x in elements if type(x) is Term)
+
+
 def _add(a: Any, b: Any) -> Any:
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).add(a, b)
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
@@ -75,6 +89,8 @@ def _add(a: Any, b: Any) -> Any:
 
 
 def _subtract(a: Any, b: Any) -> Any:
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).subtract(a, b)
     if isinstance(b, float) and b == 0.0:
         return a
     if isinstance(a, float) and a == 0.0:
@@ -83,6 +99,8 @@ def _subtract(a: Any, b: Any) -> Any:
 
 
 def _multiply(a: Any, b: Any) -> Any:
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).multiply(a, b)
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and not isinstance(y, float):
             if x == 0.0:
@@ -95,6 +113,8 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).divide(a, b)
     if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
         return 0.0
     if isinstance(b, float) and b == 1.0:
@@ -103,16 +123,28 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).power(a, b)
     if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
         return functools.reduce(operator.mul, [a] * int(b))
     return _term(a, b) ** _term(b, a)
 
 
+# CasADi's names of operations that a recording calls otherwise, and whether it takes the arguments in turned order.
+_OPERATIONS = {
+    "fabs": ("abs", False), "fmax": ("max", False), "fmin": ("min", False), "gt": ("lt", True), "ge": ("le", True),
+    "logic_and": ("and", False), "logic_or": ("or", False), "logic_not": ("not", False),
+}  # fmt: skip
+
+
 def _elementary(numpy_name: str, casadi_name: str, sympy_name: str) -> Callable[..., Any]:
     """One elementary function on whatever kind of scalar it meets."""
     numpy_function = getattr(np, numpy_name)
+    operation, turned = _OPERATIONS.get(casadi_name, (casadi_name, False))
 
     def apply(*scalars: Any) -> Any:
+        if any(type(x) is Term for x in scalars):
+            return _recording(*scalars).call(operation, *(reversed(scalars) if turned else scalars))
         if any(is_casadi(x) for x in scalars):
             return getattr(casadi, casadi_name)(*scalars)
         if any(is_sympy(x) for x in scalars):
@@ -129,6 +161,8 @@ def _hypot(a: Any, b: Any) -> Any:
 
 
 def _copysign(a: Any, b: Any) -> Any:
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).call("copysign", a, b)
     if is_sympy(a) or is_sympy(b):
         sympy = sympy_module()
         return sympy.Piecewise((sympy.Abs(a), b >= 0), (-sympy.Abs(a), True))
@@ -138,6 +172,8 @@ def _copysign(a: Any, b: Any) -> Any:
 def _select(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, (bool, np.bool_)) or is_number(condition):
         return a if condition else b
+    if type(condition) is Term:
+        return condition.recording.select(condition, a, b)
     if is_casadi(condition):
         return casadi.if_else(condition, a, b)
     return sympy_module().Piecewise((exact(a, condition), condition), (exact(b, condition), True))
@@ -148,6 +184,8 @@ _sqrt = _elementary("sqrt", "sqrt", "sqrt")
 
 def _fmod(a: Any, b: Any) -> Any:
     """The remainder with the sign of a; SymPy's own Mod takes the sign of b."""
+    if type(a) is Term or type(b) is Term:
+        return _recording(a, b).call("fmod", a, b)
     if is_sympy(a) or is_sympy(b):
         a, b = exact(a, b), exact(b, a)
         return sympy_module().sign(a) * sympy_module().Mod(sympy_module().Abs(a), sympy_module().Abs(b))
@@ -155,10 +193,14 @@ def _fmod(a: Any, b: Any) -> Any:
 
 
 def _expm1(a: Any) -> Any:
+    if type(a) is Term:
+        return a.recording.call("expm1", a)
     return sympy_module().exp(a) - 1 if is_sympy(a) else casadi.expm1(a)
 
 
 def _log1p(a: Any) -> Any:
+    if type(a) is Term:
+        return a.recording.call("log1p", a)
     return sympy_module().log(a + 1) if is_sympy(a) else casadi.log1p(a)
 
 

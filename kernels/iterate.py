@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.arrays import SymbolArray, as_casadi_vector, is_symbolic, symbols_casadi
+from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.elements import is_casadi, is_number, is_term
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.terms import Scalar, Term
 from myoquat.kernels.typing import Array
 
 __all__ = ["Pending", "gathering", "iterate"]
@@ -24,19 +26,29 @@ Step = Callable[[Any, Any], Any]
 @dataclass(frozen=True)
 class Pending:
     """A loop met while a formula was traced: its step, how often, what goes in, which states it is for (1 or 0), and
-    the symbols that stand for what comes out, each a CasADi column."""
+    the symbols that stand for what comes out."""
 
     step: Step
     count: int
     settle: float
-    start: Any
-    constants: Any
-    where: Any
-    result: Any
+    start: list[Scalar]
+    constants: list[Scalar]
+    where: Scalar
+    result: list[Term]
+
+    @property
+    def taken(self) -> list[Scalar]:
+        """What goes in."""
+        return [*self.start, *self.constants, self.where]
+
+    @property
+    def given(self) -> list[Term]:
+        """What comes out."""
+        return self.result
 
 
-# The loops of the formula that is being traced; None where nothing is.
-gathering: ContextVar[list[Pending] | None] = ContextVar("gathering", default=None)
+# The loops and tables of the formula that is being traced, as `Pending` or `PendingRows`; None where nothing is.
+gathering: ContextVar[list[Any] | None] = ContextVar("gathering", default=None)
 
 
 def iterate(
@@ -57,16 +69,21 @@ def iterate(
         start, constants = np.real(start), np.real(constants)
         batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))
         return _run(step, np.broadcast_to(start, (*batch, start.shape[-1])), constants, count, settle, where)
-    if any(not isinstance(x, (casadi.SX, float, int)) for array in (start, constants) for x in np.asarray(array).flat):
+    taken, given = list(np.asarray(start).flat), list(np.asarray(constants).flat)
+    if not all(map(_may_enter, (*taken, *given))):
         raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
     pending = gathering.get()
-    if pending is None:
+    recording = next((x.recording for x in (*taken, *given) if is_term(x)), None)
+    if pending is None or recording is None:
         return _run(step, start, constants, count, settle, where)
-    result = symbols_casadi(f"solved{len(pending)}", start.shape)
-    taken, given = (casadi.SX(as_casadi_vector(array)) for array in (start, constants))
-    chosen = casadi.SX(1) if where is True else casadi.SX(as_casadi_vector(np.where(where, 1.0, 0.0)))
-    pending.append(Pending(step, count, settle, taken, given, chosen, as_casadi_vector(result)))
+    result = symbols_of(recording, start.shape)
+    chosen = np.asarray(np.where(where, 1.0, 0.0)).item()
+    pending.append(Pending(step, count, settle, taken, given, chosen, list(np.asarray(result).flat)))
     return result.view(SymbolArray)
+
+
+def _may_enter(x: Any) -> bool:
+    return is_term(x) or is_number(x) or (is_casadi(x) and isinstance(x, casadi.SX))
 
 
 def _run(step: Step, z: Array, constants: Array, count: int, settle: float, where: Array | bool) -> Array:

@@ -101,7 +101,7 @@ class Kernel(Compiled):
         if not sparse:
             return self._derived(differentiation.jacobian, of, wrt)
         function, signature, patterns = differentiation.sparse_jacobian(self._function, self._signature, of, wrt)
-        return Kernel(Straight(function, signature), patterns=patterns, **self._options)
+        return Kernel(Straight.of_casadi(function, signature), patterns=patterns, **self._options)
 
     def jvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of directional derivatives: more inputs 'x_dot', outputs 'y_dot'."""
@@ -119,7 +119,7 @@ class Kernel(Compiled):
         """The kernel of a derivative, found by the key of this one where it has one."""
 
         def make() -> Straight:
-            return Straight(*derivative(self._function, self._signature, of, wrt))
+            return Straight.of_casadi(*derivative(self._function, self._signature, of, wrt))
 
         if not isinstance(self._body, Deferred):
             return Kernel(make(), **self._options)
@@ -150,7 +150,7 @@ class Kernel(Compiled):
         ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
         a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
         """
-        if self._body.loops:
+        if self._body.has_solver:
             raise ValueError(
                 f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
                 "differentiate inside the formula (jacobian_at), where the solver's result stands still"

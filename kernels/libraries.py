@@ -4,7 +4,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Library", "casadi", "is_imported", "pandas", "scipy"]
+__all__ = ["Library", "casadi", "is_imported", "pandas", "scipy", "xarray"]
 
 
 class Library:
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     import casadi
     import pandas
     import scipy
+    import xarray
 else:
     casadi = Library("casadi")
     pandas = Library("pandas")
     scipy = Library("scipy")  # it imports its parts when they are first used
+    xarray = Library("xarray")

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from myoquat.kernels import elementary
-from myoquat.kernels.ir import Builder, Module, Value
-from myoquat.kernels.tape import Node, Tape, arguments
+from myoquat.kernels.ir import Builder, Module, Value, double
+from myoquat.kernels.mapped import Element
+from myoquat.kernels.tape import Node, Tape, arguments, levels
 
-__all__ = ["Call", "Frame", "emit_straight", "emit_values"]
+__all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
 
 _WHOLE = 1000  # operations up to which a function stays whole
 _PART = 500  # operations per part above
@@ -227,33 +228,17 @@ def emit_straight(
 
     Input and output slots must not overlap. Values that pass between parts of a split function get slots of `frame`.
     """
-    levels = _levels(tape, calls)
+    level_of = levels(tape, [call.gives for call in calls])
     work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
     parts, before = [], []  # before[n]: the function that is called before part n
     for level in range(len(calls) + 1):
-        own = [i for i in work if levels[i] == level]
+        own = [i for i in work if level_of[i] == level]
         size = _PART if len(own) > _WHOLE else _WHOLE
         found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
         before += [calls[level - 1].name if level else "", *([""] * (len(found) - 1))]
         parts += found
     split = _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame))
-    split.define(name, parts, before, levels)
-
-
-def _levels(tape: Tape, calls: Sequence[Call]) -> list[int]:
-    """After how many of the calls every node can be computed."""
-    given: dict[int, int] = {}
-    first = tape.inputs - sum(call.gives for call in calls)
-    for number, call in enumerate(calls, start=1):
-        given.update(dict.fromkeys(range(first, first + call.gives), number))
-        first += call.gives
-    levels: list[int] = []
-    for node in tape.nodes:
-        if node.operation == "input":
-            levels.append(given.get(int(node.number), 0))
-        else:
-            levels.append(max((levels[i] for i in arguments(node)), default=0))
-    return levels
+    split.define(name, parts, before, level_of)
 
 
 def _spill_slots(tape: Tape, parts: list[list[int]], frame: Frame) -> dict[int, int]:
@@ -295,9 +280,9 @@ class _Split:
         for slot, index in zip(outputs, tape.outputs, strict=True):
             self.targets.setdefault(index, []).append(slot)
 
-    def define(self, name: str, parts: list[list[int]], before: list[str], levels: list[int]) -> None:
+    def define(self, name: str, parts: list[list[int]], before: list[str], level_of: list[int]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
-        leaves = self._leaves(before, levels)
+        leaves = self._leaves(before, level_of)
         if len(parts) == 1:
             self._part(name, parts[0], leaves[0])
             return
@@ -310,13 +295,13 @@ class _Split:
         whole.line("ret void")
         self.module.define(name, "void", "ptr %frame", whole)
 
-    def _leaves(self, before: list[str], levels: list[int]) -> list[list[int]]:
+    def _leaves(self, before: list[str], level_of: list[int]) -> list[list[int]]:
         """Per part the outputs that are inputs or constants, as soon as they are there."""
         leaves: list[list[int]] = [[] for _ in before]
         starts = [0, *(number for number, call in enumerate(before) if call)]
         for index in self.targets:
             if self.tape.nodes[index].operation in ("const", "input"):
-                leaves[starts[levels[index]]].append(index)
+                leaves[starts[level_of[index]]].append(index)
         return leaves
 
     def _part(self, name: str, part: list[int], leaves: list[int]) -> None:
@@ -348,3 +333,34 @@ class _Split:
 
     def _store(self, b: Builder, value: Value, slot: int) -> None:
         b.store(value, b.slot("%frame", slot))
+
+
+def write_table(module: Module, name: str, element: Element, tape: Tape, rows: int, results: int) -> None:
+    """Define `void name(ptr frame)`: the tape of every row of an element, entry i of row k read from slot rows + i
+    count + k, result j written to slot results + j count + k.
+
+    With one lane, as many rows at once as registers have lanes; the last ones once more where the number of rows is no
+    multiple.
+    """
+    count = element.count
+    width = 1
+    while module.lanes == 1 and 2 * width <= min(module.width, count):
+        width *= 2
+    b = module.builder(width if module.lanes == 1 else None)
+    module.constants(f"{name}_numbers", "double", map(double, element.numbers.T.ravel().tolist()))
+    with b.loop(0, count, width) as counter:
+        over = b.let(f"icmp sgt i64 {counter}, {count - width}")
+        row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")
+        own = b.offset("%frame", b.let(f"mul i64 {row}, {8 * module.lanes}"))
+        numbers = b.offset(f"@{name}_numbers", b.let(f"mul i64 {row}, 8"))
+
+        def leaf(index: int) -> str:
+            if index < element.width:
+                return b.load(b.offset(own, 8 * module.lanes * (rows + index * count)))
+            address = b.offset(numbers, 8 * count * (index - element.width))
+            return b.load(address) if module.lanes == 1 else b.splat(b.load(address, "double"))
+
+        for j, value in enumerate(emit_values(b, tape, leaf)):
+            b.store(value, b.offset(own, 8 * module.lanes * (results + j * count)))
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)

@@ -117,7 +117,7 @@ class Program:
         names = list(inputs)
         stage = self._stage_name(element)
         traced = trace(lambda *symbols: element(**dict(zip(names, symbols, strict=True))), inputs, None, stage)
-        if traced.loops:
+        if traced.inner:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {
             kind: {key: self._link(count, key, *link) for key, link in (links or {}).items()}

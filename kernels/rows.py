@@ -43,18 +43,8 @@ def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, read
 
 
 def _define(module: Module, name: str, length: int, reading: bool) -> None:
-    """One of the two functions: packed rows without a lane beyond the end have a way of their own."""
+    """One of the two functions."""
     b = module.builder()
-    if b.lanes > 1:
-        packed = b.let(f"icmp eq i64 %stride, {8 * length}")
-        end = b.let(f"add i64 %first, {b.lanes - 1}")
-        inside = b.let(f"icmp sle i64 {end}, %last")
-        quick, slow = b.label("packed"), b.label("apart")
-        b.fork(b.let(f"and i1 {packed}, {inside}"), quick, slow)
-        b.begin(quick)
-        move_packed(b, "%rows", "%first", "%slots", length, reading)
-        b.line("ret void")
-        b.begin(slow)
     _Transfer(b, length, "%slots").move(_row_addresses(b), reading)
     b.line("ret void")
     module.define(name, "void", "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots", b)

@@ -12,7 +12,6 @@ from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder, Module, double
 from myoquat.kernels.lower import Frame, emit_values
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.tape import read_tape
 from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["FormulaStage", "Staged", "TableStage", "ZeroStage"]
@@ -74,7 +73,7 @@ class TableStage:
         return digest(*parts)
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
-        tape = rewritten(read_tape(self.body.function), fused=True)
+        tape = rewritten(self.body.tape, fused=True)
         loop = _TableLoop(self, module, name, buffers, shapes)
         b = loop.b
         for key in self.zeroes:

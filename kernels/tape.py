@@ -1,14 +1,18 @@
-"""A `casadi.Function` over SX as a tape: one node per operation, in an order in which every argument comes first."""
+"""Tapes: a formula as one node per operation, every argument before what takes it; to CasADi and back."""
 
 import functools
 import importlib
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from myoquat.kernels.cache import digest
 from myoquat.kernels.libraries import casadi
 
-__all__ = ["Node", "Tape", "arguments", "read_tape"]
+__all__ = ["Inner", "Node", "Tape", "arguments", "casadi_outputs", "levels", "read_tape"]
 
 
 class Node(NamedTuple):
@@ -33,6 +37,15 @@ class Tape:
     def operations(self) -> int:
         """Nodes that compute something."""
         return sum(node.operation not in ("const", "input") for node in self.nodes)
+
+    def identity(self) -> str:
+        """Text that two tapes share only if they are the same."""
+        names = sorted({node.operation for node in self.nodes})
+        codes = {name: k for k, name in enumerate(names)}
+        taken = np.array([(codes[node.operation], node.a, node.b, node.c) for node in self.nodes], dtype=np.int64)
+        numbers = np.array([node.number for node in self.nodes])
+        outputs = np.array(self.outputs, dtype=np.int64)
+        return digest(" ".join(names), str(self.inputs), taken.tobytes(), numbers.tobytes(), outputs.tobytes())
 
 
 def arguments(node: Node) -> tuple[int, ...]:
@@ -131,3 +144,75 @@ def read_tape(function: Any) -> Tape:
     if -1 in reader.outputs:
         raise ValueError(f"kernel '{function.name()}': an output is sparse; densify it")
     return Tape(reader.nodes, reader.outputs, reader.first_in[-1])
+
+
+def levels(tape: Tape, gives: Sequence[int]) -> list[int]:
+    """After how many calls every node can be computed, of calls that give so many of the last inputs each, in order."""
+    given: dict[int, int] = {}
+    first = tape.inputs - sum(gives)
+    for number, count in enumerate(gives, start=1):
+        given.update(dict.fromkeys(range(first, first + count), number))
+        first += count
+    found: list[int] = []
+    for node in tape.nodes:
+        if node.operation == "input":
+            found.append(given.get(int(node.number), 0))
+        else:
+            found.append(max((found[i] for i in arguments(node)), default=0))
+    return found
+
+
+class Inner(NamedTuple):
+    """A function in the middle of a tape, on SX expressions: how many numbers it gives and takes."""
+
+    function: Callable[[list[Any]], list[Any]]
+    gives: int
+    takes: int
+
+
+def casadi_outputs(tape: Tape, inputs: list[Any], calls: Sequence[Inner] = ()) -> list[Any]:
+    """The outputs of a tape as scalar SX expressions of its flat inputs, scalars too, without those of its calls.
+
+    A call gives its results for the last inputs of the tape, and takes its last outputs, in order.
+    """
+    level = levels(tape, [call.gives for call in calls])
+    own = len(tape.outputs) - sum(call.takes for call in calls)
+    given = [*inputs, *[None] * sum(call.gives for call in calls)]
+    values: list[Any] = [None] * len(tape.nodes)
+    first_in, first_out = len(inputs), own
+    for number in range(len(calls) + 1):
+        if number:
+            call = calls[number - 1]
+            taken = [values[i] for i in tape.outputs[first_out : first_out + call.takes]]
+            given[first_in : first_in + call.gives] = call.function(taken)
+            first_in, first_out = first_in + call.gives, first_out + call.takes
+        for index, node in enumerate(tape.nodes):
+            if level[index] == number:
+                values[index] = _in_casadi(node, values, given)
+    return [values[i] for i in tape.outputs[:own]]
+
+
+def _in_casadi(node: Node, values: list[Any], inputs: list[Any]) -> Any:
+    if node.operation == "const":
+        return casadi.SX(node.number)
+    if node.operation == "input":
+        return inputs[int(node.number)]
+    return _IN_CASADI[node.operation](*(values[i] for i in arguments(node)))
+
+
+def _named(name: str) -> Any:
+    return lambda *values: getattr(casadi, name)(*values)
+
+
+_IN_CASADI: dict[str, Any] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+    "neg": lambda a: -a, "inv": lambda a: 1 / a, "sq": lambda a: a * a, "twice": lambda a: 2 * a,
+    "pow": lambda a, b: a**b, "select": _named("if_else"), "if": _named("if_else_zero"), "abs": _named("fabs"),
+    "min": _named("fmin"), "max": _named("fmax"), "not": _named("logic_not"), "and": _named("logic_and"),
+    "or": _named("logic_or"),
+    **{name: _named(name) for name in (
+        "sqrt", "floor", "ceil", "sign", "copysign", "lt", "le", "eq", "ne", "sin", "cos", "tan", "asin", "acos",
+        "atan", "atan2", "exp", "expm1", "log", "log1p", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
+        "fmod", "remainder", "hypot",
+    )},
+}  # fmt: skip

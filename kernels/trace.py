@@ -1,4 +1,4 @@
-"""Run a formula once on symbols: from a NumPy function to a `casadi.Function` and the shapes of its arrays."""
+"""Run a formula once on symbols: from a NumPy function to a tape and the shapes of its arrays."""
 
 import functools
 import linecache
@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.kernels.arrays import as_array, as_casadi_vector, symbols_casadi
+from myoquat.kernels.arrays import as_array, symbols_of
 from myoquat.kernels.iterate import Pending, gathering
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated
 from myoquat.kernels.once import memory
+from myoquat.kernels.tape import Tape
+from myoquat.kernels.terms import Recording
 
 __all__ = [
     "Formula",
@@ -80,16 +83,16 @@ class Loop(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A formula as a `casadi.Function`.
+    """A formula as a tape.
 
-    With loops inside, the function takes what they give as further inputs, one column per loop after those of the
-    signature, and gives what they take, start and constants in one column per loop, as further outputs. They run in
-    order: what a loop takes depends on no later one.
+    With loops and tables of rows inside, the tape takes what they give as further inputs, after those of the
+    signature, and gives what they take as further outputs: of a loop the start, the constants and which states it is
+    for, of a table column after column. They run in order: what one takes depends on no later one.
     """
 
-    function: Any
+    tape: Tape
     signature: Signature
-    loops: tuple[Loop, ...] = ()
+    inner: tuple[Loop | Element, ...] = ()
 
 
 def _shown(item: tuple[str, Shape]) -> str:
@@ -124,8 +127,9 @@ def trace(
     formulas = as_list(function)
     name = name or name_of(formulas[0])
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
-    symbols = {key: symbols_casadi(_identifier(key), shape) for key, shape in shapes.items()}
-    pending: list[Pending] = []
+    recording = Recording()
+    symbols = {key: symbols_of(recording, shape) for key, shape in shapes.items()}
+    pending: list[Pending | PendingRows] = []
     tokens = gathering.set(pending), memory.set({})
     try:
         results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
@@ -133,20 +137,27 @@ def trace(
         gathering.reset(tokens[0])
         memory.reset(tokens[1])
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
-    columns = [casadi.densify(casadi.SX(as_casadi_vector(value))) for value in results.values()]
-    arguments = [casadi.vertcat(casadi.SX(0, 1), *x.flat) for x in map(np.asarray, symbols.values())]
-    if not pending:
-        return Traced(casadi_function(signature, arguments, columns), signature)
-    return _with_loops(signature, arguments, columns, pending)
+    taken = [x for array in symbols.values() for x in np.asarray(array).flat]
+    given = [x for value in results.values() for x in np.asarray(value).flat]
+    for inner in pending:
+        taken, given = [*taken, *inner.given], [*given, *inner.taken]
+    try:
+        tape = recording.tape(taken, given)
+    except ValueError as error:
+        raise ValueError(f"kernel '{name}': {error}") from None
+    return Traced(tape, signature, tuple(map(_inner, pending)))
 
 
-def _with_loops(signature: Signature, arguments: list[Any], columns: list[Any], pending: list[Pending]) -> Traced:
-    """The function with its loops' results as inputs and their arguments as outputs."""
-    given = [*arguments, *(p.result for p in pending)]
-    taken = [*columns, *(casadi.densify(casadi.vertcat(p.start, p.constants, p.where)) for p in pending)]
-    names = [f"i{k}" for k in range(len(given))], [f"o{k}" for k in range(len(taken))]
-    function = casadi.Function(_identifier(signature.name), given, taken, *names, {"cse": True})
-    return Traced(function, signature, tuple(Loop(_step(p), p.count, p.settle) for p in pending))
+def _inner(pending: Pending | PendingRows) -> Loop | Element:
+    """What a loop or a table does, traced."""
+    if isinstance(pending, Pending):
+        return Loop(_step(pending), pending.count, pending.settle)
+    shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}
+    name = name_of(pending.formula)
+    traced = trace(pending.formula, shapes, {"result": pending.result.shape[1]}, name)
+    if traced.inner:
+        raise ValueError(f"kernel '{name}': a solver inside an element of a table is not supported")
+    return partly_evaluated(traced.tape, shapes["row"], pending.numbers)
 
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
@@ -155,7 +166,7 @@ _KEPT = 256
 
 def _step(pending: Pending) -> Traced:
     """The step of a loop, traced once for all loops that share it."""
-    step, inputs = pending.step, {"state": pending.start.numel(), "constants": pending.constants.numel()}
+    step, inputs = pending.step, {"state": len(pending.start), "constants": len(pending.constants)}
     parts = (step.func, step.args, tuple(step.keywords.items())) if isinstance(step, functools.partial) else (step,)
     key = (*parts, *inputs.values())
     if key not in _steps:
@@ -202,9 +213,11 @@ def name_of(function: Any) -> str:
 def _run(name: str, formula: Formula, symbols: Mapping[str, Any]) -> Any:
     try:
         return formula(*symbols.values())
-    except (TypeError, ValueError, NotImplementedError) as error:
-        place = _place(error.__traceback__)
-        raise type(error)(f"kernel '{name}'{place}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"kernel '{name}'{_place(error.__traceback__)}: {error}") from error
+    except NotImplementedError as error:  # what CasADi's functions say to symbols that are not theirs
+        place, reason = _place(error.__traceback__), str(error).partition("\n")[0]
+        raise TypeError(f"kernel '{name}'{place}: {reason} Keep the formula in NumPy's functions.") from error
 
 
 def _place(trail: TracebackType | None) -> str:

@@ -3,7 +3,7 @@
 state (..., ns) holds the states of all muscles, muscle by muscle in the model's order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,7 @@ from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import jacobians
 from myoquat.muscle.laws import ForceLaw, HillLaw
+from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths
 
@@ -31,7 +32,7 @@ __all__ = [
     "torques",
 ]
 
-OfLaw = Callable[..., Array]  # of a law, the slice of its states, and length, speed and activation of its muscle
+OfLaw = Callable[[ForceLaw, Array], Array]  # of a law and its row: length, speed, activation, states, their rates
 
 
 def state_names(model: Model) -> tuple[str, ...]:
@@ -83,14 +84,21 @@ def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | N
 
 def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N] at path lengths and speeds (..., m): the formula, on floats and symbols."""
-    columns = [
-        muscle.law.force(
-            l[..., i], speed[..., i], activation[..., i], None if state is None or s.start == s.stop else state[..., s]
-        )
-        for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
-        if muscle.law is not None
-    ]
+    laws, rows = [], []
+    for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
+        if muscle.law is not None:
+            own = [] if state is None else [state[..., s]]
+            laws.append(muscle.law)
+            rows.append(joined([x[..., i : i + 1] for x in (l, speed, activation)] + own))
+    columns = [force[..., 0] for force in of_laws(laws, _force, rows, 1)]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
+
+
+def _force(law: ForceLaw, row: Array) -> Array:
+    """(..., 1) the tension of a law from length, speed, activation and states (..., 3 + ns)."""
+    state = row[..., 3:] if row.shape[-1] > 3 else None
+    result: Array = law.force(row[..., 0], row[..., 1], row[..., 2], state)[..., None]
+    return result
 
 
 def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
@@ -101,16 +109,23 @@ def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | 
 
 def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
     """(..., ns) rates of the states: the formula, on floats and symbols."""
-    return _of_states(model, q, u, activation, lambda law, s, *given: law.state_rate(*given, state[..., s]), state)
+    return _of_states(model, (q, u, activation), _rate, [state])
 
 
 def residuals(model: Model, q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Array:
     """(..., ns) the equations of the states in implicit form: the formula, on floats and symbols."""
+    return _of_states(model, (q, u, activation), _residual, [state, rate])
 
-    def residual(law: ForceLaw, s: slice, l: Array, speed: Array, activation: Array) -> Array:
-        return law.state_residual(l, speed, activation, state[..., s], rate[..., s])
 
-    return _of_states(model, q, u, activation, residual, state)
+def _rate(law: ForceLaw, row: Array) -> Array:
+    """(..., ns) rates of a law's states from length, speed, activation and states (..., 3 + ns)."""
+    return law.state_rate(row[..., 0], row[..., 1], row[..., 2], row[..., 3:])
+
+
+def _residual(law: ForceLaw, row: Array) -> Array:
+    """(..., ns) equations of a law's states from length, speed, activation, states and rates (..., 3 + 2 ns)."""
+    own = (row.shape[-1] - 3) // 2
+    return law.state_residual(row[..., 0], row[..., 1], row[..., 2], row[..., 3 : 3 + own], row[..., 3 + own :])
 
 
 def activation_rates(model: Model, excitation: Array, activation: Array) -> Array:
@@ -124,13 +139,20 @@ def activation_rates(model: Model, excitation: Array, activation: Array) -> Arra
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else activation
 
 
-def _of_states(model: Model, q: Array, u: Array, activation: Array, of_law: OfLaw, state: Array) -> Array:
-    """(..., ns) what `of_law` gives for every law with states."""
+def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:
+    """(..., ns) what a function gives for every law with states, at q, u and activation."""
+    q, u, activation = at
     l = lengths(model.system, model.muscles, q)
     speed = matvec(jacobians.velocity(model, q), u)
-    parts = [
-        of_law(muscle.law, s, l[..., i], speed[..., i], activation[..., i])
-        for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True))
-        if s.stop > s.start
-    ]
-    return joined(parts) if parts else 0.0 * state
+    slices = state_slices(model)
+    stateful = [i for i, s in enumerate(slices) if s.stop > s.start]
+    parts: dict[int, Array] = {}
+    for size in {slices[i].stop - slices[i].start for i in stateful}:
+        members = [i for i in stateful if slices[i].stop - slices[i].start == size]
+        laws = [law for i in members if (law := model.muscles[i].law) is not None]
+        rows = [
+            joined([*(x[..., i : i + 1] for x in (l, speed, activation)), *(x[..., slices[i]] for x in states)])
+            for i in members
+        ]
+        parts |= dict(zip(members, of_laws(laws, function, rows, size), strict=True))
+    return joined([parts[i] for i in stateful]) if stateful else 0.0 * states[0]

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import BSpline, make_interp_spline
-from scipy.signal import butter, lfilter, lfiltic
 
 from myoquat.analysis.motion.smoothing import check_cutoff, even_times
 from myoquat.data.motions import Motion
@@ -25,6 +23,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.successive import angular_drift, child_axes
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
 __all__ = ["natural_spline", "smooth_angles"]
@@ -113,19 +112,19 @@ def _splined(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array,
     return spline(at), spline(at, 1), spline(at, 2)
 
 
-def natural_spline(time: Array, x: Array) -> BSpline:
+def natural_spline(time: Array, x: Array) -> "scipy.interpolate.BSpline":
     """The natural spline of fifth degree through the columns of x (t, n). Frames that are nearer to the one before than
     1e-9 of a step, which only rounding keeps apart, do not count."""
     steps = np.diff(time)
     kept = np.concatenate([[True], steps > 1e-9 * steps.mean()])
     time, x = time[kept], x[kept]
     ends = [(3, np.zeros(x.shape[1])), (4, np.zeros(x.shape[1]))]
-    return make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
+    return scipy.interpolate.make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
 
 
 def _filtered(x: Array, rate: float, cutoff: float) -> Array:
     """One pass of the filter."""
-    b, a = butter(HELD, cutoff, fs=rate)
-    start = np.stack([lfiltic(b, a, c[HELD - 1 :: -1], c[HELD - 1 :: -1]) for c in x[:HELD].T], axis=-1)
-    rest, _ = lfilter(b, a, x[HELD:], axis=0, zi=start)
+    b, a = scipy.signal.butter(HELD, cutoff, fs=rate)
+    start = np.stack([scipy.signal.lfiltic(b, a, c[HELD - 1 :: -1], c[HELD - 1 :: -1]) for c in x[:HELD].T], axis=-1)
+    rest, _ = scipy.signal.lfilter(b, a, x[HELD:], axis=0, zi=start)
     return np.concatenate([x[:HELD], rest])

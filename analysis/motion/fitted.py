@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.data.motions import Motion
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 
 __all__ = ["FittedMotion"]
@@ -74,7 +74,7 @@ class FittedMotion(Motion):
         free = (self.system.velocity_names[k] for k in problem.free)
         return tuple(name for name, known in zip(free, seen, strict=True) if not known)
 
-    def errors(self) -> pd.DataFrame:
+    def errors(self) -> "pd.DataFrame":
         """A column per marker [m] and sensor [rad] and a row per frame, over the index time [s]."""
         table = np.concatenate([self.marker_error, self.sensor_error], axis=-1)
         return pd.DataFrame(table, pd.Index(self.time, name="time"), [*self.marker_names, *self.sensor_names])

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
@@ -14,6 +13,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques
 from myoquat.muscle.model import Model
@@ -44,18 +44,18 @@ class JointTorques:
         system = self.motion.system
         return tuple(b.name for b in system.bodies if b.parent == system.ground and b.joint.nu == 6)
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """A column per velocity of the system, over the index time [s]."""
         return pd.DataFrame(self.torque, self._index, pd.Index(self.motion.system.velocity_names))
 
-    def residuals(self) -> pd.DataFrame:
+    def residuals(self) -> "pd.DataFrame":
         """The columns of the roots: forces [N] and torques [N m] that nothing in the model gives."""
         system = self.motion.system
         places = [k for b, s in zip(system.bodies, system.u_slices, strict=True) if b.name in self.roots
                   for k in range(s.start, s.stop)]  # fmt: skip
         return self.to_dataframe().iloc[:, places]
 
-    def of_coordinates(self) -> pd.DataFrame:
+    def of_coordinates(self) -> "pd.DataFrame":
         """Generalized forces on the coordinates of the file that the model came from, named as OpenSim's tool does:
         '<coordinate>_moment' [N m] where the coordinate is an angle, '<coordinate>_force' [N] where it is a length.
 
@@ -85,7 +85,7 @@ class JointTorques:
         frame.attrs = {"name": "Inverse Dynamics", "in_degrees": False, "header": {}}
         return frame
 
-    def power(self) -> pd.DataFrame:
+    def power(self) -> "pd.DataFrame":
         """A column per body: the power [W] that flows in through its joint, torque . u."""
         system, u = self.motion.system, self.motion.u
         assert u is not None  # it could not have been computed without
@@ -94,7 +94,7 @@ class JointTorques:
         return pd.DataFrame(parts, index=self._index)
 
     @property
-    def _index(self) -> pd.Index:
+    def _index(self) -> "pd.Index":
         return pd.Index(self.motion.time, name="time")
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.motion.conventions import ISB, Convention
 from myoquat.data.motions import Motion
@@ -19,6 +18,7 @@ from myoquat.joints.quaternion import (
     quaternion_multiply,
 )
 from myoquat.joints.types import FixedJoint
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
@@ -44,7 +44,7 @@ class JointAngles:
     def __repr__(self) -> str:
         return f"<JointAngles {', '.join(self.names)} ({self.convention}), {len(self.time)} frames>"
 
-    def to_dataframe(self, *, in_degrees: bool = False) -> pd.DataFrame:
+    def to_dataframe(self, *, in_degrees: bool = False) -> "pd.DataFrame":
         """A column per angle and the condition, over the index time [s]."""
         values = np.degrees(self.values) if in_degrees else self.values
         frame = pd.DataFrame(values, pd.Index(self.time, name="time"), list(self.names))

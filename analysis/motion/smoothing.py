@@ -22,13 +22,13 @@ and at the first and last three frames h^6 and h^5 of one-sided stencils.
 from dataclasses import replace
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import gaps_of
 from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 
@@ -125,13 +125,15 @@ def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, o
     if order < 2 or order % 2:
         raise ValueError(f"order must be even, 2 or more, not {order}")
     flat = replace(system, velocity_frame="parent")  # slides of a floating joint along axes that do not turn
-    sections = butter(order // 2, cutoff, fs=rate, output="sos")
+    sections = scipy.signal.butter(order // 2, cutoff, fs=rate, output="sos")
     smooth_ = q
     for _ in range(ROUNDS):
         steps = np.cumsum(flat.difference(smooth_[:-1], smooth_[1:]), axis=0)
         beside = flat.difference(smooth_, q)
         curve = beside + np.concatenate([np.zeros((1, system.nu)), steps])
-        smooth_ = flat.integrate(smooth_, beside - curve + sosfiltfilt(sections, curve, axis=0, padlen=len(q) // 2))
+        smooth_ = flat.integrate(
+            smooth_, beside - curve + scipy.signal.sosfiltfilt(sections, curve, axis=0, padlen=len(q) // 2)
+        )
     return smooth_
 
 

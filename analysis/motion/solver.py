@@ -1,12 +1,12 @@
 """Poses of all frames: compiled steps, and where each frame starts from."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
@@ -14,6 +14,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, iterate
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
 __all__ = ["Frames", "fit_frames"]
@@ -25,7 +26,11 @@ STRIDE = 32  # frames between those that are solved one after the other in a bat
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
 WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
 
-CUBE = quaternion_from_rotation(Rotation.create_group("O"))  # the 24 rotations of a cube
+
+@functools.cache
+def _cube() -> Array:
+    """(24, 4) the rotations of a cube."""
+    return quaternion_from_rotation(scipy.spatial.transform.Rotation.create_group("O"))
 
 
 class Frames(NamedTuple):
@@ -116,7 +121,7 @@ def _turned(problem: PoseProblem, start: Array) -> Array:
         turns = [iq.start + i for i, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad"]
         if isinstance(body.joint, (SphericalJoint, FloatingJoint)):
             s: slice | list[int] = slice(iq.stop - 4, iq.stop)
-            others = quaternion_multiply(CUBE, start[s])
+            others = quaternion_multiply(_cube(), start[s])
         elif len(turns) == 3:
             s = turns
             others = start[turns] + np.array(list(product((0.0, np.pi / 2, np.pi, -np.pi / 2), repeat=3)))

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.muscles.free import coupler_drift, free_velocities
@@ -17,6 +16,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
@@ -92,7 +92,7 @@ class JointLoads:
 
     def to_dataframe(
         self, joints: Sequence[str] | None = None, *, on: str = "child", frame: str = "ground"
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Columns '<joint>_on_<body>_in_<frame>_fx' ... '_mx' ... '_px' ..., as OpenSim's JointReaction names them,
         over the index time [s]; all joints of the file if none are named."""
         columns: dict[str, Array] = {}
@@ -112,7 +112,7 @@ class JointLoads:
         return tuple(self._name(i) for i, b in enumerate(bodies) if b.joint_name or not isinstance(b.joint, FixedJoint))
 
     @cached_property
-    def residual(self) -> pd.DataFrame:
+    def residual(self) -> "pd.DataFrame":
         """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads
         and the model's limits; zero where these alone move it. Springs and dampers are no part of it."""
         m, system = self.motion, self.model.system
@@ -143,7 +143,7 @@ class JointLoads:
 def joint_loads(
     model: Model,
     motion: Motion,
-    muscle_forces: ArrayLike | pd.DataFrame | None = None,
+    muscle_forces: "ArrayLike | pd.DataFrame | None" = None,
     loads: Forces | None = None,
     torque: ArrayLike | None = None,
 ) -> JointLoads:
@@ -200,7 +200,7 @@ def _check_pairs(model: Model) -> None:
         )
 
 
-def _tensions(model: Model, motion: Motion, given: ArrayLike | pd.DataFrame) -> Array:
+def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -> Array:
     if isinstance(given, pd.DataFrame):
         labels = [str(label) for label in given.columns]
         given = given.to_numpy(dtype=float)[:, indices_of("column of tensions for", model.muscle_names, labels)]

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.units import coordinate_units
 from myoquat.joints import convert_coordinates
 from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, path_lengths
 
@@ -24,7 +24,7 @@ def moment_arm_surface(
     q: ArrayLike | None = None,
     muscles: Sequence[str] | None = None,
     **options: Any,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Lengths [m] and moment arms of muscles on a grid: variables 'length' and 'moment_arm' (muscle, *coordinates).
 
     over      one or two coordinates with their values [rad, m], a file's angles that a quaternion has replaced among

@@ -24,7 +24,9 @@ def curves(table: pd.DataFrame, unit: str) -> str:
     if not len(table.columns) or not len(table):
         return told
     down = -(-len(table.columns) // ACROSS)
-    figure = Figure(figsize=(3 * ACROSS, 1.7 * down), layout="constrained")
+    height = 1.5 * down + 0.8
+    figure = Figure(figsize=(3 * ACROSS, height))  # a layout that is solved for takes seconds
+    figure.subplots_adjust(0.07, 0.5 / height, 0.99, 1 - 0.3 / height, hspace=0.6, wspace=0.3)
     axes = np.ravel(figure.subplots(down, ACROSS, sharex=True, squeeze=False))
     for ax, name in zip(axes, table.columns, strict=False):
         ax.plot(table.index, table[name], color="black", linewidth=0.9)

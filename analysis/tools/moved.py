@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
 from myoquat.data.motions.coordinates import bare_name
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
@@ -42,7 +42,9 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
     if len(loads.time) < 3 or not len(time):
         return found
     kinds = ("force", "point", "torque")
-    splines = {kind: CubicSpline(loads.time, getattr(loads, kind), bc_type="natural")(time) for kind in kinds}
+    splines = {
+        kind: scipy.interpolate.CubicSpline(loads.time, getattr(loads, kind), bc_type="natural")(time) for kind in kinds
+    }
     return replace(found, **splines)
 
 

@@ -29,7 +29,8 @@ q = np.array(model.start)
 _SIMULATED = """
 from myoquat.dynamics import simulate
 m = len(model.muscles)
-motion = simulate(model, duration=0.02, step=2e-4, activation=np.full(m, 0.05), excitation=np.full(m, 0.1))
+held = {"project_start": True} if model.constraints else {}
+motion = simulate(model, duration=0.02, step=2e-4, activation=np.full(m, 0.05), excitation=np.full(m, 0.1), **held)
 """
 _DONE = """
 print(json.dumps(time.perf_counter() - began))

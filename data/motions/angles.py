@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
 from myoquat.data.motions.orientations import continuous_quaternions
@@ -20,6 +19,7 @@ from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.successive import child_axes
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
@@ -48,8 +48,8 @@ def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
 
 
 def with_quaternions(
-    system: ArticulatedSystem, frame: pd.DataFrame, in_degrees: bool | None, start: ArrayLike | None = None
-) -> pd.DataFrame:
+    system: ArticulatedSystem, frame: "pd.DataFrame", in_degrees: bool | None, start: ArrayLike | None = None
+) -> "pd.DataFrame":
     """The table with three columns of named angles replaced by the quaternion that the system has in their place, and
     three columns of their speeds by its angular velocity.
 
@@ -89,7 +89,7 @@ def with_quaternions(
     return result
 
 
-def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> pd.DataFrame:
+def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> "pd.DataFrame":
     """Columns of the file's own coordinates and speeds; see `Motion.angles`."""
     labels, turning = coordinate_labels(system), {k: turning_entries(system, k) for k in ("q", "u")}
     unit = DEGREE if in_degrees else 1.0
@@ -137,7 +137,7 @@ def nearest_branch(f: Array, twin: Array) -> Array:
     return result
 
 
-def lock_distance(model: SystemLike, q: Array) -> pd.DataFrame:
+def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
     """|cos f2| of every quaternion joint with named angles at q (t, nq), by body: 1 far from, 0 in gimbal lock."""
     system = system_of(model)
     found = {}

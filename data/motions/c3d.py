@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.files import read_start
 from myoquat.data.motions.series import indices_of
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
@@ -49,7 +49,7 @@ class Plate:
     point: Array
 
 
-def read_c3d_points(path: str | Path) -> pd.DataFrame:
+def read_c3d_points(path: str | Path) -> "pd.DataFrame":
     """Columns (marker, "x" | "y" | "z") in metres over the index `time` [s], a gap is NaN; `.attrs["header"]` keeps the
     rate [Hz] and the file's units. ModelError for a file that cannot be read or does not say its units."""
     path = Path(path)
@@ -87,7 +87,7 @@ def read_c3d_plates(path: str | Path) -> list[Plate]:
     return [_plate(path, units, measured, start, found["rate"]) for units, *measured in plates]
 
 
-def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> pd.DataFrame:
+def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> "pd.DataFrame":
     """A column per analog channel over the index `time` [s], those in millivolts and microvolts as volts;
     `.attrs["units"]`. ModelError for a file without channels, with names that come twice, or channels of several units;
     ValueError for a name that is not there."""

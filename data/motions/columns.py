@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_columns", "write_columns"]
 
 
-def read_columns(path: str | Path) -> pd.DataFrame:
+def read_columns(path: str | Path) -> "pd.DataFrame":
     """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
 
     Raises ModelError with the line where the first column is not `time`, labels are missing or repeated, a cell is no
@@ -30,7 +30,7 @@ def read_columns(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
 
 
-def write_columns(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> None:
+def write_columns(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False) -> None:
     """Write a table over the index `time` [s] as a .csv file that reads back equal.
 
     Raises FileExistsError for an existing file unless `overwrite` is True, ValueError for columns on several levels.

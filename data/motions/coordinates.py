@@ -4,13 +4,13 @@ import difflib
 from collections.abc import Collection, Mapping
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.motions.muscles import muscle_columns
 from myoquat.joints.axes import in_angles
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -21,7 +21,7 @@ DEGREE = np.pi / 180
 
 def states_from_motion(
     model: SystemLike,
-    motion: pd.DataFrame,
+    motion: "pd.DataFrame",
     *,
     in_degrees: bool | None = None,
     start: ArrayLike | None = None,
@@ -77,7 +77,7 @@ def motion_from_states(
     activation: ArrayLike | None = None,
     muscle_states: ArrayLike | None = None,
     angles: bool = True,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """A motion table of q (t, nq), and speeds u (t, nu) if given, over `time` (t,) [s], labelled by coordinate.
 
     A quaternion that has replaced the angles of a model file is written in those angles, continuous in time, and its
@@ -119,7 +119,7 @@ def _continuous(given: ArticulatedSystem, system: ArticulatedSystem, q: Array) -
     return result
 
 
-def _degrees(motion: pd.DataFrame, given: bool | None) -> bool:
+def _degrees(motion: "pd.DataFrame", given: bool | None) -> bool:
     own = motion.attrs.get("in_degrees")
     if own is not None and given is not None and own != given:
         raise ValueError(f"the motion says in_degrees={own}, the call in_degrees={given}")
@@ -165,7 +165,7 @@ def turning_entries(system: ArticulatedSystem, kind: str) -> list[bool]:
 
 def _gather(
     system: ArticulatedSystem,
-    motion: pd.DataFrame,
+    motion: "pd.DataFrame",
     columns: Mapping[tuple[str, int], str],
     kind: str,
     degrees: bool,

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import xarray as xr
-from scipy.signal import butter, sosfiltfilt
 
 from myoquat.data.motions.c3d import read_c3d_channels
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, indices_of, interpolated
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import scipy
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Emg", "load_emg"]
@@ -73,7 +73,7 @@ class Emg:
         rate = self._rate()
         if not 0 < low < high < rate / 2:
             raise ValueError(f"0 < low < high < half the sampling rate, {rate / 2:g} Hz, is needed, not {low}, {high}")
-        return self._filtered(np.asarray(butter(order, [low, high], "bandpass", fs=rate, output="sos")))
+        return self._filtered(np.asarray(scipy.signal.butter(order, [low, high], "bandpass", fs=rate, output="sos")))
 
     def rectified(self) -> "Emg":
         """The absolute value of the signal less its mean over the record."""
@@ -87,7 +87,7 @@ class Emg:
         rate = self._rate()
         if not 0 < cutoff < rate / 2:
             raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
-        found = self._filtered(np.asarray(butter(order, cutoff, fs=rate, output="sos")))
+        found = self._filtered(np.asarray(scipy.signal.butter(order, cutoff, fs=rate, output="sos")))
         return found if (self.signal < 0).any() else replace(found, signal=np.maximum(found.signal, 0.0))
 
     def envelope(self, low: float = 20.0, high: float = 450.0, cutoff: float = 6.0) -> "Emg":
@@ -126,31 +126,31 @@ class Emg:
         if gaps.any():
             name = self.names[int(np.argmax(gaps))]
             raise ValueError(f"the channel {name!r} has gaps; take a part of the record, or other channels")
-        return replace(self, signal=sosfiltfilt(sections, self.signal, axis=0))
+        return replace(self, signal=scipy.signal.sosfiltfilt(sections, self.signal, axis=0))
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """A column per channel over the index time [s]; `attrs["units"]`."""
         frame = pd.DataFrame(self.signal, pd.Index(self.time, name="time"), pd.Index(self.names))
         frame.attrs = {"units": self.units}
         return frame
 
     @classmethod
-    def from_dataframe(cls, frame: pd.DataFrame, units: str | None = None) -> "Emg":
+    def from_dataframe(cls, frame: "pd.DataFrame", units: str | None = None) -> "Emg":
         """From a column per channel over the index time [s]; units are the frame's own (`.attrs`) or "V" if they are
         not given."""
         names = tuple(map(str, frame.columns))
         given = units or frame.attrs.get("units", "V")
         return cls(frame.index.to_numpy(dtype=float), names, frame.to_numpy(dtype=float), given)
 
-    def to_xarray(self) -> xr.DataArray:
+    def to_xarray(self) -> "xr.DataArray":
         """(time, channel), with units."""
         coordinates = {"time": ("time", self.time, {"units": "s"}), "channel": list(self.names)}
         return xr.DataArray(self.signal, coordinates, ("time", "channel"), "emg", {"units": self.units})
 
     @classmethod
-    def from_xarray(cls, array: xr.DataArray) -> "Emg":
+    def from_xarray(cls, array: "xr.DataArray") -> "Emg":
         """From (time, channel) as `to_xarray` makes it."""
         array = array.transpose("time", "channel")
         names = tuple(map(str, array["channel"].values))

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from myoquat.data.files import check_output, write_text
 from myoquat.data.motions.c3d import read_c3d_plates
@@ -25,6 +23,8 @@ from myoquat.data.motions.series import (
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.data.motions.trc import AXES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Forces", "load_forces"]
@@ -103,13 +103,13 @@ class Forces:
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns (load, "force" | "point" | "torque", axis) in SI units over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, QUANTITIES, AXES], names=["load", "quantity", "axis"])
         values = np.stack([getattr(self, k) for k in QUANTITIES], axis=2)  # (t, n, 3, 3)
         return pd.DataFrame(values.reshape(len(self.time), -1), pd.Index(self.time, name="time"), columns)
 
-    def to_table(self) -> pd.DataFrame:
+    def to_table(self) -> "pd.DataFrame":
         """Columns '<load>_force_vx', '<load>_force_px', '<load>_torque_x' and so on, as files of ground reactions have
         them, over the index time [s]."""
         columns = [f"{name}{middle}{axis}" for name in self.names for middle in COLUMNS.values() for axis in AXES]
@@ -139,7 +139,7 @@ class Forces:
             raise ValueError(f"a {path.suffix} file holds loads in the ground's axes, not in those of {sorted(others)}")
         write_motion(self.to_table(), path, in_degrees=False, overwrite=overwrite)
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> "xr.Dataset":
         """force, point, torque (time, load, axis), with body and frames of each load."""
         parts = {k: (("time", "load", "axis"), getattr(self, k), {"units": u}) for k, u in QUANTITIES.items()}
         coordinates = {
@@ -153,7 +153,7 @@ class Forces:
         return xr.Dataset(parts, coordinates)
 
     @classmethod
-    def from_xarray(cls, data: xr.Dataset) -> "Forces":
+    def from_xarray(cls, data: "xr.Dataset") -> "Forces":
         """From a dataset as `to_xarray` makes it."""
         data = data.transpose("time", "load", "axis").sel(axis=list(AXES))
         words = {k: tuple(map(str, data[k].values)) for k in ("load", "body", "force_frame", "point_frame")}
@@ -207,7 +207,7 @@ def _from_xml(path: Path) -> Forces:
         raise ModelError(str(error), file=path, line=lines[-1] if lines else None) from None
 
 
-def _columns(path: Path, entry: LoadEntry, table: pd.DataFrame) -> list[Array]:
+def _columns(path: Path, entry: LoadEntry, table: "pd.DataFrame") -> list[Array]:
     """force, point, torque (t, 3) of one load; zero where it names no columns."""
     found = []
     for identifier in (entry.force, entry.point, entry.torque):

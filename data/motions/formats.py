@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "save_table"]
 
@@ -23,7 +22,7 @@ class MotionFormat:
     writes: str
 
     @property
-    def reader(self) -> Callable[[str | Path], pd.DataFrame]:
+    def reader(self) -> "Callable[[str | Path], pd.DataFrame]":
         """The function that reads: (path) -> DataFrame over the index `time` [s]."""
         found: Callable[[str | Path], pd.DataFrame] = getattr(importlib.import_module(self.module), self.reads)
         return found
@@ -53,13 +52,13 @@ def motion_format(path: str | Path) -> MotionFormat:
     return MOTION_FORMATS[suffix]
 
 
-def load_table(path: str | Path) -> pd.DataFrame:
+def load_table(path: str | Path) -> "pd.DataFrame":
     """The numbers over time in a file of any motion format, over the index `time` [s]; see `read_motion` for .mot and
     .sto, `read_markers` for .trc."""
     return motion_format(path).reader(path)
 
 
-def save_table(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, **options: Any) -> None:
+def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False, **options: Any) -> None:
     """Write numbers over time in the format that the suffix names, with the options of that format; see
     `write_motion` for .mot and .sto, `write_markers` for .trc."""
     motion_format(path).writer(frame, path, overwrite=overwrite, **options)

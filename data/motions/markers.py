@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from myoquat.data.motions.c3d import read_c3d_points
 from myoquat.data.motions.series import (
@@ -21,6 +19,8 @@ from myoquat.data.motions.series import (
 )
 from myoquat.data.motions.trc import AXES, read_markers, write_markers
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Markers", "load_markers"]
@@ -55,7 +55,7 @@ class Markers:
         """(t, n) whether a marker was not seen."""
         return np.isnan(self.positions[..., 0])
 
-    def gaps(self) -> pd.DataFrame:
+    def gaps(self) -> "pd.DataFrame":
         """Every gap: marker, first and last time [s] at which it was not seen, and the number of frames."""
         rows = [
             (name, self.time[a], self.time[b - 1], b - a)
@@ -88,14 +88,14 @@ class Markers:
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns (marker, "x" | "y" | "z") [m] over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, AXES], names=["marker", "axis"])
         flat = self.positions.reshape(len(self.time), -1)
         return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
 
     @classmethod
-    def from_dataframe(cls, frame: pd.DataFrame, axes_of: str = "ground") -> "Markers":
+    def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> "Markers":
         """From columns (marker, axis) [m] over the index time [s], as `to_dataframe` makes them."""
         names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
         if list(frame.columns) != [(name, axis) for name in names for axis in AXES]:
@@ -103,14 +103,14 @@ class Markers:
         values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), 3)
         return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)
 
-    def to_xarray(self) -> xr.DataArray:
+    def to_xarray(self) -> "xr.DataArray":
         """(time, marker, axis) [m]."""
         coordinates = {"time": ("time", self.time, {"units": "s"}), "marker": list(self.names), "axis": list(AXES)}
         attributes = {"units": "m", "frame": self.frame}
         return xr.DataArray(self.positions, coordinates, ("time", "marker", "axis"), "position", attributes)
 
     @classmethod
-    def from_xarray(cls, array: xr.DataArray) -> "Markers":
+    def from_xarray(cls, array: "xr.DataArray") -> "Markers":
         """From (time, marker, axis) as `to_xarray` makes it; ValueError for other units."""
         if array.attrs.get("units") != "m":
             raise ValueError(f"positions in metres are needed, units 'm', not {array.attrs.get('units')!r}")

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import states_from_motion
@@ -17,6 +15,8 @@ from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Motion", "load_motion"]
@@ -76,7 +76,7 @@ class Motion:
 
     # ---- the file's own angles ------------------------------------------------------------------------------
 
-    def angles(self, *, in_degrees: bool = False) -> pd.DataFrame:
+    def angles(self, *, in_degrees: bool = False) -> "pd.DataFrame":
         """The motion in the coordinates of the file that the model came from, over the index time [s].
 
         A column per coordinate; where the system has a quaternion in place of three named angles, these, unwrapped:
@@ -96,7 +96,7 @@ class Motion:
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns (kind, name), kind being "q", "u", "udot", over the index time [s]; `attrs["units"]` by column."""
         parts = {kind: getattr(self, kind) for kind in KINDS if getattr(self, kind) is not None}
         labels = [(kind, name) for kind in parts for name in self.names[kind]]
@@ -107,7 +107,7 @@ class Motion:
         return frame
 
     @classmethod
-    def from_dataframe(cls, model: SystemLike, frame: pd.DataFrame) -> "Motion":
+    def from_dataframe(cls, model: SystemLike, frame: "pd.DataFrame") -> "Motion":
         """From columns (kind, name) as `to_dataframe` makes them, in any order; ValueError for a missing one."""
         system = system_of(model)
         time = frame.index.to_numpy(dtype=float)
@@ -120,7 +120,7 @@ class Motion:
             raise ValueError("the columns hold no 'q'")
         return cls(system, time, **given)
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> "xr.Dataset":
         """q (time, coordinate), u and udot (time, velocity), with the units of each entry."""
         axes = {"q": "coordinate", "u": "velocity", "udot": "velocity"}
         parts = {k: (("time", axes[k]), getattr(self, k)) for k in KINDS if getattr(self, k) is not None}
@@ -134,7 +134,7 @@ class Motion:
         return xr.Dataset(parts, coordinates)
 
     @classmethod
-    def from_xarray(cls, model: SystemLike, data: xr.Dataset) -> "Motion":
+    def from_xarray(cls, model: SystemLike, data: "xr.Dataset") -> "Motion":
         """From a dataset as `to_xarray` makes it; ValueError for a coordinate or velocity that is missing."""
         system = system_of(model)
         axes = {"q": ("coordinate", system.coordinate_names), "u": ("velocity", system.velocity_names)}

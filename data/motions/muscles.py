@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -29,7 +29,7 @@ def muscle_columns(
     return columns
 
 
-def muscle_states_from_motion(model: Model, motion: pd.DataFrame) -> tuple[Array | None, Array | None]:
+def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Array | None, Array | None]:
     """(activation (t, m), muscle_states (t, ns)) of a motion: rows with which `simulate` can start.
 
     Columns are '/forceset/<muscle>/activation' and '/forceset/<muscle>/<state>', '<muscle>/...' or '<muscle>....'.
@@ -52,7 +52,7 @@ def _bare(label: str) -> str:
     return label.removeprefix(SET).replace("/", ".")
 
 
-def _gathered(motion: pd.DataFrame, found: dict[str, Any], names: tuple[str, ...]) -> np.ndarray | None:
+def _gathered(motion: "pd.DataFrame", found: dict[str, Any], names: tuple[str, ...]) -> np.ndarray | None:
     missing = [name for name in names if name not in found]
     if len(missing) == len(names):
         return None

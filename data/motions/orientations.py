@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
@@ -15,6 +13,8 @@ from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Orientations", "load_orientations"]
@@ -86,14 +86,14 @@ class Orientations:
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns (sensor, "Q0" ... "Q3") over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, COMPONENTS], names=["sensor", "component"])
         flat = self.quaternions.reshape(len(self.time), -1)
         return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
 
     @classmethod
-    def from_dataframe(cls, frame: pd.DataFrame, axes_of: str = "ground") -> "Orientations":
+    def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> "Orientations":
         """From columns (sensor, component) over the index time [s], as `to_dataframe` makes them."""
         names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
         if list(frame.columns) != [(name, part) for name in names for part in COMPONENTS]:
@@ -101,7 +101,7 @@ class Orientations:
         values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), 4)
         return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)
 
-    def to_xarray(self) -> xr.DataArray:
+    def to_xarray(self) -> "xr.DataArray":
         """(time, sensor, component)."""
         coordinates = {"time": ("time", self.time, {"units": "s"}), "sensor": list(self.names)}
         coordinates["component"] = list(COMPONENTS)
@@ -109,7 +109,7 @@ class Orientations:
         return xr.DataArray(self.quaternions, coordinates, ("time", "sensor", "component"), "orientation", attributes)
 
     @classmethod
-    def from_xarray(cls, array: xr.DataArray) -> "Orientations":
+    def from_xarray(cls, array: "xr.DataArray") -> "Orientations":
         """From (time, sensor, component) as `to_xarray` makes it."""
         array = array.transpose("time", "sensor", "component").sel(component=list(COMPONENTS))
         names = tuple(map(str, array["sensor"].values))

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_motion", "write_motion"]
 
@@ -20,7 +20,7 @@ MAX_BYTES = 2**30  # a motion capture of an hour stays below
 OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
 
 
-def read_motion(path: str | Path) -> pd.DataFrame:
+def read_motion(path: str | Path) -> "pd.DataFrame":
     """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
@@ -55,7 +55,7 @@ def read_motion(path: str | Path) -> pd.DataFrame:
 
 
 def write_motion(
-    frame: pd.DataFrame,
+    frame: "pd.DataFrame",
     path: str | Path,
     *,
     in_degrees: bool | None = None,

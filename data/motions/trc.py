@@ -7,12 +7,12 @@ columns, a line X1 Y1 Z1 X2 ..., perhaps an empty one, then a row each frame: nu
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, format_rows, parse_rows
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_markers", "write_markers"]
 
@@ -30,7 +30,7 @@ ENTRIES = [
 ]
 
 
-def read_markers(path: str | Path) -> pd.DataFrame:
+def read_markers(path: str | Path) -> "pd.DataFrame":
     """A .trc file: columns (marker, "x" | "y" | "z") in metres, the index `time` [s]; a gap in a record is NaN.
 
     `.attrs["header"]` keeps the header's entries, among them the file's own "Units". Raises ModelError with file and
@@ -58,7 +58,7 @@ def read_markers(path: str | Path) -> pd.DataFrame:
     return frame
 
 
-def write_markers(frame: pd.DataFrame, path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
+def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
     """Write markers, columns (marker, axis) in metres over the index `time` [s], as a .trc file in `units`.
 
     The data rate is that of evenly spaced times, else the mean one. A gap is written as nan: OpenSim does

@@ -305,7 +305,7 @@ class Trajectory:
             table = self._motion(path.suffix.lower() == ".mot" if in_degrees is None else in_degrees)
         save_table(table, path, overwrite=True)  # `check_path` has asked
 
-    def _motion(self, in_degrees: bool) -> pd.DataFrame:
+    def _motion(self, in_degrees: bool) -> "pd.DataFrame":
         """The motion of the only run as a table of OpenSim's states."""
         rows = np.isfinite(self.q).all(axis=-1)
         activation = None if self.excitation is None or self.activation is None else self.activation[rows]

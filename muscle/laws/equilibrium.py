@@ -11,12 +11,11 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.ranges import ranges_of
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.classes import identity, is_foreign
-from myoquat.kernels.libraries import Library
 from myoquat.kernels.typing import Array
+from myoquat.muscle.laws.bracketing import find_root
 
 __all__ = ["equilibrium_lengths", "numbers_of"]
 
-_elementwise = Library("scipy.optimize.elementwise")
 TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 BALANCED = 1e-12  # of the greatest isometric force: what the curves' own round-off may leave over
 GREATEST = 1e12  # of the same: what is larger counts as that
@@ -35,8 +34,8 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Array, a
     """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one class pull as their tendons, at rest.
 
     numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Every finite path length has an
-    answer: see `HillLaw.equilibrium`; NaN where a number is not finite. SciPy's bracketing solver on a kernel that
-    takes the laws' numbers as inputs, so that every class of laws is compiled once.
+    answer: see `HillLaw.equilibrium`; NaN where a number is not finite. The excess of the fiber's force is a kernel
+    that takes the laws' numbers as inputs, so that every class of laws is compiled once.
     """
     names = list(numbers)
     length, activation, *values = np.broadcast_arrays(length, activation, *numbers.values())
@@ -55,8 +54,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Array, a
         pushing = at_slack[sought] < 0  # only a tendon whose curve goes below zero balances such a fiber
         low = np.where(excess(stretched, *given) < 0, stretched, shortest)
         bracket = np.where(pushing, slack, low), np.where(pushing, longest, slack)
-        root = _elementwise.find_root(excess, bracket, args=given, tolerances={"xrtol": TOLERANCE})
-        found[sought] = np.where(root.success, root.x, np.nan)
+        found[sought] = find_root(excess, bracket, given, TOLERANCE)
     return found
 
 

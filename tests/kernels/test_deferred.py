@@ -168,9 +168,12 @@ def test_foreign_classes_are_not_found_by_content():
 
 
 def test_a_second_process_traces_nothing(folder):
-    """Lengths, Jacobian, torques and a simulation of a model: everything comes from the cache, without CasADi."""
+    """Lengths, Jacobian, torques and a simulation of a model: everything comes from the cache. Neither process needs
+    CasADi."""
     code = (
         "import sys, numpy as np\n"
+        "calls = set()\n"
+        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-16:])))\n"
         "from myoquat.data import load_model\n"
         "from myoquat.dynamics import simulate\n"
         "from myoquat.muscle import muscle_torques, path_jacobian, path_lengths\n"
@@ -178,12 +181,13 @@ def test_a_second_process_traces_nothing(folder):
         "q = np.array(model.start)\n"
         "path_lengths(model, q), path_jacobian(model, q), muscle_torques(model, q, np.zeros(6), np.ones(6))\n"
         "motion = simulate(model, duration=0.01)\n"
-        "print(motion.q[-1].tobytes().hex(), 'casadi' in sys.modules)\n"
+        "print(motion.q[-1].tobytes().hex(), ('trace', 'kernels/trace.py') in calls, 'casadi' in sys.modules)\n"
     )
     environment = {**os.environ, "MYOQUAT_CACHE": str(folder)}
     run = lambda: subprocess.run(  # noqa: E731
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout.split()
-    (first, traced), (second, traced_again) = run(), run()
+    (first, traced, *casadi), (second, traced_again, *casadi_again) = run(), run()
     assert first == second
     assert (traced, traced_again) == ("True", "False")
+    assert casadi == casadi_again == ["False"]

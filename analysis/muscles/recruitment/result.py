@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from myoquat.analysis.muscles.convex import Status
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
 from myoquat.data.motions import Motion
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
@@ -59,7 +59,7 @@ class Redundancy:
             return np.zeros((len(self.status), 0))
         return np.array([cone.half_angle for cone in self.cones]) - angles_of(self.cones, self.pressed)
 
-    def shares(self) -> pd.DataFrame:
+    def shares(self) -> "pd.DataFrame":
         """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the
         price of the velocity's equation, or the pull of the joint's cone, times what more activation of the muscle
         gives of it; where an activation is not at a bound they add up to the derivative of its effort."""
@@ -70,7 +70,7 @@ class Redundancy:
         values = np.concatenate([per_torque, per_joint], axis=-1)
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
-    def failures(self) -> pd.DataFrame:
+    def failures(self) -> "pd.DataFrame":
         """A row per frame that is not solved: its time, status, the velocity whose equation is missed the most and by
         how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
         rows = []
@@ -85,7 +85,7 @@ class Redundancy:
             rows.append(row)
         return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(self.status != Status.SOLVED), name="frame"))
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',
         '<joint>.margin', 'effort', 'status', over the index time [s]."""
         muscles, joints = self.model.muscle_names, [cone.joint for cone in self.cones]
@@ -98,7 +98,7 @@ class Redundancy:
         columns |= {"effort": self.effort, "status": self.status}
         return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> "xr.Dataset":
         """The arrays over (time, muscle), (time, actuator), (time, velocity) and (time, joint), with units."""
         axes = {"activation": "muscle", "force": "muscle", "reserve": "actuator", "residual": "velocity",
                 "price": "velocity", "margin": "joint"}  # fmt: skip

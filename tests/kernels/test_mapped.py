@@ -1,0 +1,78 @@
+"""Rows of a table inside a formula: the same numbers as row by row, in lanes, blocks and derivatives."""
+
+import numpy as np
+import pytest
+
+from myoquat import kernels
+from myoquat.kernels import iterate
+from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.mapped import mapped
+from myoquat.kernels.trace import trace
+
+
+def element(row, numbers):
+    """(..., 2) of a row (..., 2) and numbers (..., 3), one of which meets no entry of the row before it is a sine."""
+    x, y = row[..., 0], row[..., 1]
+    first = np.exp(-x * np.sin(numbers[..., 0])) * y
+    return np.stack([first, np.where(x > numbers[..., 1], y, np.cos(x * numbers[..., 2]))], axis=-1)
+
+
+def formula_of(numbers):
+    k = len(numbers)
+
+    def formula(x):
+        results = mapped(element, np.sin(x).reshape(*x.shape[:-1], k, 2), numbers, 2)
+        return np.sum(results, axis=-2) * x[..., :1]
+
+    return formula
+
+
+@pytest.fixture(params=[1, 3, 8, 11])
+def numbers(request, rng):
+    return rng.uniform(0.5, 1, (request.param, 3))
+
+
+def test_every_number_of_lanes_gives_what_numpy_gives(numbers, rng):
+    formula, n = formula_of(numbers), 2 * len(numbers)
+    x = rng.normal(size=(20, n))
+    found = [kernels.compile(formula, {"x": n}, lanes=lanes)(x) for lanes in (1, 8)]
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(found[0], formula(x), rtol=1e-13, atol=1e-14)
+
+
+def test_derivatives_see_every_row(numbers, rng):
+    formula, n = formula_of(numbers), 2 * len(numbers)
+    x = rng.normal(size=(5, n))
+    inside = kernels.compile(lambda x: jacobian_at(formula, x), {"x": n})(x)
+    np.testing.assert_allclose(kernels.compile(formula, {"x": n}).jacobian()(x), inside, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(inside, jacobian_at(formula, x), rtol=1e-12, atol=1e-14)
+
+
+def test_code_does_not_grow_with_the_rows():
+    lines = [
+        len(kernels.compile(formula_of(np.ones((k, 3))), {"x": 2 * k}, lanes=1).ir.split("define")[1].splitlines())
+        for k in (16, 64)
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_what_the_numbers_alone_decide_is_computed_while_tracing():
+    numbers = np.array([[0.1, 1.0, 2.0], [0.2, 1.0, 2.0]])
+    (inner,) = trace(formula_of(numbers), {"x": 4}, None, "rows").inner
+    np.testing.assert_array_equal(inner.numbers, np.sin(numbers[:, :1]))  # the others are the same in both rows
+    assert "sin" not in {node.operation for node in inner.tape.nodes}
+
+
+def test_a_table_may_take_what_another_gives(rng):
+    numbers = rng.uniform(0.5, 1, (4, 3))
+    formula = lambda x: mapped(element, mapped(element, x.reshape(*x.shape[:-1], 4, 2), numbers, 2), numbers, 2)  # noqa: E731
+    x = rng.normal(size=(6, 8))
+    np.testing.assert_allclose(kernels.compile(formula, {"x": 8})(x), formula(x), rtol=1e-13, atol=1e-14)
+
+
+def test_a_solver_inside_an_element_is_refused():
+    def root(row, numbers):
+        return iterate(lambda z, c: (z + c / z) / 2, row, row, 5)
+
+    with pytest.raises(ValueError, match="a solver inside an element of a table is not supported"):
+        kernels.compile(lambda x: mapped(root, x[:, None], np.ones((3, 1)), 1), {"x": 3})
