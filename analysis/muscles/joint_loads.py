@@ -146,6 +146,7 @@ def joint_loads(
     muscle_forces: "ArrayLike | pd.DataFrame | None" = None,
     loads: Forces | None = None,
     torque: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
 ) -> JointLoads:
     """Forces and moments in every joint of a model that moves while muscles pull and loads act.
 
@@ -155,15 +156,16 @@ def joint_loads(
                    (columns of others are passed over), at the times of the motion. None: muscles do not pull.
     loads          external loads, interpolated at the times of the motion.
     torque         (t, nu) what motors at the joints give, for a motion without udot.
+    wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
 
     Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
     about the joints' own axes, and in `JointLoads.residual`.
 
     Without udot, locked coordinates stay and couplers are followed; what holds them is in the loads.
 
-    Raises ValueError for a motion of another system or without u, tensions of another shape, with NaN or without a
-    muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced; ModelError for a
-    model with constraints or passive forces between bodies.
+    Raises ValueError for a motion of another system or without u, tensions or wrenches of another shape or with NaN, a
+    table without a muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced;
+    ModelError for a model with constraints or passive forces between bodies.
     """
     system = model.system
     if motion.system.content_key != system.content_key:
@@ -180,6 +182,11 @@ def joint_loads(
         driven = _driven(model, motion, tensions, applied)
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
+    if wrenches is not None:
+        further = np.asarray(wrenches, dtype=float)
+        if further.shape != applied.shape or not np.isfinite(further).all():
+            raise ValueError(f"wrenches must be finite numbers of shape {applied.shape}, not {further.shape}")
+        applied = applied + further
     if motion.udot is None:
         given = driven if torque is None else driven + np.asarray(torque, dtype=float)
         motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, given))

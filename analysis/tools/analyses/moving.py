@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.muscles.joint_loads import joint_loads
+from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.moved import cut_motion, loaded_motion, loads_at
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
@@ -17,7 +18,7 @@ from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.controls import read_controls
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
-from myoquat.muscle import actuator_forces, muscle_forces
+from myoquat.muscle import muscle_forces
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -43,18 +44,15 @@ class Moving:
     muscle_states: Array | None = None
 
     @cached_property
-    def torque(self) -> Array | None:
-        """(t, nu) generalized forces of the actuators at the controls of the setup's controllers, None for none."""
-        model, motion, files = self.model, self.motion, self.setup.controls
-        controls = np.zeros((len(motion.time), len(model.control_names)))
-        for path in files:
+    def actuated(self) -> tuple[Array | None, Array | None]:
+        """What the actuators do at the controls of the setup's controllers, see `actuated`."""
+        model, time = self.model, self.motion.time
+        controls = np.zeros((len(time), len(model.control_names)))
+        for path in self.setup.controls:
             table = read_controls(path)
             for k in (k for k, name in enumerate(model.control_names) if name in table):
-                controls[:, k] = table[model.control_names[k]].at(motion.time)
-        if not controls.any():
-            return None
-        assert motion.u is not None
-        return actuator_forces(model, motion.q, motion.u, controls)
+                controls[:, k] = table[model.control_names[k]].at(time)
+        return actuated(model, self.motion, controls)
 
     @property
     def forward(self) -> Motion:
@@ -80,7 +78,7 @@ class Moving:
             return "accelerations are those that the forces cause, and what the muscles do is not in the file"
         pull = tensions if tensions.size else None
         try:
-            udot = joint_loads(self.model, self.forward, pull, self.loads, self.torque).motion.udot
+            udot = joint_loads(self.model, self.forward, pull, self.loads, *self.actuated).motion.udot
         except ModelError as error:
             return f"accelerations are not known: {error}"
         assert udot is not None

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.muscles.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data.motions import load_table
@@ -11,22 +12,23 @@ from myoquat.data.motions.series import interpolated
 from myoquat.data.setups.analyses import JointReactionSetup
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
-from myoquat.muscle import actuator_forces
 from myoquat.muscle.actuators import ScalarActuator
 
 __all__ = ["joint_reaction"]
 
+Actuated = tuple[Array | None, Array | None]
+
 
 def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) -> None:
     """Note the file of the reactions."""
-    tensions, torque = _forces(moving, setup)
-    found = joint_loads(moving.model, moving.forward, tensions, moving.loads, torque)
+    tensions, (torque, wrenches) = _forces(moving, setup)
+    found = joint_loads(moving.model, moving.forward, tensions, moving.loads, torque, wrenches)
     table = _reactions(found, setup, moving).iloc[moving.rows(setup.interval)]
     path = moving.setup.results / f"{moving.setup.name}_{setup.name}_ReactionLoads.sto"
     outputs.table(path, table, "Joint Reaction Loads", False)
 
 
-def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Array | None]:
+def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Actuated]:
     """Tensions of the muscles, and what the model's actuators give: those in the setup's file, else those of the
     states."""
     model, motion = moving.model, moving.motion
@@ -35,15 +37,15 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
         if tensions is None:
             told = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
             raise ModelError(told, file=moving.setup.path)
-        return (tensions if tensions.size else None), moving.torque
+        return (tensions if tensions.size else None), moving.actuated
     table = load_table(setup.forces)
     values = interpolated(table.index.to_numpy(dtype=float), table.to_numpy(dtype=float), motion.time, np.inf)
     forces = pd.DataFrame(values, columns=table.columns)
     return (forces if model.muscles else None), _actuated(moving, forces)
 
 
-def _actuated(moving: Moving, forces: pd.DataFrame) -> Array | None:
-    """(t, nu) generalized forces of actuators that the file names; those of several controls are left out by name."""
+def _actuated(moving: Moving, forces: pd.DataFrame) -> Actuated:
+    """What the actuators do that the file names; those of several controls are left out by name."""
     model, motion = moving.model, moving.motion
     controls = np.zeros((len(motion.time), len(model.control_names)))
     for actuator in model.actuators:
@@ -53,10 +55,7 @@ def _actuated(moving: Moving, forces: pd.DataFrame) -> Array | None:
             note(f"the actuator {actuator.name!r} is left out: it has several controls")
             continue
         controls[:, model.control_names.index(actuator.name)] = forces[actuator.name] / actuator.optimal_force
-    if not controls.any():
-        return None
-    assert motion.u is not None
-    return actuator_forces(model, motion.q, motion.u, controls)
+    return actuated(model, motion, controls)
 
 
 def _reactions(found: JointLoads, setup: JointReactionSetup, moving: Moving) -> pd.DataFrame:

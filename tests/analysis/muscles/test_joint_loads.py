@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from myoquat.analysis.motion import external_wrenches
 from myoquat.analysis.muscles import joint_loads
 from myoquat.data import Forces, Motion, load_model
 from myoquat.dynamics import inverse_dynamics
@@ -154,6 +155,9 @@ def test_without_accelerations_they_follow_from_the_forces(leg, rng):
     pulled = -np.einsum("tmi,tm->ti", path_jacobian(loose, motion.q), tensions)  # points that move do work too
     limits = limit_torques(loose, motion.q, motion.u)
     assert np.allclose(needed, pulled + limits, atol=1e-9 * np.abs(pulled).max())
+    force = ground_force(rng)
+    given = joint_loads(loose, replace(motion, udot=None), tensions, wrenches=external_wrenches(loose, motion, force))
+    assert np.array_equal(given.wrench, joint_loads(loose, replace(motion, udot=None), tensions, force).wrench)
     driven = joint_loads(loose, replace(motion, udot=None), tensions, torque=np.ones(motion.u.shape))
     assert np.allclose(driven.residual, 1.0, atol=1e-6)
 
@@ -187,6 +191,8 @@ def test_bad_input(leg, rng):
         joint_loads(leg, motion, pd.DataFrame({"strait": np.zeros(5)}))
     with pytest.raises(ValueError, match="has no u"):
         joint_loads(leg, replace(motion, u=None))
+    with pytest.raises(ValueError, match="wrenches must be finite"):
+        joint_loads(leg, motion, wrenches=np.zeros((5, 6)))
     with pytest.raises(ValueError, match="torque has no effect"):
         joint_loads(leg, motion, torque=np.zeros(motion.u.shape))
     with pytest.raises(ValueError, match="belongs to another system"):
