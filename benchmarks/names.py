@@ -14,6 +14,7 @@ NAMES = {
     "rigid_bodies": "benchmarks.own.rigid_bodies",  # no timing: errors against exact solutions, methods, formulations
     "integrators": "benchmarks.own.integrators",  # no timing: norm and energy of every method over many steps
     "osim": "benchmarks.opensim.osim",  # model files: agreement and speed; MYOQUAT_OPENSIM_MODELS names a folder
+    "collection": "benchmarks.opensim.collection",  # no timing to a peer: a row per model of the folder and its folders
     "consistency": "benchmarks.opensim.consistency",  # no timing: moment arms against slopes of lengths, here and there
     "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions

@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,13 +16,14 @@ MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mist
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
 
 
-def read_text(path: Path, limit: int = MAX_BYTES) -> str:
-    """The text of a regular UTF-8 file of at most `limit` bytes.
+def read_text(path: Path, limit: int = MAX_BYTES, decode: Callable[[bytes], str] | None = None) -> str:
+    """The text of a regular UTF-8 file of at most `limit` bytes; `decode`, if given, takes one in another encoding.
 
     Raises ModelError for a directory, a pipe or device, and for a file that is empty, too large or not text.
     """
+    content = _read_bytes(path, limit)
     try:
-        text = _read_bytes(path, limit).decode("utf-8-sig")
+        text = content.decode("utf-8-sig") if decode is None else decode(content)
     except UnicodeDecodeError as error:
         told, line = (
             f"this is not a text file: {error.reason} at byte {error.start}",

@@ -43,12 +43,17 @@ class Tree(Protocol):
     def iter(self, *tags: str) -> Iterator[Element]: ...
 
 
-def parse(path: Path, prepare: Callable[[str], str] = str, limit: int = MAX_BYTES) -> Element:
+def parse(
+    path: Path,
+    prepare: Callable[[str], str] = str,
+    limit: int = MAX_BYTES,
+    decode: Callable[[bytes], str] | None = None,
+) -> Element:
     """The root element of an XML file; ModelError for one that is malformed or declares a document type.
 
-    prepare: what makes the text of a known dialect XML; it must keep the lines. limit: as in `read_text` [bytes].
+    prepare: what makes the text of a known dialect XML; it must keep the lines. limit, decode: as in `read_text`.
     """
-    text = read_text(path, limit)
+    text = read_text(path, limit, decode)
     declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
     if declared:
         line = text.count("\n", 0, declared.start()) + 1

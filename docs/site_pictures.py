@@ -6,6 +6,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.patches import Ellipse
 
 import myoquat as mq
 from myoquat.analysis import plot_curves
@@ -136,5 +137,34 @@ def _sides() -> Any:
     return figure
 
 
+def _shoulder() -> Any:
+    """The shoulder of the library from behind and from the right, and arms of muscles as the humerus is abducted."""
+    model = mq.load_model("thoracoscapular")
+    stick, ribs = stick_figure(model, model.start), model.constraints[0]
+    figure, axes = plt.subplots(1, 3, figsize=(11.0, 4.2), layout="constrained", width_ratios=(1, 1, 1.4))
+    for ax, (x, y), title in zip(axes, ((0, 1), (2, 1)), ("from behind", "from the right"), strict=False):
+        centre, radii = np.array(ribs.first_point), 2 * np.array(ribs.radii)
+        ax.add_patch(Ellipse((centre[x], centre[y]), radii[x], radii[y], color="0.9"))
+        for segments in stick.bones.values():
+            for segment in segments:
+                ax.plot(segment[:, x], segment[:, y], color="0.3", lw=3, solid_capstyle="round")
+        for k, points in enumerate(stick.muscles.values()):
+            ax.plot(points[:, x], points[:, y], color=plt.get_cmap("viridis")(k / 20), lw=1.2)
+        ax.set(aspect="equal", title=title, ylim=(-0.4, 0.16), xticks=[], yticks=[])
+    axes[1].invert_xaxis()
+    angle = np.linspace(0.0, np.pi / 2, 46)
+    q = np.tile(model.start, (len(angle), 1))
+    q[:, 8:] = mq.joints.quaternion_exp(angle[:, None] * np.array([0.0, 0.0, 1.0]))
+    arms = -mq.path_jacobian(model, q)[..., model.system.u_slices[2]][..., 2]
+    for k, name in enumerate(("deltoid_middle", "supraspinatus", "subscapularis", "teres_minor", "teres_major")):
+        arm = 1e3 * arms[:, model.muscle_names.index(name)]
+        axes[2].plot(np.degrees(angle), arm, label=name.replace("_", " "), **_muscle(k))
+    axes[2].set(xlabel="glenohumeral abduction [deg]", ylabel="moment arm [mm]", xlim=(0, 90))
+    axes[2].axhline(0.0, color="0.7", lw=0.8)
+    axes[2].legend(fontsize=8)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{kind}": _law(kind) for kind in laws.LAWS}
 PICTURES |= {"gimbal": _gimbal, "motion": _motion, "moment_arms": _moment_arms, "radial": _radial, "sides": _sides}
+PICTURES |= {"shoulder": _shoulder}

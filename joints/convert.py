@@ -131,7 +131,7 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     """
     q = source.check_q(q)
     parts = [_coordinates(a.joint, b.joint, q[..., iq]) for a, b, iq, _ in _pairs(source, target)]
-    return np.concatenate(parts, axis=-1)
+    return np.concatenate([q[..., :0], *parts], axis=-1)
 
 
 def _coordinates(source: Joint, target: Joint, q: Array) -> Array:

@@ -213,11 +213,18 @@ def name_of(function: Any) -> str:
 def _run(name: str, formula: Formula, symbols: Mapping[str, Any]) -> Any:
     try:
         return formula(*symbols.values())
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"kernel '{name}'{_place(error.__traceback__)}: {error}") from error
-    except NotImplementedError as error:  # what CasADi's functions say to symbols that are not theirs
-        place, reason = _place(error.__traceback__), str(error).partition("\n")[0]
-        raise TypeError(f"kernel '{name}'{place}: {reason} Keep the formula in NumPy's functions.") from error
+    except (TypeError, ValueError, NotImplementedError) as error:
+        kind, reason = type(error), str(error)
+        if kind is NotImplementedError and _is_raised_by_casadi(error):  # its functions, on symbols that are not theirs
+            kind, reason = TypeError, f"{reason.partition(chr(10))[0]} Keep the formula in NumPy's functions."
+        raise kind(f"kernel '{name}'{_place(error.__traceback__)}: {reason}") from error
+
+
+def _is_raised_by_casadi(error: BaseException) -> bool:
+    trail = error.__traceback__
+    while trail is not None and trail.tb_next is not None:
+        trail = trail.tb_next
+    return trail is not None and "casadi" in Path(trail.tb_frame.f_code.co_filename).parts
 
 
 def _place(trail: TracebackType | None) -> str:

@@ -5,16 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.joints.constraints import Constraint, PointLoop
-from myoquat.joints.errors import ModelError
 from myoquat.joints.scaling import scaled_system
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
-from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
+from myoquat.muscle.scaled_parts import Stretch, scaled_constraint, scaled_force
 
 __all__ = ["scaled"]
 
@@ -25,11 +23,11 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     """The model whose bodies, by name, are stretched by factors (3,) along their axes; see
     `myoquat.joints.scaling.scaled_system` for mass and keep_masses.
 
-    Points, surfaces, markers and the points that constraints hold together (`PointLoop`) are stretched with their
-    bodies; ModelError for other constraints, and for forces other than those on coordinates. The lengths of a force
-    law (of the optimal fiber, the slack tendon, a resting ligament) grow as the path does, in the pose at the start
-    with couplers followed. Forces stay. A coupler that drives a slide grows by the factor of the body that the slide
-    starts from.
+    Points, surfaces, markers and what constraints, passive forces and contacts are fixed to (see
+    `myoquat.muscle.scaled_parts`) are stretched with their bodies; ModelError for constraints and forces of which it is
+    not known how. The lengths of a force law (of the optimal fiber, the slack tendon, a resting ligament), of a rod and
+    of a spring between points grow as the path does, in the pose at the start with couplers followed. Forces stay. A
+    coupler that drives a slide grows by the factor of the body that the slide starts from.
     """
     unit = np.ones(3)
     muscles = tuple(
@@ -40,15 +38,15 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
         )
         for muscle in model.muscles
     )
-    for force in model.forces:
-        if not isinstance(force, CoordinateForce):
-            raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
+    system = scaled_system(model.system, factors, mass, keep_masses)
+    stretch = Stretch(factors, model.system, system, _start(model))
     stretched = replace(
         model,
-        system=scaled_system(model.system, factors, mass, keep_masses),
+        system=system,
         muscles=muscles,
         couplers=tuple(_coupler(coupler, model.system, factors) for coupler in model.couplers),
-        constraints=tuple(_loop(constraint, factors) for constraint in model.constraints),
+        constraints=tuple(scaled_constraint(constraint, stretch) for constraint in model.constraints),
+        forces=tuple(scaled_force(force, stretch) for force in model.forces),
         markers=tuple(
             replace(m, position=tuple(factors.get(m.body, unit) * np.array(m.position))) for m in model.markers
         ),
@@ -59,22 +57,17 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     return replace(stretched, muscles=tuple(laws))
 
 
-def _loop(constraint: Constraint, factors: Factors) -> Constraint:
-    """Points held together, where they are on the stretched bodies."""
-    if not isinstance(constraint, PointLoop):
-        raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
-    unit = np.ones(3)
-    first = factors.get(constraint.first, unit) * np.array(constraint.first_point)
-    second = factors.get(constraint.second, unit) * np.array(constraint.second_point)
-    return replace(constraint, first_point=tuple(first), second_point=tuple(second))
-
-
 def _lengths(model: Model) -> Array:
     """(m,) path lengths at the start."""
+    return path_lengths(model, _start(model))
+
+
+def _start(model: Model) -> Array:
+    """(nq,) the start, couplers followed."""
     q = model.start.copy()
     known = [c for c in model.couplers if {c.dependent, c.independent} <= {*model.system.coordinate_names}]
     follow(known, model.system.coordinate_names, q)
-    return path_lengths(model, q)
+    return q
 
 
 def _with_law(muscle: Muscle, ratio: float) -> Muscle:

@@ -19,7 +19,7 @@ from benchmarks.opensim.osim import in_opensim, loaded, model_files, random_pose
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
-__all__ = ["run"]
+__all__ = ["misses", "run"]
 
 POSES, OPENSIM_POSES = 100_000, 100
 BLOCK = 5_000
@@ -51,12 +51,12 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def _errors(model: Model, q: np.ndarray) -> dict[str, float]:
-    parts = [_misses(model, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]
+    parts = [misses(model, q[i : i + BLOCK]) for i in range(0, len(q), BLOCK)]
     misses, left = (np.concatenate(column) for column in zip(*parts, strict=True))
     return _summary(misses, left)
 
 
-def _misses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def misses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(poses, muscles) the worst miss over the velocities, and whether it is left out."""
     J = path_jacobian(model, q)
     worst, left = np.zeros(J.shape[:-1]), _left_out(model, q, NEAR)

@@ -109,6 +109,7 @@ def _import(code: str) -> float:
 def _seconds(script: str, path: Path, cache: str) -> float:
     """What a new process measured."""
     environment = {**os.environ, "MYOQUAT_CACHE": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, every process compiles all modules anew
     command = [sys.executable, "-c", script, str(path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1]))

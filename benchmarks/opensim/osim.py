@@ -23,7 +23,17 @@ from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.path import lengths
 
-__all__ = ["in_opensim", "loaded", "model_files", "random_poses", "run"]
+__all__ = [
+    "SMALL",
+    "agreement",
+    "both_kernel",
+    "in_opensim",
+    "loaded",
+    "model_files",
+    "random_poses",
+    "run",
+    "seconds_per_pose",
+]
 
 SMALL = Path(__file__).parents[2] / "tests" / "data" / "small_leg.osim"
 POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
@@ -44,7 +54,7 @@ def model_files() -> list[Path]:
 def _rows(file: Path) -> list[dict[str, Any]]:
     begin = time.perf_counter()
     model = loaded(file)
-    kernel = _kernel(model)
+    kernel = both_kernel(model)
     kernel(np.array(model.start_q))
     cold = time.perf_counter() - begin
     rng = np.random.default_rng(0)
@@ -53,10 +63,10 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     activation, stretch = rng.uniform(0, 1, (POSES, m := len(model.muscles))), rng.uniform(0.99, 1.05, (POSES, m))
     given = {"q": q, "u": u, "udot": udot, "activation": activation, "stretch": stretch, "timed": np.array(TIMED)}
     theirs = in_opensim("reference.py", file, given)
-    errors = _errors(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
-    agreement = {name: float(error) for name, error in errors.items()}
-    rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | agreement]
-    mine = _seconds(kernel, random_poses(model, rng, BATCH))
+    errors = agreement(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
+    worst = {name: float(error) for name, error in errors.items()}
+    rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | worst]
+    mine = seconds_per_pose(kernel, random_poses(model, rng, BATCH))
     routes = {
         "OpenSim, computeMomentArm of everything": theirs["seconds_lengths"] + theirs["seconds_moment_arms"],
         "OpenSim, unit tensions and J^T f": theirs["seconds_lengths"] + theirs["seconds_unit_tensions"],
@@ -80,21 +90,21 @@ def loaded(file: Path) -> Model:
 
 
 def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarray:
-    """(count, nq) within the ranges of the coordinates, couplers followed."""
-    low, high = np.array([c.range for c in model.coordinates]).T
+    """(count, nq) within the ranges of the coordinates, or a unit where they have none, couplers followed."""
+    low, high = np.array([c.range or (-1.0, 1.0) for c in model.coordinates]).reshape(-1, 2).T
     q = rng.uniform(low, high, (count, len(low)))
     follow(model.couplers, model.system.coordinate_names, q)
     return q
 
 
-def _kernel(model: Model) -> Any:
+def both_kernel(model: Model) -> Any:
     def both(q: Any) -> Any:
         return lengths(model.system, model.muscles, q), jacobians.velocity(model, q)
 
     return kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
 
 
-def _seconds(kernel: Any, q: np.ndarray) -> float:
+def seconds_per_pose(kernel: Any, q: np.ndarray) -> float:
     """Seconds per pose in cache-sized blocks, the median of five rounds."""
     l, J = kernel(q[:BLOCK])
     rounds = []
@@ -117,29 +127,32 @@ def in_opensim(script: str, file: Path, given: dict[str, np.ndarray]) -> dict[st
             return dict(results)
 
 
-def _errors(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -> dict[str, float]:
+def agreement(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -> dict[str, float]:
     """Worst differences; of muscles whose path wraps nowhere, where OpenSim is exact, and of coordinates whose rates
     are OpenSim's speeds, which those of its ball and free joints are not."""
     assert tuple(theirs["names"]) == model.system.coordinate_names
     straight = theirs["wraps"] == 0
-    around = np.array([len(m.wraps) == 1 and isinstance(m.wraps[0], WrapCylinder) for m in model.muscles])
-    sure = (path_flags(model, q, NEAR) & ~PathFlag.WRAPPED) == 0
+    known = [model.muscle_names.index(str(name)) for name in theirs["muscles"]]
+    wraps = [model.muscles[i].wraps for i in known]
+    around = np.array([len(w) == 1 and isinstance(w[0], WrapCylinder) for w in wraps], dtype=bool)
+    sure = ((path_flags(model, q, NEAR) & ~PathFlag.WRAPPED) == 0)[:, known]
     l, J = kernel(q)
+    l, J = l[:, known], J[:, known]
     poses = model.system.poses(q)
     count = len(theirs["mass"])
-    mine = [_pose(*poses[str(body)]) for body in theirs["bodies"]]
+    mine = [_pose(len(q), *poses[str(body)]) for body in theirs["bodies"]]
     plain = theirs["plain"]
     M = dynamics.mass_matrix(model, q[:count])[:, plain][..., plain]
     tau = dynamics.inverse_dynamics(model, q[:count], u[:count] * plain, udot[:count] * plain)[:, plain]
     mass, inverse = theirs["mass"][:, plain][..., plain], theirs["inverse"][:, plain]
-    arms = theirs["arms"][..., theirs["order"]]
+    arms = theirs["arms"].reshape(J.shape)[..., theirs["order"]]
     return {
-        "lengths [m]": np.abs(l - theirs["lengths"])[:, straight].max(initial=0),
-        "around a cylinder [m]": np.abs(l - theirs["lengths"])[around & sure].max(initial=0),
+        "lengths [m]": np.abs(l - theirs["lengths"].reshape(l.shape))[:, straight].max(initial=0),
+        "around a cylinder [m]": np.abs(l - theirs["lengths"].reshape(l.shape))[around & sure].max(initial=0),
         "moment arms [m]": np.abs(-J - arms)[:, straight][..., plain].max(initial=0),
         "poses": np.abs(np.stack(mine, axis=1) - theirs["poses"]).max(),
-        "mass, relative": np.abs(M - mass).max() / np.abs(M).max(),
-        "inverse dynamics, relative": np.abs(tau - inverse).max() / np.abs(tau).max(),
+        "mass, relative": _relative(M, mass),
+        "inverse dynamics, relative": _relative(tau, inverse),
     }
 
 
@@ -163,7 +176,12 @@ def _muscle_errors(model: Model, activation: np.ndarray, theirs: Any) -> dict[st
     return errors
 
 
-def _pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+def _relative(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """The worst difference, of the greatest number."""
+    return float(np.abs(mine - theirs).max(initial=0.0) / np.abs(mine).max(initial=1e-300))
+
+
+def _pose(n: int, R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """(n, 12) rotation by rows, and position."""
-    flat = np.broadcast_to(R, (POSES, 3, 3)).reshape(POSES, 9)
-    return np.concatenate([flat, np.broadcast_to(p, (POSES, 3))], axis=-1)
+    flat = np.broadcast_to(R, (n, 3, 3)).reshape(n, 9)
+    return np.concatenate([flat, np.broadcast_to(p, (n, 3))], axis=-1)

@@ -2,8 +2,8 @@
 
     python reference.py MODEL STATES.npz RESULTS.npz
 
-STATES holds q, u, udot (n, coordinates) in the order of the coordinates, activation and stretch (n, muscles), the
-tendon's length over its slack one, and `timed`, the number of poses to time.
+STATES holds q, u, udot (n, coordinates) in the order of the coordinates and, if muscles are asked for, activation and
+stretch (n, muscles), the tendon's length over its slack one, and `timed`, the number of poses to time.
 """
 
 import sys
@@ -19,14 +19,16 @@ def main(file: str, states: str, results: str) -> None:
     opensim.Logger.setLevelString("Off")
     with np.load(states) as given:
         given = dict(given)
-    q, u, udot, timed = given["q"], given["u"], given["udot"], int(given["timed"])
+    q, u, udot = given["q"], given["u"], given["udot"]
     paths, bodies = Kinematics(file), Dynamics(file)
     found: dict[str, Any] = {"names": paths.names, "bodies": [body.getName() for body in paths.bodies]}
+    found["muscles"] = [muscle.getName() for muscle in paths.muscles]
     found["wraps"] = [muscle.getGeometryPath().getWrapSet().getSize() for muscle in paths.muscles]
     found |= paths.values(q)
     found |= bodies.values(q[:20], u[:20], udot[:20])
-    found |= Muscles(file).values(q, u, given["activation"], given["stretch"])
-    found |= paths.times(q[:timed])
+    if "activation" in given:
+        found |= Muscles(file).values(q, u, given["activation"], given["stretch"])
+        found |= paths.times(q[: int(given["timed"])])
     np.savez(results, **{name: np.array(value) for name, value in found.items()})
 
 
@@ -39,7 +41,9 @@ class _Loaded:
     def __init__(self, file: str, forces: bool) -> None:
         self.model = opensim.Model(file)
         if not forces:
-            self.model.updForceSet().clearAndDestroy()
+            for component in self.model.getComponentsList():  # some stand in no set
+                if opensim.Force.safeDownCast(component) is not None:
+                    opensim.Force.safeDownCast(component).set_appliesForce(False)
         self.state = self.model.initSystem()
         coordinates = self.model.getCoordinateSet()
         self.coordinates = [coordinates.get(i) for i in range(coordinates.getSize())]

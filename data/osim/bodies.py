@@ -1,5 +1,6 @@
 """The tree: a body of ours for every joint of the file, and one more where a joint is not at its body's origin."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from myoquat.joints.shapes import Shape
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["Skeleton", "read_skeleton"]
+__all__ = ["Skeleton", "is_massless", "read_skeleton"]
 
 
 @dataclass(frozen=True)
@@ -28,21 +29,24 @@ class Skeleton:
 
 
 def read_skeleton(model: Any, frames: Frames) -> Skeleton:
-    """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing."""
+    """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing.
+
+    A joint whose child hangs on another one already, or is the ground, carries its parent instead."""
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
-    carried: dict[str, Any] = {}
+    carried: dict[str, Any] = {GROUND: "itself, the ground"}
     bodies: list[Body] = []
     joints: list[OsimJoint] = []
     for element in model.find("JointSet/objects") if model.find("JointSet/objects") is not None else ():
         if not isinstance(element.tag, str):
             continue
         parent, child = frames.of(element, "socket_parent_frame"), frames.of(element, "socket_child_frame")
-        if child.body == GROUND:
-            complain(element, "a joint that carries the ground is not supported: turn it around")
+        backward = child.body in carried and parent.body not in carried
+        if backward:
+            parent, child = child, parent
         if child.body in carried:
-            complain(element, f"body {child.body!r} already hangs on joint {carried[child.body]!r}: no tree")
-        carried[child.body] = element.get("name")
-        joints.append(read_joint(element))
+            complain(element, f"body {child.body!r} is held already, by {carried[child.body]}: no tree")
+        carried[child.body] = f"joint {element.get('name')!r}"
+        joints.append(read_joint(element, backward))
         bodies += _bodies(element, joints[-1], parent, child, elements[child.body])
     for name, element in elements.items():
         if name not in carried:
@@ -64,6 +68,8 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
         "shapes": _meshes(element),
     }
+    if is_massless(element):
+        mass["inertia"] = (0.0,) * 6
     mass["lenient_inertia"] = not _possible(Body("", "", FixedJoint(), **mass))
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
     if joint_element.tag == TAG:
@@ -77,6 +83,11 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, e
         Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
         Body(child.body, frame, FixedJoint(), back.position, back.orientation, **mass),
     ]
+
+
+def is_massless(element: Any) -> bool:
+    """Whether a <Body> has no mass: OpenSim passes over its inertia then."""
+    return number(element, "mass", 0.0) <= sys.float_info.epsilon
 
 
 def _possible(body: Body) -> bool:

@@ -1,5 +1,6 @@
 """Frames: which body a socket names, and where the frame sits on it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 __all__ = ["Frame", "Frames"]
 
 GROUND = "ground"
+STATIONS = ("point_a", "point_b", "point_c", "origin_point")
 DEEPEST = 64  # frames on frames; more are a circle, or a mistake
 
 
@@ -59,12 +61,8 @@ class Frames:
 
     def __init__(self, model: Any) -> None:
         self._bodies = {GROUND, *(body.get("name") for body in model.findall("BodySet/objects/Body"))}
-        self._offsets: dict[str, Any] = {}
-        for element in model.iter("PhysicalOffsetFrame"):
-            owner = element.getparent().getparent()
-            if owner is not None and owner.get("name"):
-                self._offsets.setdefault(f"{owner.get('name')}/{element.get('name')}", element)
-            self._offsets.setdefault(str(element.get("name")), element)
+        self._offsets = _by_path(model.iter("PhysicalOffsetFrame", "StationDefinedFrame"))
+        self._stations = _by_path(model.iter("Station"))
 
     def of(self, owner: Any, socket: str) -> Frame:
         """The frame that a socket of an element names; ModelError if there is none."""
@@ -75,7 +73,7 @@ class Frames:
         return frame
 
     def _found(self, path: str, owner: str, depth: int) -> Frame | None:
-        parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+        parts = _names(path) or ([owner] if path == ".." else [])
         if not parts:
             return None
         name = parts[-1]
@@ -89,6 +87,8 @@ class Frames:
             return None
         if depth == DEEPEST:
             complain(element, f"frames stand on each other in a circle, or more than {DEEPEST} deep")
+        if element.tag == "StationDefinedFrame":
+            return self._spanned(element, depth)
         holder = element.getparent().getparent()
         base = self._found(text(element, "socket_parent"), str(holder.get("name")), depth + 1)
         if base is None:
@@ -96,3 +96,52 @@ class Frames:
         R = rotation_matrix_from_euler(np.array(numbers(element, "orientation", 3, (0.0,) * 3)), "XYZ")
         p = np.array(numbers(element, "translation", 3, (0.0,) * 3))
         return Frame(base.body, base.R @ R, base.p + base.R @ p)
+
+    def _spanned(self, element: Any, depth: int) -> Frame:
+        """The frame that points a, b, c of one body span: one axis along b - a, one normal to their plane."""
+        a, b, c, origin = (self._station(element, f"socket_{key}", depth) for key in STATIONS)
+        if len({point.body for point in (a, b, c, origin)}) > 1:
+            complain(element, "the points of a <StationDefinedFrame> must be those of one body")
+        along, normal = b.p - a.p, np.cross(b.p - a.p, c.p - a.p)
+        if not normal.any():
+            complain(element, "the points of a <StationDefinedFrame> lie on a line")
+        R, placed = np.zeros((3, 3)), []
+        for tag, default, vector in (("ab_axis", "+x", along), ("ab_x_ac_axis", "+y", normal)):
+            word = text(element, tag, default).lower()
+            if word.lstrip("+-") not in tuple("xyz") or len(word) > 2:
+                complain(element, f"<{tag}> must be an axis such as +x or -z, not {word!r}")
+            placed.append("xyz".index(word[-1]))
+            R[:, placed[-1]] = (-1.0 if word[0] == "-" else 1.0) * vector / np.linalg.norm(vector)
+        if placed[0] == placed[1]:
+            complain(element, "<ab_axis> and <ab_x_ac_axis> must be different axes")
+        last = 3 - sum(placed)
+        R[:, last] = np.cross(R[:, last - 2], R[:, last - 1])
+        return Frame(a.body, R, origin.p)
+
+    def _station(self, owner: Any, socket: str, depth: int) -> Frame:
+        """The point that a socket names, as a frame with the axes of its body."""
+        path = text(owner, socket)
+        parts = _names(path)
+        station = self._stations.get("/".join(parts[-2:]), self._stations.get(parts[-1] if parts else ""))
+        if station is None:
+            complain(owner, f"<{socket}> names {path!r}, which is no station of the model")
+        name = str(station.getparent().getparent().get("name"))
+        base = self._found(text(station, "socket_parent_frame"), name, depth + 1)
+        if base is None:
+            complain(station, "<socket_parent_frame> names no body and no frame of the model")
+        return Frame(base.body, np.eye(3), np.array(base.point(numbers(station, "location", 3, (0.0,) * 3))))
+
+
+def _names(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".", "..")]
+
+
+def _by_path(elements: Iterable[Any]) -> dict[str, Any]:
+    """Elements by their names, and by those behind the names of their owners."""
+    found: dict[str, Any] = {}
+    for element in elements:
+        owner = element.getparent().getparent()
+        if owner is not None and owner.get("name"):
+            found.setdefault(f"{owner.get('name')}/{element.get('name')}", element)
+        found.setdefault(str(element.get("name")), element)
+    return found

@@ -70,14 +70,22 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
 }
 
 
+BACKWARD: dict[str, Joint] = {  # those whose motion is of the same kind, seen from the child
+    "WeldJoint": FixedJoint(),
+    "PinJoint": RevoluteJoint((0.0, 0.0, -1.0)),
+    "SliderJoint": PrismaticJoint((-1.0, 0.0, 0.0)),
+}
+
+
 def _ribs(element: Any) -> Joint:
     """The first part of a shoulder blade's joint, in a frame turned about z (`myoquat.data.osim.scapula`)."""
     x, y, z = triple(element, "thoracic_ellipsoid_radii_x_y_z")
     return EllipsoidJoint((y, x, z))
 
 
-def read_joint(element: Any) -> OsimJoint:
-    """A joint; ModelError with element and line for a type that is not known or a wrong number of coordinates."""
+def read_joint(element: Any, backward: bool = False) -> OsimJoint:
+    """A joint, or `backward` what carries its parent on its child; ModelError with element and line for a type that is
+    not known, or cannot be turned around, or a wrong number of coordinates."""
     if element.tag not in JOINTS:
         complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
     count, build = JOINTS[element.tag]
@@ -85,8 +93,10 @@ def read_joint(element: Any) -> OsimJoint:
     if count is not None and len(found) != count:
         complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
     coordinates = tuple(_coordinate(c) for c in found)
+    if backward and element.tag not in BACKWARD:
+        complain(element, f"a <{element.tag}> that carries its parent is not supported, {', '.join(BACKWARD)} are")
     try:
-        joint = build(element, tuple(c.name for c in coordinates))
+        joint = BACKWARD[element.tag] if backward else build(element, tuple(c.name for c in coordinates))
     except ValueError as error:
         if type(error) is not ValueError:
             raise

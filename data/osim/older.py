@@ -1,27 +1,34 @@
-"""Documents of OpenSim 2.2 to 3.3, versions 20200 to 30000, brought into the schema of version 40000.
+"""Documents of OpenSim 2.0 to 3.3, versions 10901 to 30000, and of OpenSim 4 before its release, versions 30500 to
+39999, brought into the schema of version 40000.
 
-There a joint stands in the body that it carries, the ground is a body, an inertia is six elements, bodies and
-coordinates are named without paths, and a switch says what is disabled. The elements are moved, with their lines; what
-they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
+Up to 30000 a joint stands in the body that it carries, the ground is a body, an inertia is six elements, bodies and
+coordinates are named without paths, and a switch says what is disabled; at first paths were those of muscles alone.
+Later drafts name bodies by connectors. The elements are moved, with their lines; what they say is the same. Values that
+a file leaves out are those of OpenSim 4, as when it reads the file.
 """
 
 from typing import Any
 
 from lxml import etree
 
-from myoquat.data.osim.document import boolean, number, text
+from myoquat.data.osim.document import boolean, last_name, number, text
 from myoquat.data.osim.elements import written
 from myoquat.data.osim.frames import GROUND
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element
 
 __all__ = ["OLDEST", "modernize"]
 
-OLDEST = 20200
+OLDEST = 10901
 INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
 RENAMED = {
     "MusclePointSet": "PathPointSet",
+    "MusclePoint": "PathPoint",
+    "MuscleViaPoint": "ConditionalPathPoint",
+    "MovingMusclePoint": "MovingPathPoint",
     "MuscleWrapSet": "PathWrapSet",
+    "MuscleWrap": "PathWrap",
     "NaturalCubicSpline": "SimmSpline",
+    "natCubicSpline": "SimmSpline",
     "XAttachment": "x_location",
     "YAttachment": "y_location",
     "ZAttachment": "z_location",
@@ -31,6 +38,7 @@ SOCKETS = {  # by the set in which an element stands: what names a body or a coo
     "PathPointSet": {
         "body": "socket_parent_frame",
         "coordinate": "socket_coordinate",
+        "coordinates": "socket_coordinate",
         "x_coordinate": "socket_x_coordinate",
         "y_coordinate": "socket_y_coordinate",
         "z_coordinate": "socket_z_coordinate",
@@ -44,6 +52,12 @@ SOCKETS = {  # by the set in which an element stands: what names a body or a coo
         "follower_body": "socket_follower_body",
     },
 }
+BUSHING = {"body_1": "socket_body_1", "body_2": "socket_body_2"}
+FORCES = {  # by the tag of a force: what names a body
+    **dict.fromkeys(("BushingForce", "FunctionBasedBushingForce", "ExpressionBasedBushingForce"), BUSHING),
+    "PointToPointSpring": {"body1": "socket_body1", "body2": "socket_body2"},
+    "BodyActuator": {"body": "socket_body"},
+}
 SWITCHES = {"ForceSet": "appliesForce", "ConstraintSet": "isEnforced"}
 
 
@@ -53,8 +67,11 @@ def modernize(model: Any) -> None:
         element.tag = RENAMED[element.tag]
     for holder, names in SOCKETS.items():
         for element in model.iterfind(f".//{holder}/objects/*"):
-            for old in [child for child in element if child.tag in names]:
-                old.tag = names[old.tag]
+            _rename(element, names)
+    for force in model.iterfind("ForceSet/objects/*"):
+        _rename(force, FORCES.get(force.tag, {}))
+        _gather_path(force)
+    _connect(model)
     for holder, switch in SWITCHES.items():
         for old in model.iterfind(f"{holder}/objects/*/isDisabled"):
             old.text = written(not boolean(old.getparent(), "isDisabled"))
@@ -73,6 +90,32 @@ def modernize(model: Any) -> None:
                 _move_joint(joint, body, joints)
 
 
+def _rename(element: Any, names: dict[str, str]) -> None:
+    for old in [child for child in element if child.tag in names]:
+        old.tag = names[old.tag]
+
+
+def _gather_path(force: Any) -> None:
+    """Points and surfaces of a path that stand in the muscle itself, in a path of its own."""
+    parts = [child for child in force if child.tag in ("PathPointSet", "PathWrapSet")]
+    if parts:
+        path = _child(force, "GeometryPath", parts[0])
+        for part in parts:
+            path.append(part)
+
+
+def _connect(model: Any) -> None:
+    """Connectors as sockets, and the joints of those drafts as joints with frames."""
+    for connectors in list(model.iter("connectors")):
+        for connector in connectors.iterfind("*[@name]"):
+            socket = connector.get("name")
+            _child(connectors.getparent(), f"socket_{socket}", connector, content=text(connector, "connectee_name"))
+    for joint in model.iterfind("JointSet/objects/*"):
+        if joint.find("socket_parent_body") is not None:
+            parent, child = (last_name(text(joint, f"socket_{socket}_body")) for socket in ("parent", "child"))
+            _frame_joint(joint, parent, child, "_in_parent", "_in_child")
+
+
 def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None) -> Any:
     """A new child on the line of another element."""
     made = etree.SubElement(parent, tag, **({"name": name} if name else {}))
@@ -88,19 +131,25 @@ def _add_inertia(body: Any) -> None:
 
 
 def _move_joint(joint: Any, body: Any, joints: Any) -> None:
-    """A joint with its coordinates and its frames on the two bodies."""
-    if boolean(joint, "reverse"):
-        complain(joint, "a joint that is reversed is not supported: save the model with OpenSim 4")
+    """A joint that stands in its body among the joints."""
     carried, parent = str(body.get("name")), text(joint, "parent_body")
     if not joint.get("name"):
         joint.set("name", f"{parent}_{carried}")
     joints.append(joint)
+    if boolean(joint, "reverse"):
+        _frame_joint(joint, carried, parent, "", "_in_parent")
+    else:
+        _frame_joint(joint, parent, carried, "_in_parent", "")
+
+
+def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: str) -> None:
+    """A joint with its coordinates and its frames on two bodies, whose elements end in `of_parent` and `of_child`."""
     coordinates = joint.find("CoordinateSet/objects")
     if coordinates is not None:
         coordinates.tag = "coordinates"
         joint.append(coordinates)
     frames = _child(joint, "frames", joint)
-    for socket, base, place in (("parent", parent, "_in_parent"), ("child", carried, "")):
+    for socket, base, place in (("parent", parent, of_parent), ("child", child, of_child)):
         name = f"{base}_{socket}_offset"
         _child(joint, f"socket_{socket}_frame", joint, content=name)
         frame = _child(frames, "PhysicalOffsetFrame", joint, name=name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.actuators import ACTUATORS, read_actuator
-from myoquat.data.osim.bodies import read_skeleton
+from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import boolean, numbers, objects, text
@@ -30,40 +30,42 @@ SILENT = {"ControllerSet", "ProbeSet", "ComponentSet"}  # counted, if they hold 
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
-    """The model in an OpenSim file of document version 20200 to 30000, or 40000 and later.
+    """The model in an OpenSim file of document version 10901 or later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
     too. What is not supported is told in one UnsupportedWarning with counts and lines; inertias that no rigid body can
-    have and elastic tendons of length 0, which OpenSim accepts, in one ImplausibleWarning; `strict` makes either an
-    error. Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a
-    joint or a function that is not supported, since the model would move otherwise.
+    have and what else OpenSim accepts though it cannot be in one ImplausibleWarning; `strict` makes either an error.
+    Raises ModelError with file, element and line for a file that is broken, names what it lacks, or holds a joint or a
+    function that is not supported, since the model would move otherwise.
     """
     path = Path(path)
-    census = Census()
+    census, doubts = Census(), Doubts()
     document = None
     try:
-        document = read_document(path)
+        document = read_document(path, doubts)
         model = _model(document, path, census)
     except ModelError as error:
         raise located(error, path, document) from None
     except ValueError as error:
         raise located(ModelError(str(error)), path, document) from None
-    _doubts(document, model).report(path, strict)
+    _doubt(document, model, doubts)
+    doubts.report(path, strict)
     census.report(path, strict)
     return model
 
 
-def _doubts(document: Any, model: Model) -> Doubts:
-    """What the model has that no body can have, and elastic tendons that have no length."""
-    doubts = Doubts()
+def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
+    """What the model has that no body can have, inertias of nothing, and elastic tendons that have no length."""
     for body in model.system.bodies:
         if body.lenient_inertia:
             doubts.count("the inertia of bodies", body.name)
+    for element in document.iterfind("BodySet/objects/Body"):
+        if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
+            doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
     for tag in TIMES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
                 doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
-    return doubts
 
 
 def _model(element: Any, path: Path, census: Census) -> Model:

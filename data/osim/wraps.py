@@ -129,7 +129,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
     points = []
     for point in muscle.path:
         R, p = poses[point.body]
-        points.append(p + matvec(R, np.broadcast_to(point.local(system, q), p.shape)))
+        points.append(p + matvec(R, np.broadcast_to(point.local(system, q), (len(q), 3))))
     placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
     ordered = sorted(placed, key=lambda item: item[0])
     whole = (0, len(points) - 1)

@@ -5,6 +5,7 @@ from myoquat.joints.constraints.coordinates import CoordinateCoupler, Polynomial
 from myoquat.joints.constraints.formulas import PositionFormula, VelocityFormula
 from myoquat.joints.constraints.loops import Distance, ParallelAxes, PointLoop, PointOnLine, Weld
 from myoquat.joints.constraints.rolling import Rolling
+from myoquat.joints.constraints.surface import OnSurface
 
 __all__ = [
     "Constraint",
@@ -12,6 +13,7 @@ __all__ = [
     "Distance",
     "Holonomic",
     "NonHolonomic",
+    "OnSurface",
     "ParallelAxes",
     "PointLoop",
     "PointOnLine",

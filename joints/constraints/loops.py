@@ -14,14 +14,14 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.typing import Array
 
-__all__ = ["Distance", "ParallelAxes", "PointLoop", "PointOnLine", "Weld"]
+__all__ = ["ORIGIN", "Distance", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Vector", "Weld"]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class _Pair(Holonomic):
+class Pair(Holonomic):
     """Two bodies, one of which may be the ground."""
 
     first: str
@@ -34,7 +34,7 @@ class _Pair(Holonomic):
 
 
 @dataclass(frozen=True)
-class PointLoop(_Pair):
+class PointLoop(Pair):
     """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m].
 
     axes: which of x, y, z are held; "xz" for a mechanism that moves in that plane anyway, where the third is redundant.
@@ -55,7 +55,7 @@ class PointLoop(_Pair):
 
 
 @dataclass(frozen=True)
-class Distance(_Pair):
+class Distance(Pair):
     """Two points `distance` > 0 apart: phi = (|p1 - p2|^2 - d^2) / (2 d) (1) [m], a massless rod."""
 
     first_point: Vector = ORIGIN
@@ -74,7 +74,7 @@ class Distance(_Pair):
 
 
 @dataclass(frozen=True)
-class PointOnLine(_Pair):
+class PointOnLine(Pair):
     """A point of the second body on a line of the first: phi = (e1 . d, e2 . d) (2) [m].
 
     d goes from the line's `first_point` to `second_point`, in the first body's axes; e1 and e2 are perpendicular to the
@@ -98,7 +98,7 @@ class PointOnLine(_Pair):
 
 
 @dataclass(frozen=True)
-class ParallelAxes(_Pair):
+class ParallelAxes(Pair):
     """Axes of two bodies parallel: phi = (e1 . a2, e2 . a2) (2), e1 and e2 perpendicular to the first body's axis."""
 
     first_axis: Vector = (0.0, 0.0, 1.0)
@@ -114,7 +114,7 @@ class ParallelAxes(_Pair):
 
 
 @dataclass(frozen=True)
-class Weld(_Pair):
+class Weld(Pair):
     """A frame of each body at one pose: phi = (p1 - p2 [m], log(R1^T R2) [rad]) (6).
 
     The frames sit at points and XYZ angles [rad] in their bodies. The logarithm is smooth up to half a turn.

@@ -220,8 +220,10 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "kernels"))
     script = (
         "from myoquat.analysis.command import main; import sys\n"
+        "calls = set()\n"
+        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-16:])))\n"
         "main(['warm', 'two_link'])\n"
-        "print('casadi' in sys.modules)\n"
+        "print(('trace', 'kernels/trace.py') in calls)\n"
     )
     found = [
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

@@ -1,11 +1,12 @@
 """What OpenSim accepts though it cannot be, or stands in no other model: read with one warning, and equal forces."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
-from myoquat.data import ImplausibleWarning, load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
 from myoquat.dynamics import forward_dynamics, mass_matrix
 from myoquat.muscle import ModelError, muscle_forces, path_lengths
 from myoquat.muscle.laws import Millard2012
@@ -99,3 +100,73 @@ def test_elastic_tendons_of_length_zero_are_rigid_and_told(tmp_path):
     assert [muscle.law.tendon for muscle in model.muscles] == ["rigid", "rigid"]
     with pytest.raises(ModelError, match="one of length 0 is tendon='rigid'"):
         Millard2012(100.0, 0.1, 0.0).check("muscle 'm'")
+
+
+def test_text_in_another_encoding_is_told(tmp_path):
+    path = tmp_path / "odd.osim"
+    path.write_bytes(
+        TEXT.replace("0.0003", "0.0001")
+        .replace('name="odd">', 'name="odd"><credits>Z\xfcrich</credits>')
+        .encode("latin-1")
+    )
+    with pytest.warns(ImplausibleWarning, match=r"text that is not UTF-8, taken as Latin-1 \(byte \d+\)"):
+        assert load_model(path).description == "Zürich"
+    with pytest.raises(ModelError, match="not UTF-8"):
+        load_model(path, strict=True)
+
+
+def test_components_of_the_model_itself_are_sorted_into_its_sets(tmp_path):
+    """Programs put bodies, joints and forces there; all are read as if they stood in the sets."""
+    plain = TEXT.replace("-0.000004", "0.0004")
+    loose = plain
+    for name in ("BodySet", "JointSet", "ForceSet"):
+        loose = loose.replace(f"<{name}><objects>", "<components>").replace(f"</objects></{name}>", "</components>")
+    loose = loose.replace("</components><components>", "").replace("/bodyset/b", "/b")
+    loose = loose.replace("</components>", '<Bhargava2004SmoothedMuscleMetabolics name="cost"/></components>', 1)
+    with pytest.warns(UnsupportedWarning, match=r"1 Bhargava2004SmoothedMuscleMetabolics \(ComponentSet\)"):
+        model = load_model(written(tmp_path, loose))
+    assert model == load_model(written(tmp_path, plain))
+
+
+def test_a_model_of_the_ground_alone_is_read(tmp_path):
+    path = written(tmp_path, '<OpenSimDocument Version="40600"><Model name="empty"/></OpenSimDocument>')
+    assert load_model(path, rotations="quaternion").system.nq == 0
+
+
+def test_a_wrapping_path_may_move_on_the_ground(tmp_path):
+    axis = "<{0}_location><LinearFunction><coefficients>0.1 0.2</coefficients></LinearFunction></{0}_location>"
+    axis += "<socket_{0}_coordinate>x</socket_{0}_coordinate>"
+    moving = f"""<MovingPathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame>
+{"".join(map(axis.format, "xyz"))}</MovingPathPoint>"""
+    text = re.sub('<PathPoint name="a">.*?</PathPoint>', moving, TEXT.replace("-0.000004", "0.0004"), flags=re.DOTALL)
+    ball = (
+        """<WrapObjectSet><objects><WrapSphere name="s"><radius>0.05</radius></WrapSphere></objects></WrapObjectSet>"""
+    )
+    text = text.replace("</inertia>", f"</inertia>{ball}").replace(
+        "</GeometryPath>",
+        """<PathWrapSet><objects><PathWrap
+name="w"><wrap_object>s</wrap_object></PathWrap></objects></PathWrapSet></GeometryPath>""",
+    )
+    assert [wrap.name for wrap in load_model(written(tmp_path, text)).muscles[0].wraps] == ["s"]
+
+
+@pytest.mark.peers
+def test_the_inertia_of_a_body_without_mass_is_passed_over_as_in_opensim(tmp_path, in_opensim):
+    """The body hangs between the ground and one that has a mass."""
+    text = re.sub("<ForceSet>.*</ForceSet>", "", TEXT.replace("-0.000004", "0.0004"), flags=re.DOTALL)
+    text = text.replace(
+        "</Body>",
+        """</Body><Body name="tip"><mass>0</mass><mass_center>0 0 0</mass_center><inertia>1 2 2 0 0 0
+</inertia></Body>""",
+    ).replace(
+        "</UniversalJoint>",
+        """</UniversalJoint><WeldJoint name="w"><socket_parent_frame>/bodyset/b
+</socket_parent_frame><socket_child_frame>/bodyset/tip</socket_child_frame></WeldJoint>""",
+    )
+    path = written(tmp_path, text)
+    with pytest.warns(ImplausibleWarning, match=r"an inertia without mass, taken as zero \(tip\)"):
+        model = load_model(path)
+    q = np.array([[0.3, -0.4], [0.1, 0.9]])
+    mass = OPENSIM.replace("range(2)]\n    for muscle in", "range(0)]\n    for muscle in")
+    answer = in_opensim(mass, str(path), json.dumps([[*row, 0.0, 0.0, 0.0] for row in q.tolist()]))
+    np.testing.assert_allclose(mass_matrix(model, q), answer["M"], rtol=1e-12, atol=1e-15)

@@ -54,6 +54,7 @@ SYSTEM = ArticulatedSystem(
     ),
     gravity=(0.0, -9.80665, 0.0),
 )
+COUNT = 200  # random states that are compared
 TIP, REST = (0.0, -0.4, 0.02), (0.2, 0.4, 0.1)
 HELD = {
     "point": (PointLoop("B", "ground", TIP, REST, name="pin"),),
@@ -86,13 +87,13 @@ def states(model, n, rng):
 def test_opensim_moves_alike(tmp_path, rng, in_opensim, kind):
     Model(SYSTEM, constraints=HELD[kind], name="held").save(tmp_path / "held.osim")
     model = load_model(tmp_path / "held.osim", strict=True)
-    held, q, u = states(model, 20, rng)
+    held, q, u = states(model, COUNT, rng)
     if kind == "polynomial":  # OpenSim answers its first derivative where the second is asked for, which u multiplies
         u = 0 * u
     answer = in_opensim(OPENSIM, str(tmp_path / "held.osim"), json.dumps([q.tolist(), u.tolist()]))
     assert answer["names"] == list(SYSTEM.coordinate_names)
     assert max(answer["error"]) < 1e-9
-    udot = held.motion(q, u, np.zeros((20, model.system.nu)), np.zeros(20)).acceleration
+    udot = held.motion(q, u, np.zeros((COUNT, model.system.nu)), np.zeros(COUNT)).acceleration
     scale = np.abs(udot).max()
     np.testing.assert_allclose(udot, answer["udot"], rtol=1e-9, atol=1e-9 * scale)
 

@@ -1,13 +1,14 @@
-"""OpenSim files of versions 20302 and 30000: what OpenSim makes of them, and what is wrong with broken ones."""
+"""OpenSim files of versions 10901 to 30501: what OpenSim makes of them, and what is wrong with broken ones."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.dynamics import mass_matrix
-from myoquat.muscle import ModelError, path_lengths
+from myoquat.dynamics import forward_dynamics, mass_matrix
+from myoquat.muscle import ModelError, limit_torques, path_lengths
 
 PLACE = "<location_in_parent>{at}</location_in_parent><orientation_in_parent>{turned}</orientation_in_parent>"
 COORDINATE = """<Coordinate name="{0}"><motion_type>rotational</motion_type><default_value>{1}</default_value>
@@ -43,7 +44,14 @@ TEXT = f"""<?xml version="1.0" encoding="UTF-8"?>
 <PathPoint name="a"><location>0.04 -0.1 0</location><body>upper</body></PathPoint>
 <PathPoint name="b"><location>0.04 -0.2 0</location><body>lower</body></PathPoint></objects></PathPointSet>
 </GeometryPath></PathActuator>
-</objects></ForceSet>
+<BushingForce name="soft"><isDisabled>false</isDisabled><body_1>upper</body_1><body_2>lower</body_2>
+<location_body_1>0.01 -0.4 0.02</location_body_1><orientation_body_1>0.1 -0.2 0.3</orientation_body_1>
+<location_body_2>0 0 0.03</location_body_2><orientation_body_2>0 0 0.1</orientation_body_2>
+<rotational_stiffness>1 2 3</rotational_stiffness><translational_stiffness>40 50 60</translational_stiffness>
+<rotational_damping>0 0 0</rotational_damping><translational_damping>0 0 0</translational_damping></BushingForce>
+<PointToPointSpring name="pull"><isDisabled>false</isDisabled><body1>ground</body1><body2>lower</body2>
+<point1>0.1 0.2 0</point1><point2>0 -0.3 0</point2><stiffness>80</stiffness><rest_length>0.3</rest_length>
+</PointToPointSpring></objects></ForceSet>
 <BodySet><objects><Body name="ground"><mass>0</mass><Joint/></Body>
 <Body name="upper"><mass>2</mass><mass_center>0 -0.1 0.01</mass_center><inertia_xx>0.02</inertia_xx>
 <inertia_yy>0.01</inertia_yy><inertia_zz>0.025</inertia_zz><inertia_xy>0.001</inertia_xy><inertia_xz>0</inertia_xz>
@@ -70,9 +78,12 @@ OPENSIM = """
 model = opensim.Model(arguments[0])
 for constraint in model.getConstraintSet():
     constraint.set_isEnforced(False)
+for force in model.getForceSet():
+    if opensim.Actuator.safeDownCast(force):
+        force.set_appliesForce(False)
 state = model.initSystem()
 names = ["bend", "twist", "knee"]
-answer = {"lengths": [], "M": [], "toe": []}
+answer = {"lengths": [], "M": [], "toe": [], "udot": []}
 for q in json.loads(arguments[1]):
     for name, x in zip(names, q):
         model.getCoordinateSet().get(name).setValue(state, x, False)
@@ -85,7 +96,25 @@ for q in json.loads(arguments[1]):
     answer["M"].append([[M.get(i, j) for j in range(3)] for i in range(3)])
     toe = model.getMarkerSet().get("toe").getLocationInGround(state)
     answer["toe"].append([toe.get(i) for i in range(3)])
+    model.realizeAcceleration(state)
+    answer["udot"].append([model.getCoordinateSet().get(name).getAccelerationValue(state) for name in names])
 """
+FIRST = {  # the names of version 10901
+    "GeometryPath": None, "PathPointSet": "MusclePointSet", "PathPoint": "MusclePoint", "PathWrapSet": "MuscleWrapSet",
+    "ConditionalPathPoint": "MuscleViaPoint", "MovingPathPoint": "MovingMusclePoint", "PathWrap": "MuscleWrap",
+    "NaturalCubicSpline": "natCubicSpline", "x_location": "XAttachment", "y_location": "YAttachment",
+    "z_location": "ZAttachment",
+}  # fmt: skip
+
+
+def in_first_words(text):
+    """The text in the schema of version 10901, when the path of a muscle stood in the muscle itself."""
+    muscle = re.search("<Thelen2003Muscle.*</Thelen2003Muscle>", text, re.DOTALL)[0]
+    first = muscle.replace("<coordinate>bend</coordinate>", "<coordinates>bend</coordinates>")
+    for new, old in FIRST.items():
+        name = r"(</?)" + new + r"(?=[ >])"
+        first = re.sub(name + "[^>]*>", "", first) if old is None else re.sub(name, r"\1" + old, first)
+    return text.replace(muscle, first).replace('Version="30000"', 'Version="10901"')
 
 
 def written(tmp_path, text):
@@ -103,11 +132,17 @@ def test_the_older_schema_is_read(tmp_path):
     assert [(c.dependent, c.independent) for c in model.couplers] == [("twist", "bend")]
 
 
+@pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
+def test_the_first_schema_is_read_alike(tmp_path):
+    assert load_model(written(tmp_path, in_first_words(TEXT))) == load_model(written(tmp_path, TEXT))
+
+
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
-@pytest.mark.parametrize("version", ["30000", "20302"])
+@pytest.mark.parametrize("version", ["30000", "20302", "10901"])
 def test_opensim_agrees_on_older_files(tmp_path, rng, in_opensim, version):
-    path = written(tmp_path, TEXT.replace("30000", version))
+    text = in_first_words(TEXT) if version == "10901" else TEXT.replace("30000", version)
+    path = written(tmp_path, text)
     model = load_model(path)
     q = rng.uniform(-1, 1, (20, 3))
     answer = in_opensim(OPENSIM, str(path), json.dumps(q.tolist()))
@@ -115,12 +150,31 @@ def test_opensim_agrees_on_older_files(tmp_path, rng, in_opensim, version):
     np.testing.assert_allclose(mass_matrix(model, q), answer["M"], atol=1e-14)
     R, p = model.system.poses(q)["lower"]
     np.testing.assert_allclose(p + R @ np.array(model.markers[0].position), answer["toe"], atol=1e-14)
+    udot = forward_dynamics(model, q, np.zeros((20, 3)), limit_torques(model, q, np.zeros((20, 3))))
+    np.testing.assert_allclose(udot, answer["udot"], rtol=1e-10, atol=1e-10)
+
+
+DRAFT = """<?xml version="1.0"?><OpenSimDocument Version="30501"><Model name="draft"><Ground name="ground"/>
+<BodySet><objects><Body name="rod"><mass>1</mass><mass_center>0 0.2 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
+</objects></BodySet><JointSet><objects><PinJoint name="pin"><connectors>
+<Connector_PhysicalFrame_ name="parent_body"><connectee_name>../ground</connectee_name></Connector_PhysicalFrame_>
+<Connector_PhysicalFrame_ name="child_body"><connectee_name>rod</connectee_name></Connector_PhysicalFrame_></connectors>
+<location_in_parent>0 1 0</location_in_parent><location_in_child>0 0.5 0</location_in_child>
+<CoordinateSet><objects><Coordinate name="q1"/></objects></CoordinateSet></PinJoint></objects></JointSet></Model>
+</OpenSimDocument>"""
+
+
+def test_a_draft_of_the_schema_is_read(tmp_path):
+    system = load_model(written(tmp_path, DRAFT)).system
+    assert system.coordinate_names == ("q1",)
+    _, p = system.poses(np.array([np.pi / 2]))["rod"]
+    np.testing.assert_allclose(p, (0.5, 1.0, 0.0), atol=1e-15)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("<reverse>false", "<reverse>true", "a joint that is reversed is not supported"),
+        ("<reverse>false", "<reverse>true", "a <CustomJoint> that carries its parent is not supported"),
         ("<parent_body>upper", "<parent_body>arm", "names 'arm', which is no frame"),
         ("<inertia_xx>0.02", "<inertia_xx>x", "<inertia_xx> must be 1 finite number, not 'x'"),
         ("<isDisabled>true", "<isDisabled>perhaps", "<isDisabled> must be true or false"),

@@ -306,7 +306,7 @@ def load(tmp_path, text):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('Version="40600"', 'Version="10902"', "document version 10902 is not read; open the model in OpenSim 4"),
+        ('Version="40600"', 'Version="10900"', "document version 10900 is not read, 10901 to 49999 are; open an older"),
         (
             "<OpenSimDocument",
             "<!DOCTYPE x [<!ENTITY a 'b'>]><OpenSimDocument",

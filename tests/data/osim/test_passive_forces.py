@@ -10,10 +10,10 @@ from myoquat.analysis.motion import scale_model
 from myoquat.analysis.muscles import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
-from myoquat.dynamics.constraints import PointLoop, PointOnLine
+from myoquat.dynamics.constraints import ParallelAxes, PointLoop
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, limit_torques
-from myoquat.muscle.forces import Bushing, CoordinateSpring, PointSpring
+from myoquat.muscle.forces import Bushing, CoordinateSpring, PointExpression, PointSpring
 
 FORCES = {
     "coordinate": CoordinateSpring("hold", "a2", 12.0, 0.1, 0.7),
@@ -83,11 +83,12 @@ def test_static_optimization_leaves_them_their_part(rng):
 
 
 def test_what_cannot_be_scaled_or_loaded_yet_is_refused_by_name():
-    rail = PointOnLine("A", "B", name="rail")
-    with pytest.raises(ModelError, match=r"force 'soft': what scaling makes of its lengths"):
-        scale_model(Model(SYSTEM, forces=(FORCES["bushing"],)), factors={"A": 1.1})
-    with pytest.raises(ModelError, match=r"point on line 'rail': what scaling makes of its lengths"):
-        scale_model(Model(SYSTEM, constraints=(rail,)), factors={"A": 1.1})
+    pull = PointExpression("pull", "A", "ground", (0.0, 0.1, 0.0), expression="-20*d")
+    with pytest.raises(ModelError, match=r"force 'pull': what scaling makes of its lengths"):
+        scale_model(Model(SYSTEM, forces=(pull,)), factors={"A": 1.1})
+    level = ParallelAxes("A", "B", name="level")
+    with pytest.raises(ModelError, match=r"parallel axes 'level': what scaling makes of its lengths"):
+        scale_model(Model(SYSTEM, constraints=(level,)), factors={"A": 1.1})
     pinned = Model(SYSTEM, constraints=(PointLoop("A", "ground", (0.1, 0.2, 0.3), (0.3, 0.2, 0.1)),))
     bigger = scale_model(pinned, factors={"A": (1.1, 1.0, 2.0)}).constraints[0]
     assert (bigger.first_point, bigger.second_point) == (pytest.approx((0.11, 0.2, 0.6)), (0.3, 0.2, 0.1))

@@ -1,0 +1,122 @@
+"""Constraints and passive forces between bodies that are stretched along their axes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoop, PointOnLine, Weld
+from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.typing import Array
+from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
+from myoquat.muscle.forces import HuntCrossley, PassiveForce, PointSpring, SmoothSphereHalfSpace
+from myoquat.muscle.forces.bushing import FrameForce
+from myoquat.muscle.forces.coordinate_spring import CoordinateForce
+
+__all__ = ["Stretch", "scaled_constraint", "scaled_force"]
+
+UNIT = np.ones(3)
+Part = TypeVar("Part", bound=Any)
+
+
+class Stretch:
+    """Bodies by name with their factors (3,), and the systems before and after at their starts."""
+
+    def __init__(
+        self, factors: Mapping[str, Array], before: ArticulatedSystem, after: ArticulatedSystem, q: Array
+    ) -> None:
+        self._factors, self._q = factors, q
+        self._before, self._after = before, after
+
+    def of(self, body: str) -> Array:
+        """(3,) the factors of a body."""
+        return self._factors.get(body, UNIT)
+
+    def placed(self, part: Part) -> Part:
+        """Something between two bodies, its points on the stretched ones."""
+        first, second = self.of(part.first) * part.first_point, self.of(part.second) * part.second_point
+        found: Part = replace(part, first_point=_vector(first), second_point=_vector(second))
+        return found
+
+    def growth(self, old: Any, new: Any) -> float:
+        """By which factor the distance of two points grows at the start; 1 where they meet there."""
+        apart = self._apart(self._before, old)
+        return self._apart(self._after, new) / apart if apart > 0 else 1.0
+
+    def _apart(self, system: ArticulatedSystem, part: Any) -> float:
+        poses = system.poses(self._q)
+        (R1, p1), (R2, p2) = poses[part.first], poses[part.second]
+        return float(np.linalg.norm(p1 + R1 @ np.array(part.first_point) - p2 - R2 @ np.array(part.second_point)))
+
+
+def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
+    """The constraint between the stretched bodies: points move with them, angles of frames stay, a distance grows as
+    that of its points at the start, the axis of a line and the half axes of an ellipsoid as the body does along them.
+
+    ModelError for a kind whose lengths are not known."""
+    if isinstance(constraint, (PointLoop, Weld)):
+        return stretch.placed(constraint)
+    if isinstance(constraint, Distance):
+        new = stretch.placed(constraint)
+        return replace(new, distance=constraint.distance * stretch.growth(constraint, new))
+    if isinstance(constraint, PointOnLine):
+        axis = stretch.of(constraint.first) * constraint.axis
+        return replace(stretch.placed(constraint), axis=_vector(axis))
+    if isinstance(constraint, OnSurface):
+        turned = rotation_matrix(quaternion_from_euler(np.array(constraint.first_angles), "XYZ"))
+        radii = np.array(constraint.radii) * _along(stretch.of(constraint.first), turned)
+        return replace(stretch.placed(constraint), radii=_vector(radii))
+    raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
+
+
+def scaled_force(force: PassiveForce, stretch: Stretch) -> PassiveForce:
+    """The force between the stretched bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
+
+    ModelError for a kind whose lengths are not known."""
+    if isinstance(force, CoordinateForce):
+        return force
+    if isinstance(force, FrameForce):
+        return stretch.placed(force)
+    if isinstance(force, PointSpring):
+        new = stretch.placed(force)
+        return replace(new, rest_length=force.rest_length * stretch.growth(force, new))
+    if isinstance(force, SmoothSphereHalfSpace):
+        sphere, half_space = (_surface(surface, stretch) for surface in (force.sphere, force.half_space))
+        return replace(force, sphere=sphere, half_space=half_space)  # type: ignore[arg-type]
+    if isinstance(force, HuntCrossley):
+        materials = (
+            replace(material, surfaces=tuple(_surface(surface, stretch) for surface in material.surfaces))
+            for material in force.materials
+        )
+        return replace(force, materials=tuple(materials))
+    raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
+
+
+def _surface(surface: ContactSurface, stretch: Stretch) -> ContactSurface:
+    """A contact surface on its stretched body: of a sphere the radius grows by the mean of the factors."""
+    s = stretch.of(surface.body)
+    return replace(surface, position=_vector(s * surface.position), **_SIZES[type(surface)](surface, s))
+
+
+_SIZES: dict[type[ContactSurface], Callable[[Any, Array], dict[str, Any]]] = {
+    ContactHalfSpace: lambda surface, s: {"normal": _vector(surface.normal / s)},
+    ContactSphere: lambda surface, s: {"radius": surface.radius * float(np.mean(s))},
+    ContactEllipsoid: lambda surface, s: {
+        "radii": _vector(surface.radii * _along(s, rotation_matrix(np.array(surface.orientation))))
+    },
+}
+
+
+def _along(s: Array, R: Array) -> Array:
+    """(3,) by how much the axes of a frame R on a body grow that is stretched by s."""
+    grown: Array = np.linalg.norm(s[:, None] * R, axis=0)
+    return grown
+
+
+def _vector(x: Array) -> tuple[float, float, float]:
+    a, b, c = (float(v) for v in x)
+    return a, b, c

@@ -1,0 +1,89 @@
+"""Frames spanned by stations, and joints that carry their parents: what OpenSim makes of them, and broken ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.muscle import ModelError
+
+STATION = """<Station name="{0}"><socket_parent_frame>{1}</socket_parent_frame><location>{2}</location></Station>"""
+TEXT = f"""<?xml version="1.0"?><OpenSimDocument Version="40600"><Model name="frames"><components>
+{STATION.format("a", "/ground", "0.1 0.2 0.3")}{STATION.format("b", "/ground", "0.4 0.1 0.2")}
+{STATION.format("c", "/ground/tilted", "-0.2 0.5 0.1")}{STATION.format("o", "/ground", "0.1 1.0 0")}
+<StationDefinedFrame name="spanned"><socket_point_a>/a</socket_point_a><socket_point_b>/b</socket_point_b>
+<socket_point_c>/c</socket_point_c><socket_origin_point>/o</socket_origin_point><ab_axis>-y</ab_axis>
+<ab_x_ac_axis>+x</ab_x_ac_axis></StationDefinedFrame></components><Ground name="ground"><components>
+<PhysicalOffsetFrame name="tilted"><socket_parent>..</socket_parent><translation>0.1 0 0</translation>
+<orientation>0.3 0.2 0.1</orientation></PhysicalOffsetFrame></components></Ground>
+<BodySet><objects><Body name="upper"><mass>1</mass><mass_center>0 0 0.1</mass_center><inertia>1 1 1 0 0 0</inertia>
+</Body><Body name="lower"><mass>1</mass><mass_center>0 0.1 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
+<Body name="slide"><mass>1</mass><mass_center>0 0.1 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body></objects>
+</BodySet><JointSet><objects><PinJoint name="hip"><socket_parent_frame>/spanned</socket_parent_frame>
+<socket_child_frame>/bodyset/upper</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></PinJoint>
+<PinJoint name="back"><socket_parent_frame>at_lower</socket_parent_frame><socket_child_frame>at_upper
+</socket_child_frame><coordinates><Coordinate name="y"/></coordinates><frames><PhysicalOffsetFrame name="at_lower">
+<socket_parent>/bodyset/lower</socket_parent><translation>0 0.4 0.1</translation><orientation>0.1 0.2 0.3</orientation>
+</PhysicalOffsetFrame><PhysicalOffsetFrame name="at_upper"><socket_parent>/bodyset/upper</socket_parent>
+<translation>0.1 -0.3 0</translation><orientation>-0.3 0 0.2</orientation></PhysicalOffsetFrame></frames></PinJoint>
+<SliderJoint name="rail"><socket_parent_frame>/bodyset/slide</socket_parent_frame><socket_child_frame>/bodyset/lower
+</socket_child_frame><coordinates><Coordinate name="z"/></coordinates></SliderJoint></objects></JointSet></Model>
+</OpenSimDocument>"""
+
+BODIES = ("upper", "lower", "slide")
+OPENSIM = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+answer = []
+for row in json.loads(arguments[1]):
+    for name, x in zip("xyz", row):
+        model.getCoordinateSet().get(name).setValue(state, x, False)
+    model.realizePosition(state)
+    poses = [model.getBodySet().get(name).getTransformInGround(state) for name in ("upper", "lower", "slide")]
+    answer.append([[[T.R().asMat33().get(i, j) for j in range(3)] + [T.p().get(i)] for i in range(3)] for T in poses])
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "frames.osim"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.peers
+def test_opensim_puts_the_bodies_alike(tmp_path, rng, in_opensim):
+    path, q = written(tmp_path, TEXT), rng.uniform(-1, 1, (4, 3))
+    poses = load_model(path, strict=True).system.poses(q)
+    mine = [np.concatenate([poses[b][0], np.broadcast_to(poses[b][1], (4, 3))[..., None]], axis=-1) for b in BODIES]
+    answer = in_opensim(OPENSIM, str(path), json.dumps(q.tolist()))
+    np.testing.assert_allclose(np.stack(mine, axis=1), answer, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<ab_axis>-y", "<ab_axis>-w", "<ab_axis> must be an axis such as"),
+        ("<ab_axis>-y", "<ab_axis>-x", "must be different axes"),
+        (">/a<", ">/d<", "<socket_point_a> names '/d', which is no station"),
+        (">/b<", ">/a<", "lie on a line"),
+        (
+            "<socket_child_frame>/bodyset/upper<",
+            "<socket_child_frame>/ground<",
+            "body 'ground' is held already, by its",
+        ),
+        ("SliderJoint", "UniversalJoint", "needs 2 coordinates, not 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(tmp_path, old, new, message):
+    path = written(tmp_path, TEXT.replace(old, new))
+    with pytest.raises(ModelError, match=message) as caught:
+        load_model(path)
+    assert caught.value.line
+
+
+def test_a_joint_that_cannot_be_turned_around_is_refused(tmp_path):
+    ball = TEXT.replace("SliderJoint", "BallJoint").replace('<Coordinate name="z"/>', "".join(
+        f'<Coordinate name="z{i}"/>' for i in range(3)))  # fmt: skip
+    with pytest.raises(ModelError, match="a <BallJoint> that carries its parent is not supported, WeldJoint, PinJoint"):
+        load_model(written(tmp_path, ball))
