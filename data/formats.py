@@ -25,7 +25,12 @@ class Writes(Protocol):
 
 @dataclass(frozen=True)
 class ModelFormat:
-    """A kind of model file: its name, the module with its verbs, and which of the two verbs there are."""
+    """A kind of model file: its name, the module with its verbs, and which of the two verbs there are.
+
+    >>> from myoquat.data import MODEL_FORMATS
+    >>> {suffix: kind.name for suffix, kind in MODEL_FORMATS.items()}
+    {'.toml': 'TOML', '.osim': 'OpenSim', '.xml': 'MuJoCo', '.urdf': 'URDF'}
+    """
 
     name: str
     module: str

@@ -14,15 +14,45 @@ SHOWN = 5  # of each kind that are told
 
 
 class UnsupportedWarning(UserWarning):
-    """Parts of a model file that were not read."""
+    """Parts of a model file that were not read.
+
+    >>> import tempfile
+    >>> import warnings
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     path = Path(folder) / "arm.urdf"
+    ...     written = path.write_text('<robot><link name="arm"/><transmission name="drive"/></robot>')
+    ...     model = mq.load_model(path)
+    >>> str(told[0].message).split(": ")[-1]
+    '1 transmission (of another tool), line 1'
+    """
 
 
 class UnwrittenWarning(UserWarning):
-    """Parts of a model that a file does not hold."""
+    """Parts of a model that a file does not hold.
+
+    >>> import tempfile
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     mq.load_model("two_link").save(f"{folder}/arm.xml")
+    >>> told[0].category.__name__, "law 'B'" in str(told[0].message)
+    ('UnwrittenWarning', True)
+    """
 
 
 class ImplausibleWarning(UserWarning):
-    """Numbers of a model file that cannot be, kept because the program whose file it is accepts them."""
+    """Numbers of a model file that cannot be, kept because the program whose file it is accepts them.
+
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", mq.data.ImplausibleWarning)  # files with such numbers are refused
+    ...     model = mq.load_model("two_link")
+    """
 
 
 class Tally(ABC):

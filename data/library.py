@@ -54,7 +54,16 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
 
 
 def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
-    """Write a model in the format that the suffix of the path names; see `Model.save`."""
+    """Write a model in the format that the suffix of the path names; see `Model.save`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mq.data.save_model(mq.load_model("two_link"), f"{folder}/arm.toml")
+    ...     mq.load_model(f"{folder}/arm.toml") == mq.load_model("two_link")
+    True
+    """
     path = Path(path)
     model_format(path).writer(path).write_model(model, path, strict, overwrite)
 

@@ -52,7 +52,13 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
 
 
 def inverse_mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
-    """(..., nu, nu) M^-1, from the factors M = L^T D L. Raises ValueError at the lock of an Euler joint."""
+    """(..., nu, nu) M^-1, from the factors M = L^T D L. Raises ValueError at the lock of an Euler joint.
+
+    >>> import myoquat as mq
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> mq.dynamics.inverse_mass_matrix(mq.ArticulatedSystem((bob,)), [0.0])  # 1 / (m l^2)
+    array([[2.]])
+    """
     call = Call(model).q(q)
     check_regular(call.system)
     check_locks(call.system, call.inputs["q"].array, "inverse_mass_matrix")
@@ -76,7 +82,13 @@ def bias_force(
 
 
 def gravity_force(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
-    """(..., nu) the part of b that gravity makes: the gradient of its energy along u."""
+    """(..., nu) the part of b that gravity makes: the gradient of its energy along u.
+
+    >>> import myoquat as mq
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> mq.dynamics.gravity_force(mq.ArticulatedSystem((bob,)), [0.0]).round(3)  # m g l about y
+    array([-9.81])
+    """
     call = Call(model).q(q)
     return call.run("gravity_force", lambda q: inverse.gravity_load(call.system, q), 1, out=out, backend=backend)
 
@@ -164,7 +176,13 @@ def kinetic_energy(
 
 
 def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
-    """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
+    """(...) energy of gravity, zero at the world's origin, and of the springs [J].
+
+    >>> import myoquat as mq
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> mq.dynamics.potential_energy(mq.ArticulatedSystem((bob,)), [[0.0], [3.14159265]]).round(3)  # -m g l and m g l
+    array([-9.81,  9.81])
+    """
     call = Call(model).q(q)
     return call.run("potential_energy", lambda q: energy.potential(call.system, q), 0, out=out, backend=backend)
 
@@ -179,7 +197,13 @@ def power(
     out: Array | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(...) rate of kinetic plus potential energy [W]: what tau and f_ext do, less what damping takes."""
+    """(...) rate of kinetic plus potential energy [W]: what tau and f_ext do, less what damping takes.
+
+    >>> import myoquat as mq
+    >>> sled = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0),))
+    >>> mq.dynamics.power(sled, [0.0], [3.0], [4.0])
+    array(12.)
+    """
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
 
     def formula(q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
@@ -199,7 +223,14 @@ def joint_reactions(
     backend: str = "kernel",
 ) -> Array:
     """(..., bodies, 6) the wrench (force [N], torque [N m]) that each body gets through its joint, at the body's
-    origin in world axes: everything that passes there, actuation, damping and springs included, welds too."""
+    origin in world axes: everything that passes there, actuation, damping and springs included, welds too.
+
+    >>> import myoquat as mq
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> found = mq.dynamics.joint_reactions(mq.ArticulatedSystem((bob,)), [0.0], [3.0], [0.0])
+    >>> found.round(3) + 0.0  # it hangs: m g + m l omega^2 upwards
+    array([[ 0.  ,  0.  , 28.62,  0.  ,  0.  ,  0.  ]])
+    """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
 
     def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
@@ -211,7 +242,15 @@ def joint_reactions(
 def external_force(
     model: SystemLike, q: ArrayLike, f_ext: ArrayLike, *, out: Array | None = None, backend: str = "kernel"
 ) -> Array:
-    """(..., nu) J^T f_ext: external wrenches as generalized forces."""
+    """(..., nu) J^T f_ext: external wrenches as generalized forces.
+
+    >>> import myoquat as mq
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
+    >>> system = mq.ArticulatedSystem((bob,))
+    >>> f_ext = mq.dynamics.wrench_at(system, [0.0], "bob", force=[0.0, 0.0, 10.0], point=[0.5, 0.0, 0.0])
+    >>> mq.dynamics.external_force(system, [0.0], f_ext)  # 10 N at 0.5 m
+    array([-5.])
+    """
     call = Call(model).q(q).wrenches(f_ext)
     return call.run(
         "external_force", lambda q, f_ext: inverse.external(call.system, q, f_ext), 1, out=out, backend=backend

@@ -43,6 +43,12 @@ class Gamma:
     time_constant   Ts [s] of the stabilization; None for none.
 
     Both are plain NumPy formulas. `check` tests gamma^-1(gamma(y)) = y and gamma(gamma^-1(q)) = q on the manifold.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics import Gamma
+    >>> double = Gamma(lambda y, q0: np.stack([y[..., 0], 2 * y[..., 0]], axis=-1), lambda q: q[..., :1], ny=1)
+    >>> double.corrected([0.1, 0.5])  # b = 2 a
+    array([0.1, 0.2])
     """
 
     gamma: Callable[[Array, Array], Array]
@@ -78,6 +84,14 @@ def forward_dynamics_gamma(
     tau (..., nu) acts on u. Coordinates are the system's own: for quaternions qd = Qdot, and qddot = Qddot, with the
     unit norm as one constraint among others. Symbols, for which the formulas of gamma must hold too, go in and come
     out. Raises ModelError if an identity of gamma fails at q, ValueError for arrays that do not fit.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Gamma, forward_dynamics_gamma
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> double = Gamma(lambda y, q0: np.stack([y[..., 0], 2 * y[..., 0]], axis=-1), lambda q: q[..., :1], ny=1)
+    >>> forward_dynamics_gamma(mq.ArticulatedSystem(tuple(bodies)), double, [0.0, 0.0], [0.0, 0.0], [5.0, 0.0])
+    array([1., 2.])
     """
     system = system_of(model)
     given = q, qd

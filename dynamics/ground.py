@@ -32,6 +32,18 @@ def ground_reactions(model: Model, motion: HasStates) -> "motions.Forces":
     center of pressure, and the origin where nothing touches; torque [N m] the moment about it, on a plane the free one.
     All in the axes of the ground. `Forces.save` writes them. Raises ValueError for a batch of runs, a motion without
     velocities, and a model without contacts to the ground.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    >>> force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e6),))
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
+    >>> motion = Motion(model, [0.0, 0.1], [[0.099], [0.098]], [[0.0], [0.0]])
+    >>> mq.dynamics.ground_reactions(model, motion).force[:, 0, 1].round(2)
+    array([ 4.71, 13.33])
     """
     if motion.u is None or motion.q.ndim != 2:
         raise ValueError("ground_reactions: the motion of one run, with velocities u, is needed")

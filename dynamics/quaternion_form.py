@@ -30,6 +30,13 @@ def quaternion_form(
     """(M (..., nq, nq), Q (..., nq), A (..., balls, nq), b (..., balls)): M qddot = Q under A qddot = b.
 
     q (..., nq), rates qd (..., nq) with Qdot perpendicular to Q, tau (..., nu) on the velocities u.
+
+    >>> import myoquat as mq
+    >>> ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
+    >>> q, qd, tau = [1.0, 0, 0, 0], [0, 0.5, 0, 0], [0.0, 0, 0]
+    >>> M, Q, A, b = mq.dynamics.quaternion_form(mq.ArticulatedSystem((ball,)), q, qd, tau)
+    >>> M.diagonal(), A, b  # singular along Q, where the constraint acts
+    (array([0., 4., 4., 4.]), array([[2., 0., 0., 0.]]), array([-0.5]))
     """
     system = system_of(model)
     arrays = {
@@ -54,7 +61,15 @@ def quaternion_form(
 
 def quaternion_accelerations(model: SystemLike, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Constrained:
     """qddot (..., nq) of `quaternion_form` by the augmented mass matrix, which its singular M needs, and the force that
-    keeps |Q| = 1. Raises TypeError for symbols: a pseudo-inverse needs numbers, `quaternion_form` takes both."""
+    keeps |Q| = 1. Raises TypeError for symbols: a pseudo-inverse needs numbers, `quaternion_form` takes both.
+
+    >>> import myoquat as mq
+    >>> ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
+    >>> system = mq.ArticulatedSystem((ball,))
+    >>> q, qd = [1.0, 0, 0, 0], [0, 0.5, 0, 0]  # 1 rad/s about x
+    >>> mq.dynamics.quaternion_accelerations(system, q, qd, [0.0] * 3).acceleration.round(6) + 0.0
+    array([-0.25,  0.  ,  0.  ,  0.  ])
+    """
     if any(is_symbolic(as_array(x)) for x in (q, qd, tau)):
         raise TypeError("quaternion_accelerations takes numbers, not symbols; quaternion_form takes both")
     return augmented(*quaternion_form(model, q, qd, tau))
@@ -65,6 +80,13 @@ def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLi
     Jacobian study (GenFM code) states the equations of motion.
 
     The upper rows are qdot = N u, the lower ones M udot = tau - b. Solving gives the same motion as forward dynamics.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1.0, 2.0, 2.5, 0, 0, 0))
+    >>> M, f = mq.dynamics.first_order_form(mq.ArticulatedSystem((ball,)), [1.0, 0, 0, 0], [0.1, 0.2, 0.3], [0.0] * 3)
+    >>> np.linalg.solve(M, f).round(3) + 0.0  # Qdot and the angular acceleration
+    array([ 0.   ,  0.05 ,  0.1  ,  0.15 , -0.03 ,  0.023, -0.008])
     """
     system = system_of(model)
     q, u = system.check_q(q), system.check_u(u)

@@ -36,7 +36,13 @@ __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "sk
 @dataclass(frozen=True)
 class PlanarSkeleton:
     """Per link, in SI units: length l, distance lG of the centre of mass from the joint, mass m, inertia I about the
-    centre of mass. Raises ModelError for numbers that cannot be."""
+    centre of mass. Raises ModelError for numbers that cannot be.
+
+    >>> from myoquat.dynamics import PlanarSkeleton
+    >>> leg = PlanarSkeleton(lengths=(0.4, 0.4), centers=(0.2, 0.2), masses=(7.0, 3.0), inertias=(0.1, 0.05))
+    >>> leg.n, leg.system().coordinate_names
+    (2, ('link1.angle', 'link2.angle'))
+    """
 
     lengths: tuple[float, ...]
     centers: tuple[float, ...]
@@ -76,17 +82,38 @@ class PlanarSkeleton:
 
 
 def skeleton_mass(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> Array:
-    """(..., n, n) H(q)."""
+    """(..., n, n) H(q).
+
+    >>> from myoquat.dynamics import PlanarSkeleton, skeleton_mass
+    >>> rod = PlanarSkeleton(lengths=(1.0,), centers=(0.5,), masses=(2.0,), inertias=(0.25,))
+    >>> skeleton_mass(rod, [0.0])  # I + m (l/2)^2
+    array([[0.75]])
+    """
     return _run("skeleton_mass", skeleton, _mass, {"q": q}, 2, backend)
 
 
 def skeleton_bias(skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, *, backend: str = "kernel") -> Array:
-    """(..., n) b(q, qd), gravity included."""
+    """(..., n) b(q, qd), gravity included.
+
+    >>> from myoquat.dynamics import PlanarSkeleton, skeleton_bias
+    >>> rod = PlanarSkeleton(lengths=(1.0,), centers=(0.5,), masses=(2.0,), inertias=(0.0,))
+    >>> skeleton_bias(rod, [0.0], [0.0])  # m g l/2
+    array([9.81])
+    """
     return _run("skeleton_bias", skeleton, _bias, {"q": q, "qd": qd}, 1, backend)
 
 
 def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> tuple[Array, Array]:
-    """(..., 2) where the free end of the last link is, and J_E (..., 2, n) with J_E qd its velocity."""
+    """(..., 2) where the free end of the last link is, and J_E (..., 2, n) with J_E qd its velocity.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics import PlanarSkeleton, skeleton_end
+    >>> arm = PlanarSkeleton(lengths=(0.3, 0.25), centers=(0.15, 0.12), masses=(2.0, 1.0), inertias=(0.02, 0.01))
+    >>> position, J = skeleton_end(arm, [0.0, np.pi / 2])
+    >>> position.round(3), J.round(3) + 0.0
+    (array([0.3 , 0.25]), array([[-0.25, -0.25],
+           [ 0.3 ,  0.  ]]))
+    """
     place = _run("skeleton_end", skeleton, lambda skeleton, q: _end(skeleton, q)[0], {"q": q}, 1, backend)
     return place, _run("skeleton_jacobian", skeleton, lambda skeleton, q: _end(skeleton, q)[1], {"q": q}, 2, backend)
 
@@ -103,6 +130,11 @@ def skeleton_id(
     """(..., n) tau = H qdd + b - J_E^T f_E of angles q, rates qd and accelerations qdd (..., n), f_E (..., 2).
 
     Raises ValueError for shapes that do not fit and numbers that are not finite.
+
+    >>> from myoquat.dynamics import PlanarSkeleton, skeleton_id
+    >>> rod = PlanarSkeleton(lengths=(1.0,), centers=(0.5,), masses=(2.0,), inertias=(0.0,))
+    >>> skeleton_id(rod, [0.0], [0.0], [2.0])  # H qdd + b
+    array([10.81])
     """
     given = {"q": q, "qd": qd, "qdd": qdd, "f_end": f_end}
     return _run("skeleton_id", skeleton, _inverse, given, 1, backend)
@@ -117,7 +149,13 @@ def skeleton_fd(
     *,
     backend: str = "kernel",
 ) -> Array:
-    """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`."""
+    """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`.
+
+    >>> from myoquat.dynamics import PlanarSkeleton, skeleton_fd
+    >>> rod = PlanarSkeleton(lengths=(1.0,), centers=(0.5,), masses=(2.0,), inertias=(0.0,))
+    >>> skeleton_fd(rod, [0.0], [0.0], [0.0])  # [rad/s^2] -g / (l/2)
+    array([-19.62])
+    """
     given = {"q": q, "qd": qd, "tau": tau, "f_end": f_end}
     return _run("skeleton_fd", skeleton, _forward, given, 1, backend)
 

@@ -37,7 +37,14 @@ RANK_TOLERANCE = 1e-10  # singular values below this part of the largest count a
 @dataclass(frozen=True)
 class Constrained:
     """acceleration (..., n); force (..., n) Q_c = M a - Q of the constraints; rank (...,) of them in the metric of M;
-    residual (..., k) A a - b: beyond round-off, the constraints contradict each other."""
+    residual (..., k) A a - b: beyond round-off, the constraints contradict each other.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.udwadia_kalaba import working
+    >>> found = working(np.eye(2), [0.0, -9.81], A=[[1.0, 1.0]], b=[0.0])  # a bead on a slope of 45 degrees
+    >>> found.acceleration.round(3), found.force.round(3), int(found.rank)
+    (array([ 4.905, -4.905]), array([4.905, 4.905]), 1)
+    """
 
     acceleration: np.ndarray
     force: np.ndarray
@@ -47,7 +54,14 @@ class Constrained:
 
 def classical(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
     """a = a_free + M^-1/2 (A M^-1/2)^+ (b - A a_free): the form of Udwadia and Kalaba, the reference for the others.
-    ValueError for singular M."""
+    ValueError for singular M.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.udwadia_kalaba import classical
+    >>> twice = classical(np.eye(2), [0.0, -9.81], A=[[1.0, 1.0], [1.0, 1.0]], b=[0.0, 0.0])
+    >>> twice.acceleration.round(3), int(twice.rank)  # the second row says the same
+    (array([ 4.905, -4.905]), 1)
+    """
     M, Q, A, b = _arrays(M, Q, A, b)
     values, vectors = np.linalg.eigh(M)
     _check_regular(values[..., 0], values[..., -1])
@@ -59,7 +73,13 @@ def classical(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance:
 
 
 def working(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
-    """The same a with L^-T in place of M^-1/2, M = L L^T: no matrix root. ValueError for singular M."""
+    """The same a with L^-T in place of M^-1/2, M = L L^T: no matrix root. ValueError for singular M.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.udwadia_kalaba import working
+    >>> working(np.eye(2), [0.0, -9.81], A=[[1.0, 1.0]], b=[0.0]).acceleration.round(3)  # a bead on a slope
+    array([ 4.905, -4.905])
+    """
     M, Q, A, b = _arrays(M, Q, A, b)
     try:
         L = np.linalg.cholesky(M)
@@ -76,7 +96,13 @@ def working(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: f
 def augmented(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance: float = RANK_TOLERANCE) -> Constrained:
     """For singular M: M_A = M + A^+ A and Q + A^+ b in place of M and Q give the same a, if M and A together have full
     rank [F. E. Udwadia, A. D. Schutte, J. Appl. Mech. 77, 2010]. ValueError if they do not: then the motion is not
-    determined."""
+    determined.
+
+    >>> from myoquat.dynamics.udwadia_kalaba import augmented
+    >>> massless = augmented([[1.0, 0.0], [0.0, 0.0]], [2.0, 0.0], A=[[1.0, -1.0]], b=[0.0])
+    >>> massless.acceleration.round(9)  # M is singular: the second body follows the first
+    array([2., 2.])
+    """
     M, Q, A, b = _arrays(M, Q, A, b)
     plus, _ = _pseudo_inverse(A, tolerance)
     heavy = M + _times(plus, A)
@@ -89,7 +115,13 @@ def augmented(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike, tolerance:
 
 def kkt(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> Constrained:
     """[[M, A^T], [A, 0]] (a, -lambda) = (Q, b): the saddle point. ValueError where the matrix is singular: redundant
-    constraints, or a motion that is not determined."""
+    constraints, or a motion that is not determined.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.udwadia_kalaba import kkt
+    >>> kkt(np.eye(2), [0.0, -9.81], A=[[1.0, 1.0]], b=[0.0]).acceleration.round(3)
+    array([ 4.905, -4.905])
+    """
     M, Q, A, b = _arrays(M, Q, A, b)
     k = A.shape[-2]
     top = np.concatenate([M, np.swapaxes(A, -1, -2)], axis=-1)
@@ -109,6 +141,12 @@ def priorities(
     itself, the next as well as the first allows, and so on; what freedom is left follows Gauss's principle.
 
     weights, one (k,) for each level, weigh the rows of its least squares. residual holds all levels' in order.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.udwadia_kalaba import priorities
+    >>> levels = [([[1.0, 0.0]], [1.0]), ([[1.0, 0.0]], [5.0])]  # they contradict each other: the first one holds
+    >>> priorities(np.eye(2), [0.0, -9.81], levels).acceleration.round(3)
+    array([ 1.  , -9.81])
     """
     M, Q = np.asarray(M, float), np.asarray(Q, float)
     n = M.shape[-1]

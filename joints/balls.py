@@ -19,7 +19,14 @@ Ball = SphericalJoint | EulerJoint
 
 
 def why_not_ball(body: Body) -> str | None:
-    """Why a body's joint cannot become a quaternion joint; None if it can, or is one."""
+    """Why a body's joint cannot become a quaternion joint; None if it can, or is one.
+
+    >>> import myoquat as mq
+    >>> print(mq.joints.why_not_ball(mq.Body("knee", "ground", mq.joints.RevoluteJoint((0, 0, 1)))))
+    a revolute joint is no ball joint
+    >>> print(mq.joints.why_not_ball(mq.Body("hip", "ground", mq.joints.EulerJoint("ZXY"))))
+    None
+    """
     joint = body.joint
     if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint)):
         return None

@@ -35,6 +35,11 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
     joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises
     ModelError for a body that does not exist or whose joint is no ball joint, or has a spring or a rotor inertia,
     ValueError for an unknown sequence.
+
+    >>> import myoquat as mq
+    >>> ball = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint("YZY")),))
+    >>> mq.joints.with_rotations(ball, "ZXY").coordinate_names
+    ('arm.p1', 'arm.p2', 'arm.p3')
     """
     for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
         _check_wanted(wanted)
@@ -171,6 +176,14 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     The systems may differ in the description of their ball joints and in their velocity frame.
 
     Raises ValueError where the target's sequence, or its custom joint, is in gimbal lock.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> ball = mq.ArticulatedSystem((mq.Body("arm", "ground", mq.joints.SphericalJoint("ZYX")),))
+    >>> euler = mq.joints.with_rotations(ball, "sequence")
+    >>> q, omega = ball.neutral(), [0.1, 0.2, 0.3]
+    >>> mq.joints.convert_velocities(ball, euler, q, omega)  # rates of the angles about z, y, x
+    array([0.3, 0.2, 0.1])
     """
     q, u = source.check_q(q), source.check_u(u)
     parts = [_velocities(a.joint, b.joint, q[..., iq], u[..., iu]) for a, b, iq, iu in _pairs(source, target)]

@@ -20,7 +20,17 @@ class OffSphereError(ValueError):
 
 
 class CoordinateWarning(UserWarning):
-    """A coordinate so far from any pose of a body that it may be in degrees."""
+    """A coordinate so far from any pose of a body that it may be in degrees.
+
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> door = mq.ArticulatedSystem((mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1))),))
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     p = mq.joints.point_position(door, [90.0], "door")
+    >>> print(told[0].message)
+    coordinate 'door.angle' is 90 rad, 14.3 turns: are these degrees? np.deg2rad(...) gives radians
+    """
 
 
 class ModelError(ValueError):

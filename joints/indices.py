@@ -23,25 +23,48 @@ class Index(int):
 
 
 class BodyIndex(Index):
-    """Number of a body in `system.bodies`, and of the joint that carries it."""
+    """Number of a body in `system.bodies`, and of the joint that carries it.
+
+    >>> from myoquat.joints import BodyIndex
+    >>> BodyIndex(2), [10, 20, 30][BodyIndex(2)]
+    (BodyIndex(2), 30)
+    """
 
     kind = "body or joint index"
 
 
 class VelocityIndex(Index):
-    """Place in u."""
+    """Place in u.
+
+    >>> import myoquat as mq
+    >>> system = mq.load_model("two_link").system
+    >>> system.indices.velocity("B.omega_z")
+    VelocityIndex(5)
+    """
 
     kind = "generalized velocity index"
 
 
 class CoordinateIndex(Index):
-    """Place in q."""
+    """Place in q.
+
+    >>> import myoquat as mq
+    >>> system = mq.load_model("two_link").system
+    >>> system.indices.coordinate("B.Q1")
+    CoordinateIndex(5)
+    """
 
     kind = "generalized coordinate index"
 
 
 class FrameIndex(Index):
-    """Number of a frame: 0 is the ground, i + 1 the frame of body i."""
+    """Number of a frame: 0 is the ground, i + 1 the frame of body i.
+
+    >>> import myoquat as mq
+    >>> system = mq.load_model("two_link").system
+    >>> system.indices.frame("B")
+    FrameIndex(2)
+    """
 
     kind = "frame index"
 

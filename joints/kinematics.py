@@ -93,7 +93,13 @@ def frame_jacobian(
     axes: str = "world",
     backend: str = "kernel",
 ) -> Array:
-    """(..., 6, nu) J with J u = (velocity of the point [m/s], angular velocity of the frame [rad/s])."""
+    """(..., 6, nu) J with J u = (velocity of the point [m/s], angular velocity of the frame [rad/s]).
+
+    >>> import myoquat as mq
+    >>> rod = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+    >>> mq.joints.frame_jacobian(rod, [0.0], "rod", point=[0.5, 0, 0]).ravel() + 0.0
+    array([ 0. ,  0. , -0.5,  0. ,  1. ,  0. ])
+    """
     call = Call(model).q(q).vector("point", point)
     name = call.frame(frame)
 
@@ -115,7 +121,13 @@ def frame_jacobian_rate(
     backend: str = "kernel",
 ) -> Array:
     """(..., 6, nu) dJ/dt along u, of the components in `axes`. In world axes J udot + Jdot u is the acceleration; in
-    local axes it is the rate of the local components, which lacks omega x v."""
+    local axes it is the rate of the local components, which lacks omega x v.
+
+    >>> import myoquat as mq
+    >>> rod = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+    >>> mq.joints.frame_jacobian_rate(rod, [0.0], [3.0], "rod", point=[0.5, 0, 0]).ravel() + 0.0
+    array([-1.5,  0. ,  0. ,  0. ,  0. ,  0. ])
+    """
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
 
@@ -140,7 +152,13 @@ def frame_velocity(
     axes: str = "world",
     backend: str = "kernel",
 ) -> Array:
-    """(..., 6) velocity of the point [m/s] and angular velocity of the frame [rad/s]."""
+    """(..., 6) velocity of the point [m/s] and angular velocity of the frame [rad/s].
+
+    >>> import myoquat as mq
+    >>> rod = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+    >>> mq.joints.frame_velocity(rod, [0.0], [3.0], "rod", point=[0.5, 0, 0]) + 0.0
+    array([ 0. ,  0. , -1.5,  0. ,  3. ,  0. ])
+    """
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
 
@@ -162,7 +180,14 @@ def frame_acceleration(
     axes: str = "world",
     backend: str = "kernel",
 ) -> Array:
-    """(..., 6) acceleration of the point [m/s^2] and angular acceleration of the frame [rad/s^2], without gravity."""
+    """(..., 6) acceleration of the point [m/s^2] and angular acceleration of the frame [rad/s^2], without gravity.
+
+    >>> import myoquat as mq
+    >>> rod = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+    >>> q, u, udot = [0.0], [3.0], [0.0]
+    >>> mq.joints.frame_acceleration(rod, q, u, udot, "rod", point=[0.5, 0, 0]) + 0.0  # towards the axis
+    array([-4.5,  0. ,  0. ,  0. ,  0. ,  0. ])
+    """
     call = Call(model).q(q).u(u).velocities("udot", udot).vector("point", point)
     name = call.frame(frame)
 
@@ -174,14 +199,26 @@ def frame_acceleration(
 
 
 def center_of_mass(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") -> Array:
-    """(..., 3) centre of mass of all moving bodies [m]; ModelError if they have no mass."""
+    """(..., 3) centre of mass of all moving bodies [m]; ModelError if they have no mass.
+
+    >>> import myoquat as mq
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> mq.joints.center_of_mass(mq.ArticulatedSystem((rod,)), [0.0]) + 0.0
+    array([ 0. ,  0. , -0.5])
+    """
     call = Call(model).q(q)
     call.need_mass(centroidal.total_mass(call.system))
     return call.run("center_of_mass", lambda q: centroidal.center(call.system, q), 1, backend=backend)
 
 
 def center_of_mass_jacobian(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") -> Array:
-    """(..., 3, nu) J with J u the velocity of the centre of mass [m/s]; ModelError if there is no mass."""
+    """(..., 3, nu) J with J u the velocity of the centre of mass [m/s]; ModelError if there is no mass.
+
+    >>> import myoquat as mq
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> mq.joints.center_of_mass_jacobian(mq.ArticulatedSystem((rod,)), [0.0]).ravel() + 0.0
+    array([-0.5,  0. ,  0. ])
+    """
     call = Call(model).q(q)
     call.need_mass(centroidal.total_mass(call.system))
     return call.run("center_of_mass_jacobian", lambda q: centroidal.center_jacobian(call.system, q), 2, backend=backend)
@@ -191,7 +228,13 @@ def momentum(
     model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None = None, *, backend: str = "kernel"
 ) -> Array:
     """(..., 6) linear momentum [kg m/s] and angular momentum [kg m^2/s] about the world point `about` (..., 3), the
-    centre of mass if left out."""
+    centre of mass if left out.
+
+    >>> import myoquat as mq
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> mq.joints.momentum(mq.ArticulatedSystem((rod,)), [0.0], [3.0], about=[0.0, 0, 0]) + 0.0
+    array([-3. ,  0. ,  0. ,  0. ,  1.5,  0. ])
+    """
     call, formula = _momentum(model, q, u, about, slice(0, 6))
     return call.run("momentum", formula, 1, backend=backend)
 
@@ -199,7 +242,14 @@ def momentum(
 def angular_momentum(
     model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None = None, *, backend: str = "kernel"
 ) -> Array:
-    """(..., 3) the angular part of `momentum`."""
+    """(..., 3) the angular part of `momentum`.
+
+    >>> import myoquat as mq
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> system = mq.ArticulatedSystem((rod,))
+    >>> mq.joints.angular_momentum(system, [0.0], [3.0], about=[0.0, 0, 0]) + 0.0  # m l^2 omega
+    array([0. , 1.5, 0. ])
+    """
     call, formula = _momentum(model, q, u, about, slice(3, 6))
     return call.run("angular_momentum", formula, 1, backend=backend)
 

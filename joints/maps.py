@@ -109,7 +109,14 @@ def spatial_to_constrained(J: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0
 
 @formula(J_Q=(4,), Q=QUATERNION)
 def quaternion_to_constrained(J_Q: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
-    """(..., 3) J*_Q = J_Q T. ValueError past a condition number of 1e12 (Qk = 0)."""
+    """(..., 3) J*_Q = J_Q T. ValueError past a condition number of 1e12 (Qk = 0).
+
+    >>> import numpy as np
+    >>> from myoquat.joints import quaternion_to_constrained
+    >>> J_Q, Q = [[1.0, 2.0, 3.0, 4.0]], [0.8, 0.0, 0.6, 0.0]
+    >>> quaternion_to_constrained(J_Q, Q).round(4)  # dl/dQ1, dl/dQ2, dl/dQ3 while Q0 follows
+    array([[2.  , 2.25, 4.  ]])
+    """
     return vecmat(as_array(J_Q), T(Q, eliminated))
 
 
@@ -149,11 +156,24 @@ def spatial_torque(J: ArrayLike, tension: ArrayLike) -> Array:
 
 @formula(tau_E=VECTOR3, Q=QUATERNION)
 def quaternion_torque(tau_E: ArrayLike, Q: ArrayLike) -> Array:
-    """(..., 4) 'quaternion torque' tau_G = 2 G^T tau_E: tau_G . Qdot = tau_E . omega."""
+    """(..., 4) 'quaternion torque' tau_G = 2 G^T tau_E: tau_G . Qdot = tau_E . omega.
+
+    >>> from myoquat.joints import G, quaternion_torque
+    >>> Q = [0.8, 0.0, 0.6, 0.0]
+    >>> quaternion_torque([1.0, 2.0, 3.0], Q)
+    array([-2.4,  5.2,  3.2,  3.6])
+    """
     return 2 * vecmat(as_array(tau_E), G(Q))
 
 
 @formula(tau_E=VECTOR3, Q=QUATERNION)
 def constrained_torque(tau_E: ArrayLike, Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
-    """(..., 3) tau_G* = E^T tau_E: tau_G* . Qdot* = tau_E . omega. ValueError past a condition number of 1e12."""
+    """(..., 3) tau_G* = E^T tau_E: tau_G* . Qdot* = tau_E . omega. ValueError past a condition number of 1e12.
+
+    >>> from myoquat.joints import E, constrained_torque
+    >>> Q = [0.8, 0.0, 0.6, 0.0]
+    >>> tau_E = [1.0, 2.0, 3.0]
+    >>> constrained_torque(tau_E, Q).round(3)
+    array([5.2, 5. , 3.6])
+    """
     return vecmat(as_array(tau_E), E(Q, eliminated))

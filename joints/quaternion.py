@@ -222,14 +222,24 @@ def quaternion_from_rotation(rotation: "scipy.spatial.transform.Rotation") -> Ar
 
 @formula(Q=QUATERNION)
 def quaternion_from_scalar_last(Q: ArrayLike) -> Array:
-    """(..., 4) quaternion (Q0, Q1, Q2, Q3) of one written scalar last, (x, y, z, w), as SciPy, ROS and C3D have it."""
+    """(..., 4) quaternion (Q0, Q1, Q2, Q3) of one written scalar last, (x, y, z, w), as SciPy, ROS and C3D have it.
+
+    >>> from myoquat.joints import quaternion_from_scalar_last
+    >>> quaternion_from_scalar_last([0.6, 0.0, 0.0, 0.8])  # as SciPy, ROS and OpenSim's sensor files have it
+    array([0.8, 0.6, 0. , 0. ])
+    """
     x, y, z, w = components(Q)
     return vector([w, x, y, z])
 
 
 @formula(Q=QUATERNION)
 def quaternion_to_scalar_last(Q: ArrayLike) -> Array:
-    """(..., 4) the quaternion Q = (Q0, Q1, Q2, Q3) written scalar last, (Q1, Q2, Q3, Q0)."""
+    """(..., 4) the quaternion Q = (Q0, Q1, Q2, Q3) written scalar last, (Q1, Q2, Q3, Q0).
+
+    >>> from myoquat.joints import quaternion_to_scalar_last
+    >>> quaternion_to_scalar_last([0.8, 0.6, 0.0, 0.0])
+    array([0.6, 0. , 0. , 0.8])
+    """
     w, x, y, z = components(Q)
     return vector([x, y, z, w])
 

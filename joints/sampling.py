@@ -87,6 +87,12 @@ def random_system(
     """A tree of `bodies` bodies 'b0', 'b1', ... on joints of `kinds`; the ground carries one or more branches.
 
     passive: with damping, springs and rotor inertias on some joints. shuffle: children may precede their parents.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import random_system
+    >>> system = random_system(3, np.random.default_rng(0), kinds=("spherical",))
+    >>> len(system.bodies), system.nq, system.nu
+    (3, 12, 9)
     """
     made = [_body(i, rng, kinds, passive) for i in range(bodies)]
     order = [f"b{i}" for i in (rng.permutation(bodies) if shuffle else range(bodies))]

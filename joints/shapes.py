@@ -25,6 +25,12 @@ class Shape(Record):
 
     position [m], orientation (unit quaternion): the shape's frame in the body's frame; cylinders and capsules lie
     along z. `purpose` is "visual" or "collision". Files are named, never opened.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Shape
+    >>> bone = Shape("capsule", (0.02, 0.25), position=(0, 0, -0.125))
+    >>> bone.scaled(np.array([1.0, 1.0, 2.0])).position
+    (0.0, 0.0, -0.25)
     """
 
     kind: str

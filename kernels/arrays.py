@@ -62,6 +62,11 @@ class SymbolArray(np.ndarray):
 
     Made by `as_array`, `symbols_casadi` or a tracing. Indexing always gives a SymbolArray, of zero axes for one
     element; `.item()` gives the bare expression. It has no truth value: a formula selects with `np.where`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import symbols_casadi
+    >>> np.cross(symbols_casadi("x", 3), [0, 0, 1])
+    SymbolArray([SX(x_1), SX((-x_0)), SX(0)], dtype=object)
     """
 
     __array_priority__ = 2000.0  # above casadi.array (1005), so that mixed products stay here
@@ -189,7 +194,13 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def is_symbolic(x: Any) -> bool:
-    """True for a SymbolArray: what a formula holds while it runs on symbols."""
+    """True for a SymbolArray: what a formula holds while it runs on symbols.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import is_symbolic, symbols_casadi
+    >>> is_symbolic(symbols_casadi("x", 3)), is_symbolic(np.zeros(3))
+    (True, False)
+    """
     return isinstance(x, SymbolArray)
 
 
@@ -204,6 +215,13 @@ def as_array(x: Any) -> np.ndarray:
     A column of SX, MX, DM or a SymPy Matrix (n x 1) counts as a vector (n,); `casadi.array` keeps its own shape.
     Raises ValueError for what is neither (text, complex numbers, ragged lists) and for a masked array, whose mask would
     be lost.
+
+    >>> import sympy
+    >>> from myoquat.kernels import as_array
+    >>> as_array([1, 2])
+    array([1., 2.])
+    >>> as_array([sympy.Symbol("x"), 2])
+    SymbolArray([x, 2], dtype=object)
     """
     if isinstance(x, SymbolArray):
         return x
@@ -294,7 +312,13 @@ def _from_casadi_array(x: Any) -> np.ndarray:
 
 
 def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
-    """Fresh CasADi SX symbols `name_0 ... ` as a SymbolArray of the given shape (C order)."""
+    """Fresh CasADi SX symbols `name_0 ... ` as a SymbolArray of the given shape (C order).
+
+    >>> from myoquat.kernels import symbols_casadi
+    >>> a = symbols_casadi("a", (2, 2))
+    >>> a @ a[0]
+    SymbolArray([SX((sq(a_0)+sq(a_1))), SX(((a_2*a_0)+(a_3*a_1)))], dtype=object)
+    """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     column = casadi.SX.sym(name, math.prod(shape))
     array = np.empty(math.prod(shape), dtype=object)
@@ -318,8 +342,14 @@ def symbols_sympy(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
 
 
 def as_casadi_vector(x: Any) -> "SX":
-    """All elements of x in C order as one CasADi column: SX, or MX if any element is one."""
-    elements = [_plain_number(e) for e in _plain(x).flat]
+    """All elements of x in C order as one CasADi column: SX, or MX if any element is one.
+
+    >>> import casadi
+    >>> from myoquat.kernels import as_casadi_vector
+    >>> as_casadi_vector([casadi.SX.sym("x"), 2.0])
+    SX([x, 2])
+    """
+    elements = [_plain_number(e) for e in _plain(x if isinstance(x, np.ndarray) else as_array(x)).flat]
     column: SX = casadi.vertcat(*elements) if elements else casadi.SX(0, 1)
     return column
 
@@ -339,7 +369,15 @@ def _to_casadi_array(x: np.ndarray) -> Any:
 
 @dataclass(frozen=True)
 class Argument:
-    """What a formula expects of one array argument: its trailing shape, and whether zero vectors are refused."""
+    """What a formula expects of one array argument: its trailing shape, and whether zero vectors are refused.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import Argument
+    >>> Argument((4,), nonzero=True).check("rotation_matrix", "Q", np.zeros(3))
+    Traceback (most recent call last):
+        ...
+    ValueError: rotation_matrix: Q has shape (3,); expected (..., 4)
+    """
 
     shape: tuple[int, ...]
     nonzero: bool = False
@@ -368,6 +406,19 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Re
 
     The result goes back in the caller's kind: casadi.array for CasADi, a plain object array (or a bare expression)
     for SymPy, a SymbolArray for a SymbolArray, floats for floats.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import Argument, formula
+    >>> @formula(x=Argument((3,), nonzero=True))
+    ... def direction(x):
+    ...     return x / np.sqrt((x * x).sum(-1, keepdims=True))
+    >>> direction([[3.0, 0, 4.0], [0, 2.0, 0]])
+    array([[0.6, 0. , 0.8],
+           [0. , 1. , 0. ]])
+    >>> direction([1.0, 0])
+    Traceback (most recent call last):
+        ...
+    ValueError: direction: x has shape (2,); expected (..., 3)
     """
     specification = {k: v if isinstance(v, Argument) else Argument(v) for k, v in arguments.items()}
 

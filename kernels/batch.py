@@ -21,7 +21,18 @@ _first = ctypes.c_char.from_buffer
 
 
 class ConversionWarning(UserWarning):
-    """An input of more than LARGE_BYTES was copied because it was not float64 in C order."""
+    """An input of more than LARGE_BYTES was copied because it was not float64 in C order.
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> kernel = kernels.compile(lambda x: x + x, {"x": 1}, name="twice")
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     twice = kernel(np.ones((2**19, 1), dtype=np.float32))  # 2 MiB that are not float64
+    >>> told[0].category.__name__
+    'ConversionWarning'
+    """
 
 
 @dataclass(slots=True)

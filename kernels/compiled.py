@@ -22,7 +22,15 @@ _total_calls = 0
 
 
 def calls() -> int:
-    """How many kernel calls this process has made."""
+    """How many kernel calls this process has made.
+
+    >>> from myoquat import kernels
+    >>> square = kernels.compile(lambda x: x * x, {"x": ()})
+    >>> before = kernels.calls()
+    >>> one, many = square(2.0), square([1.0, 2.0, 3.0])
+    >>> kernels.calls() - before  # a batch is one call
+    2
+    """
     return _total_calls
 
 
@@ -40,6 +48,15 @@ class Compiled:
     arrays, and one of more than 1 MiB raises a ConversionWarning. Results are fresh C-order float64 arrays, or `out`.
     A state with NaN or infinities gives what the formula makes of it and touches no other state. A lane's bits depend
     neither on the number of lanes nor on threads, but on whether the processor has a fused multiply-add.
+
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> kernel = kernels.compile(lambda x: x * x, {"x": 3}, ["squares"])
+    >>> kernel.inputs, kernel.outputs
+    ({'x': (3,)}, {'squares': (3,)})
+    >>> kernel(x=[[1.0, 2, 3], [0, 0, np.nan]])  # a batch of two states
+    array([[ 1.,  4.,  9.],
+           [ 0.,  0., nan]])
     """
 
     def __init__(

@@ -17,7 +17,12 @@ _VARIABLES = ("MYOQUAT_CPU", "MYOQUAT_LANES", "MYOQUAT_THREADS", "MYOQUAT_CACHE"
 
 
 def info() -> dict[str, Any]:
-    """Lanes, threads, processor and its features, cache folder and size, versions, and the environment's settings."""
+    """Lanes, threads, processor and its features, cache folder and size, versions, and the environment's settings.
+
+    >>> from myoquat import kernels
+    >>> sorted(kernels.info())[:4]
+    ['cache', 'cache_bytes', 'cache_limit_bytes', 'cpu']
+    """
     built_for = target()
     folder = cache_folder()
     return {

@@ -64,6 +64,13 @@ def iterate(
     The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
     or correct it by one step whose derivative you know. The step may depend on nothing that changes but its two
     arguments. On SymPy symbols TypeError: the loop would fill pages.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import iterate
+    >>> def heron(z, constants):  # Newton's method for a square root
+    ...     return 0.5 * (z + constants / z)
+    >>> iterate(heron, np.array([1.0]), np.array([2.0]), 6)
+    array([1.41421356])
     """
     if not (is_symbolic(start) or is_symbolic(constants)):
         start, constants = np.real(start), np.real(constants)

@@ -45,6 +45,13 @@ def compile(
 
     Raises TypeError where the formula branches on a value or uses what cannot be traced (with the formula's line), and
     ValueError for shapes and names that do not fit and for operations that cannot be compiled.
+
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> kernel = kernels.compile(lambda Q: Q / np.sqrt(Q @ Q), {"Q": 4}, ["unit"])
+    >>> kernel([[2.0, 0, 0, 0], [3.0, 0, 4.0, 0]])
+    array([[1. , 0. , 0. , 0. ],
+           [0.6, 0. , 0.8, 0. ]])
     """
     start = time.perf_counter()
     formulas = as_list(function)
@@ -75,6 +82,14 @@ class Kernel(Compiled):
     """A compiled formula. Made by `compile` and by the derivatives of another kernel; `Compiled` tells how to call it.
 
     `patterns`: for a sparse Jacobian, output name -> (rows, columns) of the entries.
+
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> spring = kernels.compile(lambda x: 0.5 * x @ x, {"x": 2}, ["energy"])
+    >>> spring([3.0, 4.0])
+    array(12.5)
+    >>> spring.jacobian()([3.0, 4.0])  # by automatic differentiation, compiled too
+    array([3., 4.])
     """
 
     def __init__(

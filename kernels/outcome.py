@@ -10,6 +10,10 @@ class Outcome(IntEnum):
 
     The numbers are stored in files (`status` of a study's results, `code` of a trajectory): they never change, and a
     new member gets a new number. Arrays of outcomes hold these numbers.
+
+    >>> from myoquat.kernels import Outcome
+    >>> Outcome.NOT_FINITE.sentence, Outcome.NOT_FINITE.failed
+    ('the next state is not finite', True)
     """
 
     sentence: str

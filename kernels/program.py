@@ -43,7 +43,22 @@ Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffe
 
 
 class Program:
-    """Stages over named buffers, the first of which are the inputs, name -> shape per state. See the module."""
+    """Stages over named buffers, the first of which are the inputs, name -> shape per state. See the module.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import Program
+    >>> program = Program("springs", {"x": 3})
+    >>> program.table(
+    ...     lambda ends, k: {"force": k * (ends[1] - ends[0]) * np.array([1.0, -1.0])},
+    ...     2,  # springs between neighbours, whose code stands once
+    ...     gather={"ends": ("x", [[0, 1], [1, 2]])},
+    ...     parameters={"k": [10.0, 20.0]},
+    ...     add={"force": ("load", [[0, 1], [1, 2]])},
+    ...     buffers={"load": (3,)},
+    ... )
+    >>> program.compile(["load"])([0.0, 0.1, 0.3])
+    array([ 1.,  3., -4.])
+    """
 
     def __init__(self, name: str, inputs: Mapping[str, Any]) -> None:
         self.name = name
@@ -223,7 +238,16 @@ def compile_program(
     threads: int | None = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> Compiled:
-    """The kernel of a program that is made only where the cache has no machine code for it; see `compile`."""
+    """The kernel of a program that is made only where the cache has no machine code for it; see `compile`.
+
+    >>> from myoquat.kernels import Program, compile_program
+    >>> def make():
+    ...     program = Program("double", {"x": 2})
+    ...     program.formula(lambda x: x + x, ["x"], {"twice": 2})
+    ...     return program
+    >>> compile_program(make, ["twice"], name="double")([1.0, 2.0])
+    array([2., 4.])
+    """
     start = time.perf_counter()
     sources = None if content is None else sources_digest()
 

@@ -12,7 +12,15 @@ __all__ = ["Held", "Sample", "Tabulated", "sample"]
 
 @dataclass(frozen=True)
 class Held:
-    """An input that is constant in pieces: values (..., K, *shape), each for `hold` steps, the last from then on."""
+    """An input that is constant in pieces: values (..., K, *shape), each for `hold` steps, the last from then on.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import Held, step_loop
+    >>> loop = step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()}, method="euler")
+    >>> run = loop([0.0], h=1.0, steps=4, u=Held([1.0, 10.0], hold=2))  # each value for two steps
+    >>> run.states.T
+    array([[ 0.,  1.,  2., 12., 22.]])
+    """
 
     values: Any
     hold: int = 1
@@ -20,7 +28,15 @@ class Held:
 
 @dataclass(frozen=True)
 class Tabulated:
-    """An input between given values: times (K,) increasing, values (..., K, *shape), linear, constant outside."""
+    """An input between given values: times (K,) increasing, values (..., K, *shape), linear, constant outside.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import Tabulated, step_loop
+    >>> loop = step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()})
+    >>> ramp = Tabulated([0.0, 1.0], [0.0, 2.0])  # between the rows linearly: the integral of 2 t
+    >>> loop([0.0], h=0.5, steps=2, u=ramp).final
+    array([1.])
+    """
 
     times: Any
     values: Any

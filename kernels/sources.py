@@ -65,7 +65,8 @@ def _digest() -> str:
 
 
 def _modules() -> list[ModuleType]:
-    return [module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{_PACKAGE}.")]
+    # copied at once: while a list of the items is made, a finalizer may import
+    return [module for name, module in sys.modules.copy().items() if f"{name}.".startswith(f"{_PACKAGE}.")]
 
 
 def _is_unchanged(module: ModuleType) -> bool:

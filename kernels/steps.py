@@ -47,6 +47,11 @@ class Steps:
     times (r,); states (..., r, n), NaN after a stop; final (..., n), the last good state; stopped (...,) the step whose
     state ended the run, -1 if none; reason (...,) the `Outcome` of each: COMPLETED, NOT_FINITE or BOUND. A state
     stopped by a bound is still shown.
+
+    >>> from myoquat.kernels import step_loop
+    >>> run = step_loop(1, rhs=lambda t, x: -x)([1.0], h=0.1, steps=10, every=5)
+    >>> run.times, run.states.ravel().round(3), int(run.stopped)
+    (array([0. , 0.5, 1. ]), array([1.   , 0.607, 0.368]), -1)
     """
 
     times: np.ndarray
@@ -87,6 +92,15 @@ def step_loop(
                 `compile`: a loop that the cache holds is then loaded without running the formulas.
 
     Raises ValueError for a formula of the wrong shape, an unknown method or name.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import step_loop
+    >>> def oscillator(t, x, w):
+    ...     return np.stack([x[1], -w * w * x[0]])
+    >>> loop = step_loop(2, rhs=oscillator, parameters={"w": ()})
+    >>> run = loop([1.0, 0.0], h=0.01, steps=50, w=np.pi)  # a quarter of a period
+    >>> float(run.final[1].round(4))
+    -3.1416
     """
     shapes = {
         kind: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
@@ -197,7 +211,15 @@ def _then(first: Formula, second: Formula) -> Formula:
 
 
 class StepLoop:
-    """A compiled step loop; made by `step_loop`."""
+    """A compiled step loop; made by `step_loop`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import step_loop
+    >>> loop = step_loop(1, rhs=lambda t, x, rate: -rate * x, parameters={"rate": ()})
+    >>> run = loop([[1.0], [1.0]], h=0.01, steps=100, rate=[1.0, 2.0])  # two runs, each with a rate of its own
+    >>> run.final.ravel().round(4)
+    array([0.3679, 0.1353])
+    """
 
     def __init__(
         self, name: str, size: int, nodes: tuple[float, ...], recipe: StepRecipe | DeferredSteps,

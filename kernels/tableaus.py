@@ -9,7 +9,13 @@ __all__ = ["METHODS", "Stages", "Tableau"]
 
 @dataclass(frozen=True)
 class Tableau:
-    """Butcher's array of an explicit method: k_i = f(t + c_i h, x + h sum_j a_ij k_j), x' = x + h sum_i b_i k_i."""
+    """Butcher's array of an explicit method: k_i = f(t + c_i h, x + h sum_j a_ij k_j), x' = x + h sum_i b_i k_i.
+
+    >>> from myoquat.kernels import Tableau, step_loop
+    >>> heun = Tableau(a=((), (1.0,)), b=(0.5, 0.5), c=(0.0, 1.0))
+    >>> step_loop(1, rhs=lambda t, x: -x, method=heun)([1.0], h=0.1, steps=1).final.round(6)
+    array([0.905])
+    """
 
     a: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
@@ -35,6 +41,11 @@ class Stages:
 
     k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes), the last one being the state after
     the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order.
+
+    >>> from myoquat.kernels import METHODS, Stages
+    >>> stages = Stages.of(METHODS["rk4"])
+    >>> stages.c, stages.taken
+    ((0.0, 0.5, 0.5, 1.0), ((0,), (1,), (2,), (0, 1, 2, 3)))
     """
 
     c: tuple[float, ...]

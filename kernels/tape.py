@@ -207,7 +207,8 @@ def _named(name: str) -> Any:
 _IN_CASADI: dict[str, Any] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
     "neg": lambda a: -a, "inv": lambda a: 1 / a, "sq": lambda a: a * a, "twice": lambda a: 2 * a,
-    "pow": lambda a, b: a**b, "select": _named("if_else"), "if": _named("if_else_zero"), "abs": _named("fabs"),
+    "pow": lambda a, b: a**b, "select": _named("if_else"), "abs": _named("fabs"),
+    "if": lambda chosen, a: casadi.if_else(chosen, a, 0),
     "min": _named("fmin"), "max": _named("fmax"), "not": _named("logic_not"), "and": _named("logic_and"),
     "or": _named("logic_or"),
     **{name: _named(name) for name in (

@@ -13,6 +13,15 @@ def check_laws(model: Model, given: Collection[str] = ()) -> None:
 
     given: full names "muscles.<muscle>.<parameter>" of the parameters whose values come from outside the model, such as
     those that a study varies; these may stay open.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathPoint, check_laws
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> check_laws(mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path),)))
+    Traceback (most recent call last):
+        ...
+    myoquat.joints.errors.ModelError: muscle 'biceps': no force law is given
     """
     for muscle in model.muscles:
         element = f"muscle {muscle.name!r}"

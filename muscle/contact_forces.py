@@ -13,7 +13,16 @@ __all__ = ["contact_forces", "contact_pairs", "force_wrenches"]
 
 
 def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
-    """(force, first surface, second surface) by name of every pair of surfaces that can touch."""
+    """(force, first surface, second surface) by name of every pair of surfaces that can touch.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> rubber = ContactMaterial((ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")), 1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(HuntCrossley("contact", (rubber,)),))
+    >>> mq.muscle.contact_pairs(model)
+    (('contact', 'floor', 'round'),)
+    """
     found = [force for force in model.forces if isinstance(force, ContactForce)]
     return tuple((force.name, first.name, second.name) for force in found for first, second in force.pairs)
 
@@ -59,7 +68,16 @@ def force_wrenches(
 ) -> Array:
     """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts and prescribed forces on the bodies at
     their origins, in world axes: external wrenches f_ext with the generalized forces that are part of `limit_torques`.
-    Raises ValueError as `limit_torques` does."""
+    Raises ValueError as `limit_torques` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> rubber = ContactMaterial((ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")), 1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(HuntCrossley("contact", (rubber,)),))
+    >>> mq.muscle.force_wrenches(model, [0.099], [0.0])[0].round(2) + 0.0  # the floor lifts the ball
+    array([0.  , 4.71, 0.  , 0.  , 0.  , 0.  ])
+    """
     call = MuscleCall(model).q(q).u(u).time(time)
     formula = lambda q, u, t=None: limits.wrenches(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("force_wrenches", formula, 2, out, backend)

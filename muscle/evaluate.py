@@ -19,6 +19,7 @@ from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import actuators, jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall
+from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
@@ -27,7 +28,6 @@ from myoquat.muscle.path import carried_wrenches, lengths, wrenches
 __all__ = [
     "activation_rates",
     "actuator_forces",
-    "eliminated_components",
     "equilibria",
     "equilibrium_states",
     "law_forces",
@@ -115,6 +115,15 @@ def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str =
     whose bits are 0 or WRAPPED has a length that is smooth there, or, where a path only just touches a surface, once
     differentiable. Raises as `path_lengths` does, ValueError for a `near` that is not positive, and TypeError for
     symbols, of which no bits can be known.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathFlag, PathPoint, WrapSphere
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> muscle = mq.Muscle("biceps", path, wraps=(WrapSphere(body="ground", radius=0.25),))
+    >>> flags = mq.muscle.path_flags(mq.Model(mq.ArticulatedSystem((rod,)), (muscle,)), [0.0])
+    >>> PathFlag(int(flags[0])).name
+    'WRAPPED'
     """
     if not (np.isfinite(near) and near > 0):
         raise ValueError(f"near must be positive, not {near}")
@@ -282,7 +291,16 @@ def limit_torques(
     """(..., nu) generalized forces on the velocities u of the model's limits (`CoordinateLimit`) and passive forces
     (`myoquat.muscle.forces`) at q (..., nq) and u (..., nu). At the gimbal lock of a limited angle that a quaternion
     has replaced they are not determined. Raises ValueError as `path_lengths` does, and without the `time` (...) [s]
-    where a force depends on it; other models do not need it."""
+    where a force depends on it; other models do not need it.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import CoordinateSpring
+    >>> door = mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
+    >>> spring = CoordinateSpring("closer", "angle", stiffness=10.0, damping=1.0)
+    >>> model = mq.Model(mq.ArticulatedSystem((door,)), forces=(spring,))
+    >>> mq.muscle.limit_torques(model, [0.5], [2.0])  # -10 * 0.5 - 1 * 2 N m
+    array([-7.])
+    """
     call = MuscleCall(model).q(q).u(u).time(time)
     formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)
@@ -325,7 +343,19 @@ def muscle_state_rates(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., ns) rates of the muscles' own states in the order of `state_names`; otherwise as `muscle_forces`."""
+    """(..., ns) rates of the muscles' own states in the order of `state_names`; otherwise as `muscle_forces`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathPoint
+    >>> from myoquat.muscle.laws import DeGrooteFregly2016
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = DeGrooteFregly2016(1000.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+    >>> state = mq.muscle.equilibrium_states(model, [0.0], [0.5])
+    >>> mq.muscle.muscle_state_rates(model, [0.0], [0.0], [0.6], state).round(2)  # [m/s] it shortens
+    array([-0.13])
+    """
     call = _state_call(model, q, u, activation).states("state", state)
     formula = lambda q, u, activation, state: states.rates(model, q, u, activation, state)  # noqa: E731
     return call.run_muscles("state_rates", formula, 1, out, backend)
@@ -344,7 +374,20 @@ def muscle_state_residuals(
 ) -> Array:
     """(..., ns) the equations of the muscles' own states in implicit form, 0 = g(q, u, activation, state, rate), as
     direct collocation takes them: of an elastic tendon, what its fiber pulls harder than it, over the greatest
-    isometric force. Zero where rate (..., ns) is `muscle_state_rates`; otherwise as `muscle_forces`."""
+    isometric force. Zero where rate (..., ns) is `muscle_state_rates`; otherwise as `muscle_forces`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathPoint
+    >>> from myoquat.muscle.laws import DeGrooteFregly2016
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = DeGrooteFregly2016(1000.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+    >>> state = mq.muscle.equilibrium_states(model, [0.0], [0.5])
+    >>> still = mq.muscle.muscle_state_residuals(model, [0.0], [0.0], [0.5], state, [0.0])
+    >>> bool(abs(still[0]) < 1e-9)
+    True
+    """
     call = _state_call(model, q, u, activation).states("state", state).states("rate", rate)
 
     def residuals(q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Any:
@@ -362,7 +405,16 @@ def activation_rates(
     backend: str = "kernel",
 ) -> Array:
     """(..., m) da/dt [1/s] of the activations at excitation and activation (..., m), both in [0, 1]; zero for muscles
-    without activation dynamics. Raises ValueError for numbers outside."""
+    without activation dynamics. Raises ValueError for numbers outside.
+
+    >>> from dataclasses import replace
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import ActivationDynamics
+    >>> arm = mq.load_model("two_link")
+    >>> muscles = tuple(replace(muscle, activation_dynamics=ActivationDynamics()) for muscle in arm.muscles)
+    >>> mq.muscle.activation_rates(replace(arm, muscles=muscles), [1.0] * 6, [0.5] * 6).round(2)  # [1/s]
+    array([18.95, 18.95, 18.95, 18.95, 18.95, 18.95])
+    """
     call = MuscleCall(model).activation("excitation", excitation).activation("activation", activation)
     formula = lambda excitation, activation: states.activation_rates(model, excitation, activation)  # noqa: E731
     return call.run_muscles("activation_rates", formula, 1, out, backend)
@@ -374,6 +426,16 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     Solved muscle by muscle to 1e-12 of the fiber length; `HillLaw.equilibrium` says what holds where a tendon is slack.
     Raises as `muscle_forces` does, TypeError for symbols, and ValueError where a law finds no
     balance, naming the muscle.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathPoint
+    >>> from myoquat.muscle.laws import DeGrooteFregly2016
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = DeGrooteFregly2016(1000.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+    >>> mq.muscle.equilibrium_states(model, [0.0], [0.8]).round(4)  # [m] the fiber; the path is 0.5 m long
+    array([0.1869])
     """
     call = _state_call(model, q, np.zeros(model.system.nu), activation)
     checked, a = (call.inputs[name].array for name in ("q", "activation"))
@@ -410,35 +472,3 @@ def _state_call(model: Model, q: ArrayLike, u: ArrayLike, activation: ArrayLike)
     """A call of a model whose muscles all can pull."""
     check_laws(model)
     return MuscleCall(model).q(q).u(u).activation("activation", activation)
-
-
-def eliminated_components(system: ArticulatedSystem, q: Array, eliminated: ArrayLike | str) -> Array:
-    """(..., balls) index of the eliminated component of each quaternion; ValueError if it is zero at a pose."""
-    if isinstance(eliminated, str) and eliminated != "largest":
-        raise ValueError(f"eliminated is 0, 1, 2, 3, 'largest' or an array of these, not {eliminated!r}")
-    Q = quaternions(system, q)
-    if isinstance(eliminated, str):
-        if is_symbolic(q):
-            raise TypeError("eliminated='largest' depends on the values of q: with symbols give 0, 1, 2 or 3")
-        largest: Array = np.argmax(np.abs(Q), axis=-1)
-        return largest
-    index = np.asarray(eliminated)
-    if index.dtype.kind not in "iu" or np.any((index < 0) | (index > 3)):
-        raise ValueError(f"eliminated is 0, 1, 2, 3, 'largest' or an array of these, not {eliminated!r}")
-    index = np.broadcast_to(index, Q.shape[:-1])
-    if is_symbolic(q):
-        return index
-    vanishing = np.take_along_axis(Q, index[..., None], axis=-1)[..., 0] == 0
-    if np.any(vanishing):
-        where = [int(i) for i in np.argwhere(vanishing)[0]]
-        raise ValueError(
-            f"eliminated component Q{index[tuple(where)]} of ball joint {where[-1]} is zero at pose {where[:-1]}: "
-            "the constrained chart does not exist there; use eliminated='largest'"
-        )
-    return index
-
-
-def quaternions(system: ArticulatedSystem, q: Array) -> Array:
-    """(..., balls, 4) the quaternions in q (..., nq)."""
-    slices = system.quaternion_slices()
-    return np.stack([q[..., s] for s in slices], axis=-2) if slices else np.zeros((*q.shape[:-1], 0, 4))

@@ -27,6 +27,11 @@ class PathFlag(IntFlag):
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
                 direction, and the Jacobian is not determined: it may be NaN
+
+    >>> from myoquat.muscle import PathFlag
+    >>> flag = PathFlag(3)
+    >>> [bit.name for bit in PathFlag if bit in flag]
+    ['WRAPPED', 'INSIDE']
     """
 
     WRAPPED = 1

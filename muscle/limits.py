@@ -31,6 +31,11 @@ class CoordinateLimit(Record):
 
     lower, upper, transition [rad or m], lower_stiffness, upper_stiffness [N m/rad or N/m], damping c [N m s/rad or
     N s/m].
+
+    >>> from myoquat.muscle import CoordinateLimit
+    >>> stop = CoordinateLimit("stop", "elbow", 0.0, 2.5, lower_stiffness=50.0, upper_stiffness=50.0, transition=0.1)
+    >>> [round(float(stop.force(angle, 0.0)), 6) for angle in (-0.2, 1.0, 2.7)]  # [N m] back into the range
+    [10.0, 0.0, -10.0]
     """
 
     name: str

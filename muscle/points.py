@@ -19,7 +19,15 @@ EDGE = 1e-5  # by which OpenSim widens the range of a conditional point, in the 
 
 @dataclass(frozen=True)
 class PathPoint(Record):
-    """A point fixed to a body: position [m] in the body's frame."""
+    """A point fixed to a body: position [m] in the body's frame.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> biceps = mq.Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
+    >>> mq.path_lengths(mq.Model(mq.ArticulatedSystem((rod,)), (biceps,)), [0.0])
+    array([0.5])
+    """
 
     body: str
     position: tuple[float, ...]
@@ -48,7 +56,16 @@ class PathPoint(Record):
 @dataclass(frozen=True)
 class ConditionalPoint(PathPoint):
     """A point that is on the path only while a coordinate lies in a range, whose ends are widened by 1e-5 as OpenSim
-    does. Where it comes or goes the length jumps, unless the path is straight there, and the Jacobian with it."""
+    does. Where it comes or goes the length jumps, unless the path is straight there, and the Jacobian with it.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import ConditionalPoint
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> point = ConditionalPoint("shin", (0.05, 0.0, 0.0), "knee", (-2.0, -1.4))  # only when the knee is bent
+    >>> point.active(mq.ArticulatedSystem((shin,)), np.array([[-1.5], [0.0]]))
+    array([ True, False])
+    """
 
     coordinate: str
     range: tuple[float, float]
@@ -72,6 +89,16 @@ class MovingPoint(PathPoint):
     `functions` are three, each of the coordinate at the same place in `coordinates` ("" for a constant one), which
     outside its `ranges`, three if there are any, counts as it does at their ends: as in OpenSim, the point then rests.
     The point's own motion does work: Jacobians hold its part.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.joints.functions import Constant, Linear
+    >>> from myoquat.muscle import MovingPoint
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> functions = (Linear(0.01, 0.05), Constant(0.02), Constant(0.0))  # x = 0.05 + 0.01 knee
+    >>> point = MovingPoint("shin", (0.0, 0.0, 0.0), ("knee",) * 3, functions)
+    >>> point.local(mq.ArticulatedSystem((shin,)), np.array([-1.0]))
+    array([0.04, 0.02, 0.  ])
     """
 
     coordinates: tuple[str, str, str]

@@ -36,7 +36,16 @@ OfLaw = Callable[[ForceLaw, Array], Array]  # of a law and its row: length, spee
 
 
 def state_names(model: Model) -> tuple[str, ...]:
-    """'<muscle>.<state>' of every state; none for a model whose laws have none."""
+    """'<muscle>.<state>' of every state; none for a model whose laws have none.
+
+    >>> from dataclasses import replace
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> arm = mq.load_model("two_link")
+    >>> elastic = replace(arm.muscles[0], law=Thelen2003(1000.0, 1.0, 0.7))
+    >>> mq.muscle.state_names(replace(arm, muscles=(elastic, *arm.muscles[1:])))
+    ('m1.fiber_length',)
+    """
     return tuple(
         f"{muscle.name}.{name}" for muscle in model.muscles if muscle.law is not None for name in muscle.law.states
     )

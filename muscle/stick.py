@@ -28,8 +28,9 @@ class Stick:
 def stick_figure(model: Model, q: np.ndarray) -> Stick:
     """The stick figure at coordinates q (nq,).
 
-    A bone runs from a body's joint to the joints that it carries, or, if it carries none, to the farthest of its centre
-    of mass and attachments. Paths run straight from point to point, and along the surfaces that they wrap.
+    A bone runs from a body's joint to the bodies that it carries, where they are at the pose, or, if it carries none,
+    to the farthest of its centre of mass and attachments. Paths run straight from point to point, and along the
+    surfaces that they wrap.
     """
     poses = model.system.poses(q)
     touching = contacts(model.system, model.muscles, q)
@@ -79,7 +80,7 @@ def _segments(model: Model, poses: dict[str, Any], body: Any) -> list[np.ndarray
     start = poses[body.name][1]
     carried = [child for child in model.system.bodies if child.parent == body.name]
     if carried:
-        ends = [_placed(poses[body.name], np.array(child.position)) for child in carried]
+        ends = [poses[child.name][1] for child in carried]  # also of joints that shift, such as knees
     else:
         points = [p.position for m in model.muscles for p in m.path if p.body == body.name]
         farthest = max([body.center_of_mass, *points], key=lambda point: float(np.linalg.norm(point)))

@@ -32,6 +32,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What tests have recorded as "told", such as a number to be shown, whatever worker ran them."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, words in report.user_properties:
+            if name == "told":
+                terminalreporter.write_line(words)
+
+
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("ci")
 

@@ -19,7 +19,7 @@ from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
 from myoquat.kernels.tape import arguments, read_tape
 from myoquat.muscle import jacobians
-from myoquat.muscle.evaluate import eliminated_components
+from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.path import lengths
 from myoquat.muscle.states import forces, torques
 

@@ -8,7 +8,7 @@ import click
 
 from myoquat import kernels
 from myoquat.analysis.units import coordinate_units
-from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.left_out import change_of
 from myoquat.joints.balls import why_not_ball
@@ -62,7 +62,11 @@ def _left_out(told: Iterable[warnings.WarningMessage]) -> Iterator[str]:
         yield "left out of the file:"
         for part in rest.split("; "):
             tag = re.match(r"\d+ ([\w.]+) \(", part)
-            yield f"  {part}" + (f": {change_of(tag[1])}" if tag else "")
+            yield f"  {part}" + (f": {_change_of(tag[1])}" if tag else "")
+
+
+def _change_of(tag: str) -> str:
+    return urdf.CHANGES.get(tag) or change_of(tag)
 
 
 def _describe(model: Model) -> None:

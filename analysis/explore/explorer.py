@@ -27,12 +27,25 @@ def explore(model: Model | str, q: ArrayLike | None = None) -> widgets.VBox:
 
     model: a Model or what `load_model` takes; q (nq,): where to begin, the model's start by default. `Explorer` is the
     same with its parts at hand. Raises ValueError or ModelError as those do.
+
+    >>> from myoquat.analysis.explore import explore
+    >>> type(explore("two_link")).__name__  # as the last line of a notebook's cell it is shown
+    'VBox'
     """
     return Explorer(model, q).widget
 
 
 class Explorer:
-    """The view and its parts: `q` (nq,) as the sliders set it, `forces` (m,), `moment_arms` (m, n), `widget`."""
+    """The view and its parts: `q` (nq,) as the sliders set it, `forces` (m,), `moment_arms` (m, n), `widget`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.explore import Explorer
+    >>> arm = mq.load_model("two_link")
+    >>> explorer = Explorer(arm)
+    >>> explorer.set_q(arm.start)
+    >>> explorer.q.shape
+    (8,)
+    """
 
     def __init__(self, model: Model | str, q: ArrayLike | None = None) -> None:
         self.model = load_model(model) if not isinstance(model, Model) else model

@@ -22,12 +22,23 @@ def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float =
 
     run: which of a batch. speed: seconds of motion per second of watching. Raises ValueError for a run that is not
     there, or a speed that is not positive.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.explore import play
+    >>> type(play(mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05))).__name__
+    'VBox'
     """
     return Player(trajectory, run, speed).widget
 
 
 class Player:
-    """The film and its parts: `frames` (n,) rows of the trajectory, `slider`, `view`, `widget`."""
+    """The film and its parts: `frames` (n,) rows of the trajectory, `slider`, `view`, `widget`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.explore import Player
+    >>> player = Player(mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05))
+    >>> player.show(1)
+    """
 
     def __init__(self, trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float = 1.0) -> None:
         run = (run,) if isinstance(run, int) else tuple(run)

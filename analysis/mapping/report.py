@@ -23,6 +23,13 @@ class MappingReport:
 
     mappings: one row per mapping (see `to_text` for the columns); power: the power check by three routes; split: the
     tangent and radial part of J_Q for three extensions of R(Q); singular: error against distance to a singularity.
+
+    >>> import myoquat as mq
+    >>> report = mq.mapping_analysis("two_link", n=100)
+    >>> report
+    MappingReport(two_link, n=100, seed=0: all that should hold do)
+    >>> report.mappings["mapping"][0], int(report.mappings["poses beyond"][0])
+    ('J_phi from J_Q', 0)
     """
 
     mappings: pd.DataFrame

@@ -29,7 +29,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
 from myoquat.kernels.typing import Array
 from myoquat.muscle import LawA, Model, path_jacobian
-from myoquat.muscle.evaluate import eliminated_components
+from myoquat.muscle.eliminated import eliminated_components
 
 __all__ = ["mapping_analysis"]
 

@@ -17,7 +17,7 @@ from myoquat.joints import (
 )
 from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
-from myoquat.muscle.evaluate import eliminated_components
+from myoquat.muscle.eliminated import eliminated_components
 
 __all__ = ["DISTANCES", "approach"]
 
@@ -31,6 +31,13 @@ def approach(pair: Pair, seed: int = 0) -> pd.DataFrame:
     entry of the Jacobian there, error of J from it relative to J's largest entry, and the error with the largest
     component eliminated at the same pose; NaN where the map refuses (condition number past 1e12). The other joints
     hold one random pose.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.mapping import approach
+    >>> from myoquat.analysis.mapping.formulas import Pair
+    >>> table = approach(Pair.of(mq.load_model("two_link")))
+    >>> bool(table["error, largest eliminated"].max() < 1e-12)  # none where the largest component is eliminated
+    True
     """
     rng = np.random.default_rng([seed, 2])
     base = pair.quaternion.system.random(1, rng)[0]

@@ -49,6 +49,13 @@ def calibrate_orientations(
     `inverse_kinematics` takes the sensors. Raises ValueError for sensors that do not exist or did not show anything in
     that frame, a heading that does not exist, and a recording without frames; ModelError for bodies that do not
     exist.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.motion import calibrate_orientations
+    >>> from myoquat.data import Orientations
+    >>> model = mq.Model(mq.ArticulatedSystem((mq.Body("bob", "ground", mq.joints.RevoluteJoint(), mass=1.0),)))
+    >>> calibrate_orientations(model, Orientations([0.0], ("bob_imu",), [[[0.6, 0.8, 0.0, 0.0]]]))[0].orientation
+    (0.6, 0.8, 0.0, 0.0)
     """
     if not len(orientations.time):
         raise ValueError("the recording has no frames")

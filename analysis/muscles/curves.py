@@ -28,6 +28,12 @@ def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
     with metres, metres per second and newtons on the opposite axes. Of any other law: the force over the path's length
     at rest. Of activation dynamics: the activation over time when the excitation steps up and down. Raises ModelError
     for a muscle without law or with numbers left open, TypeError for anything else.
+
+    >>> from myoquat.analysis import plot_curves
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> figure = plot_curves(Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2))
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['fiber length over the optimal one', 'lengthening speed over the greatest one', 'tendon length over the slack one']
     """
     law, dynamics = (muscle.law, muscle.activation_dynamics) if isinstance(muscle, Muscle) else (muscle, None)
     if law is None or (isinstance(law, ForceLaw) and law.open_parameters()):

@@ -21,6 +21,15 @@ def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame
 
     Forces of constraints do no work and have dropped out. These torques, on the free velocities alone, give the motion
     under the constraints that `torque` gives with any forces of them. Raises ValueError as `free_moment_arms` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import free_torques
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(couple,))
+    >>> free_torques(model, [0.0, 0.0], [1.0, 3.0]).to_numpy()  # both push what moves as one
+    array([[4.]])
     """
     system = model.system
     rows = system.check_q(q).reshape(-1, system.nq)
@@ -35,6 +44,17 @@ def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
 
     Raises ValueError where the velocities that the constraints drive, chosen at the first pose, are not determined by
     the free ones at a later one.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import free_moment_arms
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> from myoquat.muscle import PathPoint
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> spring = mq.Muscle("band", (PathPoint("ground", (-1.0, 0, 0)), PathPoint("b", (0.0, 0, 0))))
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), (spring,), constraints=(couple,))
+    >>> free_moment_arms(model, [0.0, 0.0]).to_numpy().round(3)
+    array([[-1.]])
     """
     rows = model.system.check_q(q).reshape(-1, model.system.nq)
     names, C = free_velocities(model, rows)

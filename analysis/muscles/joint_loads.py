@@ -34,7 +34,14 @@ AXES = ("x", "y", "z")
 
 class Load(NamedTuple):
     """force [N], moment [N m] about the point, and the point [m], each (t, 3) in the axes of one frame (the point seen
-    from its origin)."""
+    from its origin).
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.muscles import Load
+    >>> load = Load(force=np.array([0.0, 0, 20.0]), moment=np.zeros(3), point=np.zeros(3))
+    >>> load.force
+    array([ 0.,  0., 20.])
+    """
 
     force: Array
     moment: Array
@@ -47,7 +54,19 @@ class JointLoads:
     world axes: all that passes there, with actuators, springs and dampers of the joint, so that every body's momentum
     is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
     (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
-    that they belong to."""
+    that they belong to.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import joint_loads
+    >>> from myoquat.data import Motion
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> model = mq.Model(mq.ArticulatedSystem((bob,)))
+    >>> still = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> loads = joint_loads(model, still)
+    >>> loads.of("bob").force.round(2) + 0.0  # it hangs at rest: m g
+    array([[ 0.  ,  0.  , 19.62],
+           [ 0.  ,  0.  , 19.62]])
+    """
 
     model: Model
     motion: Motion
@@ -159,13 +178,21 @@ def joint_loads(
     wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
 
     Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
-    about the joints' own axes, and in `JointLoads.residual`.
-
-    Without udot, locked coordinates stay and couplers are followed; what holds them is in the loads.
-
+    about the joints' own axes, and in `JointLoads.residual`. Without udot, locked coordinates stay and couplers
+    are followed; what holds them is in the loads.
     Raises ValueError for a motion of another system or without u, tensions or wrenches of another shape or with NaN, a
     table without a muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced;
     ModelError for a model with constraints or passive forces between bodies.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import joint_loads
+    >>> from myoquat.data import Motion
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    >>> model = mq.Model(mq.ArticulatedSystem((bob,)))
+    >>> swing = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [3.0]], [[0.0], [0.0]])
+    >>> joint_loads(model, swing).of("bob").force.round(2) + 0.0  # m g, and m g + m l omega^2
+    array([[ 0.  ,  0.  , 19.62],
+           [ 0.  ,  0.  , 28.62]])
     """
     system = model.system
     if motion.system.content_key != system.content_key:
@@ -183,10 +210,7 @@ def joint_loads(
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
     if wrenches is not None:
-        further = np.asarray(wrenches, dtype=float)
-        if further.shape != applied.shape or not np.isfinite(further).all():
-            raise ValueError(f"wrenches must be finite numbers of shape {applied.shape}, not {further.shape}")
-        applied = applied + further
+        applied = applied + _further(wrenches, applied.shape)
     if motion.udot is None:
         given = driven if torque is None else driven + np.asarray(torque, dtype=float)
         motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, given))
@@ -195,6 +219,13 @@ def joint_loads(
     own = force_wrenches(model, motion.q, motion.u, motion.time) if has_loads(model) else 0.0
     wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied + own)
     return JointLoads(model, motion, wrench, applied, driven)
+
+
+def _further(given: ArrayLike, shape: tuple[int, ...]) -> Array:
+    wrenches = np.asarray(given, dtype=float)
+    if wrenches.shape != shape or not np.isfinite(wrenches).all():
+        raise ValueError(f"wrenches must be finite numbers of shape {shape}, not {wrenches.shape}")
+    return wrenches
 
 
 def _check_pairs(model: Model) -> None:

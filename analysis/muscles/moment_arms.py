@@ -48,6 +48,15 @@ def moment_arms(
     d(dependent)/d(independent) times that of each dependent one, whose own columns stay and must not be added again.
     Raises ValueError for a frame, sequence or coordinate that is unknown, couplers in a circle or two on one
     coordinate, and as `path_jacobian` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import moment_arms
+    >>> from myoquat.muscle import PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), coordinate_names=("elbow",))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path),))
+    >>> moment_arms(model, [0.0]).to_numpy().round(3)  # [m] -dl/d(elbow)
+    array([[-0.24]])
     """
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")

@@ -22,7 +22,14 @@ ALLOWED = 1e-8  # [m/s] at |u| = 1
 @dataclass(frozen=True)
 class PowerCheck:
     """The worst muscle and pose, and a table by muscle: error and greatest power of a unit tension [m/s], and how many
-    poses were left out because a conditional point came or went nearby."""
+    poses were left out because a conditional point came or went nearby.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import power_check
+    >>> check = power_check(mq.load_model("two_link"), poses=20)
+    >>> check.holds
+    True
+    """
 
     table: "pd.DataFrame"
 
@@ -50,7 +57,13 @@ def random_poses(model: Model, poses: int, seed: int | np.random.Generator) -> n
 
 
 def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
-    """Compare l' with J u at random poses and velocities; coordinates with a range stay in it."""
+    """Compare l' with J u at random poses and velocities; coordinates with a range stay in it.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import power_check
+    >>> power_check(mq.load_model("two_link"), poses=20).holds  # torque . velocity = -force . lengthening
+    True
+    """
     system = model.system
     rng = np.random.default_rng(seed)
     q = random_poses(model, poses, rng)

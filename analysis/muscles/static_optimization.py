@@ -38,7 +38,19 @@ class StaticOptimization:
     """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
     sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); settled (...): whether a
     further round would save less than 1e-10 of it. Laws that bend sharply with the activation may need more rounds than
-    there are."""
+    there are.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import static_optimization
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
+    >>> ends = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
+    >>> muscles = tuple(mq.Muscle(name, ends, LawB(0.5, 100.0)) for name in ("biceps", "brachialis"))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
+    >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
+    >>> found.force.round(2), bool(found.settled)  # alike muscles share alike
+    (array([25., 25.]), True)
+    """
 
     model: Model
     velocities: tuple[str, ...]
@@ -80,6 +92,16 @@ def static_optimization(
     poses must lie on the constraints (`myoquat.dynamics.constraints.assemble`). Activations reach
     from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
     optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import static_optimization
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0)
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> found = static_optimization(model, [0.0], [0.0], [-12.0], reserves=1e-3)
+    >>> found.activation.round(3)  # 12 N m / 0.24 m / 100 N
+    array([0.5])
     """
     model = rigid_tendons(model)
     system = model.system
@@ -118,6 +140,15 @@ def torques_of_motion(
     accelerations are derivatives of interpolating splines of degree 5; quaternions are filtered and interpolated by
     components on the side where neighbours are near, and divided by their length. f_ext (t, bodies, 6) as for
     `inverse_dynamics`. Raises ValueError for times that are not even, or too few, and a cutoff that they cannot carry.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import torques_of_motion
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> time = np.linspace(0.0, 1.0, 101)
+    >>> q, u, tau = torques_of_motion(mq.Model(mq.ArticulatedSystem((sled,))), time, time[:, None] ** 2, cutoff=None)
+    >>> float(tau[50, 0].round(3))  # m times 2 m/s^2
+    4.0
     """
     t, rows = np.asarray(time, dtype=float), np.array(model.system.check_q(q))
     steps = np.diff(t)

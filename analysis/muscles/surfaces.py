@@ -35,6 +35,15 @@ def moment_arm_surface(
     muscles   names, all if nothing is said.
 
     Raises ValueError for a coordinate or muscle that is unknown, and as `moment_arms` does.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import moment_arm_surface
+    >>> arm = mq.load_model("two_link", rotations="sequence")
+    >>> over = {"A.p1": np.linspace(0.0, 1.0, 3), "A.p2": np.linspace(0.2, 1.0, 2)}
+    >>> surface = moment_arm_surface(arm, over, muscles=["m1"])
+    >>> dict(surface.sizes)
+    {'A.p1': 3, 'A.p2': 2, 'muscle': 1}
     """
     system = model.system
     if not 1 <= len(over) <= 2:
@@ -79,6 +88,13 @@ def compare_models(
     Columns: 'length [m]', and 'moment arm <name>' of every column that `moment_arms` gives for both, or of those in
     `coordinates`. Raises ValueError where no muscle, or no column asked for, is in both, and as
     `convert_coordinates` does for systems that are not the same.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import compare_models
+    >>> arm = mq.load_model("two_link")
+    >>> table = compare_models(arm, arm.with_rotations("sequence"), [arm.start])
+    >>> bool((table["length [m]"].abs() < 1e-12).all())
+    True
     """
     q = np.asarray(q, dtype=float).reshape(-1, first.system.nq)
     same = first.system.coordinate_names == second.system.coordinate_names

@@ -8,7 +8,7 @@ import xarray as xr
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
 
-__all__ = ["check_export", "export", "to_table", "to_trajectories"]
+__all__ = ["check_export", "export", "to_table", "to_trajectories", "units_of"]
 
 _LABELS = ("parameter", "coordinate", "velocity", "muscle", "body")
 _WRITERS = (".csv", ".parquet")
@@ -16,7 +16,15 @@ _WRITERS = (".csv", ".parquet")
 
 def to_table(results: xr.Dataset) -> pd.DataFrame:
     """One row per sample: the varied values by their names, status and stop, and every final value and summary as
-    '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own."""
+    '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import to_table
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> to_table(results)[["bodies.B.mass", "peak_force.m1"]].shape
+    (4, 2)
+    """
     columns: dict[str, object] = {}
     for name, array in results.data_vars.items():
         if "time" in array.dims or name == "fingerprint":
@@ -32,8 +40,33 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
 
 
+def units_of(results: xr.Dataset) -> dict[str, str]:
+    """The unit of every column of `to_table` that has one."""
+    found: dict[str, str] = {}
+    for name, array in results.data_vars.items():
+        along = next((dim for dim in array.dims if dim in _LABELS), None)
+        if "time" in array.dims or along is None:
+            continue
+        unit = str(array.attrs.get("units", "")).removeprefix("see ")
+        own = results[f"{along}_unit"].values if f"{along}_unit" in results.coords else [""] * array.sizes[along]
+        prefix = "" if name == "values" else f"{name}."
+        for label, one in zip(results[along].values, own, strict=True):
+            written = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # such as 'velocity_unit s'
+            if written:
+                found[f"{prefix}{label}"] = written
+    return found
+
+
 def to_trajectories(results: xr.Dataset) -> pd.DataFrame:
-    """One row per sample and kept time: every coordinate and velocity by its name."""
+    """One row per sample and kept time: every coordinate and velocity by its name.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import to_trajectories
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=2, duration=0.01, times=2).run(progress=False)
+    >>> to_trajectories(results)["A.Q0"].round(3).to_dict()
+    {(0, 0.005): 0.993, (0, 0.01): 0.993, (1, 0.005): 0.993, (1, 0.01): 0.993}
+    """
     if "q" not in results:
         raise ValueError("the study kept no times")
     found: dict[str, object] = {}
@@ -52,7 +85,19 @@ def check_export(path: str | Path, overwrite: bool = False) -> Path:
 
 
 def export(results: xr.Dataset, path: str | Path) -> None:
-    """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path."""
+    """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import export
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export(results, f"{folder}/table.csv")
+    ...     print(Path(f"{folder}/table.csv").read_text().split(",")[:3])
+    ['sample', 'bodies.B.mass', 'status']
+    """
     table = to_table(results)
     if Path(path).suffix == ".csv":
         data = table.to_csv().encode()

@@ -17,7 +17,7 @@ BANDS = (0.05, 0.25, 0.75, 0.95)
 
 
 def plot_tornado(axes: Any, effects: pd.Series, most: int = 12) -> None:
-    """Effects as bars, the greatest on top: one column of `main_effects`. At most `most` are shown."""
+    """Effects as bars, the greatest on top: one column of `main_effects`, in its unit. At most `most` are shown."""
     chosen = effects.reindex(effects.abs().sort_values(ascending=False).index)[:most][::-1]
     axes.barh(
         [figure_label(str(name)) for name in chosen.index],
@@ -26,7 +26,8 @@ def plot_tornado(axes: Any, effects: pd.Series, most: int = 12) -> None:
         height=0.7,
     )
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel(f"effect on {figure_label(str(effects.name))}")
+    unit = effects.attrs.get("units", {}).get(effects.name)
+    axes.set_xlabel(f"effect on {figure_label(str(effects.name))}" + (f" [{figure_label(unit)}]" if unit else ""))
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
 

@@ -25,7 +25,12 @@ _FAR = 2**30  # where Windows locks a byte: away from the text, so that others c
 
 
 class LockedError(ValueError):
-    """Another process is writing."""
+    """Another process is writing.
+
+    >>> from myoquat.analysis.studies import LockedError
+    >>> issubclass(LockedError, ValueError)  # its message names the process that is writing
+    True
+    """
 
 
 @dataclass

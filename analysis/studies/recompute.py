@@ -22,7 +22,15 @@ __all__ = ["recompute", "study_of"]
 
 
 def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> Study:
-    """The study whose results these are; `model` where they could not hold it."""
+    """The study whose results these are; `model` where they could not hold it.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import study_of
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> study_of(results).samples, study_of(results).duration
+    (4, 0.01)
+    """
     found = results if isinstance(results, xr.Dataset) else open_results(results)
     return Study(**arguments_of(json.loads(found.attrs["study"]), model))
 
@@ -33,6 +41,14 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
     `changes` of what is kept (`times=1000`, `summaries=...`) or of anything else of the `Study` show more of the same
     sample. Raises IndexError for a sample that the study does not have, StoreError for one whose values differ from
     those that the study gives it.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import recompute
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> again = recompute(results, 2)
+    >>> bool((again.peak_force.values[0] == results.peak_force.values[2]).all())  # bit for bit
+    True
     """
     found = results if isinstance(results, xr.Dataset) else open_results(results)
     study = study_of(found, model)

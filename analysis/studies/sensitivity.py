@@ -1,7 +1,7 @@
 """Which parameter moves which result: main effects, correlations and Sobol indices of a study's results.
 
-Outputs are columns of `to_table`, by names or patterns ("work.*", "q_final.A.Q0"). Samples that failed have no outputs;
-effects and correlations leave them out, Sobol indices cannot.
+Outputs are columns of `to_table`, by names or patterns ("work.*", "q_final.A.Q0"), or all of a variable by its name
+("work"). Samples that failed have no outputs; effects and correlations leave them out, Sobol indices cannot.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from myoquat.analysis.studies.export import to_table
+from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
@@ -29,7 +29,7 @@ def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
     table = to_table(results).drop(columns=["status", "stopped_at", *results.parameter.values])
     chosen: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        found = [name for name in table.columns if fnmatchcase(name, pattern)]
+        found = [name for name in table.columns if fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")]
         if not found:
             raise ValueError(f"no output fits {pattern!r}; there are: {', '.join(table.columns)}")
         chosen += [name for name in found if name not in chosen]
@@ -38,10 +38,23 @@ def outputs_of(results: xr.Dataset, patterns: Patterns) -> pd.DataFrame:
 
 def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     """(parameters x outputs) what raising a parameter does on average: the mean of the output over the third of the
-    samples in which the parameter is highest less that over the third in which it is lowest."""
+    samples in which the parameter is highest less that over the third in which it is lowest. `attrs["units"]` has the
+    unit of every column.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import main_effects
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> effects = main_effects(results, "peak_force.m1")
+    >>> effects.attrs["units"]
+    {'peak_force.m1': 'N'}
+    """
     x, y = _finished(results, outputs)
     effects = {name: _effect(column, y) for name, column in x.items()}
-    return pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
+    table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
+    units = units_of(results)
+    table.attrs["units"] = {name: units[name] for name in y.columns if name in units}
+    return table
 
 
 def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
@@ -52,7 +65,15 @@ def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
 
 def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") -> pd.DataFrame:
     """(parameters x outputs) correlation: "spearman" of ranks, which any monotonic dependence raises to one, or
-    "pearson" of values. NaN where an output does not change."""
+    "pearson" of values. NaN where an output does not change.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import correlation
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
+    >>> correlation(results, "peak_force.m1").index.to_list()
+    ['bodies.B.mass']
+    """
     if kind not in ("spearman", "pearson"):
         raise ValueError(f"kind is 'spearman' or 'pearson', not {kind!r}")
     x, y = _finished(results, outputs)
@@ -69,6 +90,13 @@ def sobol_indices(
     Rows (output, axis); columns first, first_low, first_high, total, total_low, total_high. By
     `scipy.stats.sobol_indices` (Saltelli 2010) from a study of the design "saltelli". Raises ValueError for another
     design, a failed sample, or an output that does not change.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import sobol_indices
+    >>> vary = {f"muscles.m{k}.max_isometric_force": {"uniform": [5.0, 15.0]} for k in (1, 2)}
+    >>> study = mq.Study("two_link", vary, design="saltelli", samples=16, duration=0.002, summaries=["peak_force"])
+    >>> sobol_indices(study.run(progress=False), "peak_force.m1").total.round(1).to_list()  # its own strength alone
+    [0.9, 0.0]
     """
     study = study_of(results, model)
     if study.design != "saltelli":

@@ -21,6 +21,7 @@ from zarr.codecs import Crc32cCodec
 
 from myoquat.analysis.studies.describe import description, differences
 from myoquat.analysis.studies.durable import Flusher, flush, flush_tree
+from myoquat.analysis.studies.groups import consolidate, group_at
 from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.lock import Lock
 from myoquat.analysis.studies.machine import fingerprint, machine, release
@@ -63,7 +64,17 @@ DAMAGE = (
 
 
 class StoreError(ValueError):
-    """A store that cannot take, or does not hold, the results of a study. Messages are shortened."""
+    """A store that cannot take, or does not hold, the results of a study. Messages are shortened.
+
+    >>> import tempfile
+    >>> from myoquat.analysis.studies import StoreError, open_results
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         open_results(folder)
+    ...     except StoreError as error:
+    ...         print(str(error).replace(folder, "this folder"))
+    this folder exists and is not a store of study results
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(shortened(message))
@@ -327,11 +338,11 @@ class Store:
 
     def label_faults(self) -> list[str]:
         """Names of the labels and units that are not those of the study."""
-        group = zarr.open_group(self.path, mode="r", zarr_format=3)
+        group = group_at(self.path, "r")
         return [name for name, (_, values) in coordinates(self.study).items() if not _holds(group, name, values)]
 
     def _mend_labels(self) -> None:
-        group = zarr.open_group(self.path, mode="r+", zarr_format=3)
+        group = group_at(self.path, "r+")
         known = coordinates(self.study)
         for name in self.label_faults():
             _add_labels(group, name, *known[name])
@@ -365,8 +376,9 @@ class Store:
         own = fingerprint()
         if own not in known:
             known = [*known, own]
-            group = zarr.open_group(self.path, mode="r+", zarr_format=3)
+            group = group_at(self.path, "r+")
             group.update_attributes({"fingerprints": json.dumps(known)})
+            consolidate(self.path)
             flush(self.path / "zarr.json")
             self._identity = self._found_identity()
         self.fingerprint = known.index(own) + 1
@@ -411,7 +423,7 @@ def _check_code(found: Mapping[str, Any], path: Path) -> None:
 def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> dict[str, Any]:
     """The arrays of a store, open for writing. StoreError if one is not there or not as it was laid out."""
     try:
-        group: Any = zarr.open_group(path, mode="r+", zarr_format=3)
+        group = group_at(path, "r+")
         arrays = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in wanted}
     except DAMAGE as error:
         raise StoreError(f"{path}: an array of the results is missing or its description damaged: {error}") from None
@@ -442,6 +454,7 @@ def _lay_out(study: Specification, path: Path, block: int) -> None:
         )
     for name, (dims, values) in coordinates(study).items():
         _add_labels(group, name, dims, values)
+    consolidate(path)
 
 
 def _add_labels(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:

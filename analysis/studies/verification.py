@@ -15,7 +15,19 @@ __all__ = ["Verification", "verify", "verify_results"]
 @dataclass(frozen=True)
 class Verification:
     """What is wrong with stored results: damaged blocks (number -> what is wrong), labels that are not those of the
-    study, and blocks that have not been computed, of so many `blocks`."""
+    study, and blocks that have not been computed, of so many `blocks`.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import verify_results
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     found = verify_results(f"{folder}/masses.zarr")
+    >>> found.blocks, found.damaged, found.missing
+    (1, {}, ())
+    """
 
     blocks: int
     damaged: dict[int, str]
@@ -44,7 +56,18 @@ def verify(study: Specification, path: str | Path) -> Verification:
 
 def verify_results(path: str | Path, model: Model | None = None) -> Verification:
     """Read the results in a store and compare them with their checksums; `model` where they could not hold it. Raises
-    FileNotFoundError, or StoreError for a store whose study or layout is damaged."""
+    FileNotFoundError, or StoreError for a store whose study or layout is damaged.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import verify_results
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     print(verify_results(f"{folder}/masses.zarr").damaged)  # every number compared with its checksum
+    {}
+    """
     try:
         return verify(Specification(**arguments_of(stored_description(path), model)), path)
     except (StoreError, OSError):

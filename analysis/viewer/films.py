@@ -1,12 +1,12 @@
 """Motions as the viewer plays them: poses over time, with a number of each muscle where there are some."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from myoquat.analysis.viewer.kinds import Film, MotionLike
 from myoquat.data.motions import Motion, load_motion
 from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.dynamics import Trajectory
@@ -14,26 +14,7 @@ from myoquat.joints.convert import convert_coordinates
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
-__all__ = ["Film", "MotionLike", "film_of"]
-
-MotionLike: TypeAlias = Trajectory | Motion | pd.DataFrame | str | Path
-
-
-@dataclass(frozen=True)
-class Film:
-    """time (t,) [s], q (t, nq) of the model, and by name what colours muscles, (t, m) each."""
-
-    name: str
-    time: Array
-    q: Array
-    values: dict[str, Array]
-
-    def at(self, t: float) -> int:
-        """The row nearest to a time [s]."""
-        i = int(np.searchsorted(self.time, t))
-        if i == 0:
-            return 0
-        return i - 1 if i == len(self.time) or t - self.time[i - 1] <= self.time[i] - t else i
+__all__ = ["film_of"]
 
 
 def film_of(model: Model, motion: MotionLike, run: tuple[int, ...] = (), name: str = "motion") -> Film:

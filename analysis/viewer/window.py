@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.rest import tensions_at_rest
+from myoquat.analysis.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.viewer.controls import PoseControls
-from myoquat.analysis.viewer.films import Film, MotionLike, film_of
+from myoquat.analysis.viewer.kinds import Film, Loads, MotionLike
 from myoquat.analysis.viewer.panel import Panel
 from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
@@ -38,6 +39,7 @@ def view(
     geometry: str | Path | Sequence[str | Path] = (),
     port: int = 8080,
     browser: bool = True,
+    loads: Loads | str | Path | None = None,
 ) -> "Viewer":
     """Show a model in a browser window, or in Jupyter as the value of a cell.
 
@@ -49,6 +51,8 @@ def view(
                `Geometry` there; bodies whose files are missing are drawn as limbs.
     port       of the local web server; the next free one where it is taken.
     browser    whether a window is opened.
+    loads      recorded loads beside the motion, such as ground reactions, or what `load_forces` takes: arrows from
+               their points along their forces, the greatest one half as long as the figure.
 
     The window shows the model upright against gravity. Sliders set the coordinates of the model's file, or rotation
     vectors of ball joints that have none; muscles are coloured by activation or force; a click names one. Needs the
@@ -68,12 +72,19 @@ def view(
     folders += [model.file.parent] if model.file is not None else []
     folders += [folder / "Geometry" for folder in folders]
     run = (run,) if isinstance(run, int) else tuple(run)
-    films = [film_of(model, m, run) for m in (motion, compare) if m is not None]
+    films = [_film(model, m, run) for m in (motion, compare) if m is not None]
     start = model.start if q is None else np.asarray(model.system.check_q(q), dtype=float)
-    viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port)
+    recorded = importlib.import_module("myoquat.data").load_forces(loads) if isinstance(loads, (str, Path)) else loads
+    viewer = Viewer(Scene(model, films[0].q[0] if films else start, tuple(folders)), films, port, recorded)
     if browser:
         webbrowser.open(viewer.url)
     return viewer
+
+
+def _film(model: Model, motion: MotionLike, run: tuple[int, ...]) -> Film:
+    """A motion to be played; what reads motions is imported when there is one."""
+    film: Film = importlib.import_module("myoquat.analysis.viewer.films").film_of(model, motion, run)
+    return film
 
 
 class Viewer:
@@ -81,9 +92,18 @@ class Viewer:
 
     `show`, `seek`, `play` and `pause` do what the window's controls do; `picture` and `film` save what an open window
     shows; `html` is the scene as a page of its own; `close` stops the server.
+
+    >>> import myoquat as mq
+    >>> viewer = mq.view("two_link", browser=False, port=0)  # opens the browser without browser=False
+    >>> viewer.show(mq.load_model("two_link").start)
+    >>> viewer.close()
     """
 
-    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080) -> None:
+    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080, loads: Loads | None = None) -> None:
+        if loads is not None and not films:
+            raise ValueError("loads are shown beside a motion, and none was given")
+        if loads is not None:
+            check_frames(loads, scene.model.system)
         try:
             viser = importlib.import_module("viser")  # on use: the command line and figures do without
         except ModuleNotFoundError as error:
@@ -98,6 +118,7 @@ class Viewer:
         self._look()
         self.stage = Stage(self.server, scene, "model")
         self.ghost = Stage(self.server, scene, "ghost", True) if len(self.films) > 1 else None
+        self.arrows = None if loads is None else Arrows(self.server, loads, scene.size)
         self.panel = Panel(self, PoseControls(self.model, scene.size))
         if self.films:
             self.seek(self.time)
@@ -153,6 +174,8 @@ class Viewer:
         with self._lock:
             frame = frames(self.model, self.q[None])[0] if row is None else self._reels[0][row]
             self.stage.show(frame, *self.colored())
+            if self.arrows is not None:
+                self.arrows.show(frame, self.time)
             if self.ghost is not None:
                 other = self.films[1].at(self.time)
                 self.ghost.show(self._reels[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)

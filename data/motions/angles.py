@@ -138,7 +138,16 @@ def nearest_branch(f: Array, twin: Array) -> Array:
 
 
 def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
-    """|cos f2| of every quaternion joint with named angles at q (t, nq), by body: 1 far from, 0 in gimbal lock."""
+    """|cos f2| of every quaternion joint with named angles at q (t, nq), by body: 1 far from, 0 in gimbal lock.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> body = mq.Body("arm", "ground", mq.joints.EulerJoint("ZXY"), coordinate_names=("flex", "add", "turn"))
+    >>> system = mq.joints.with_rotations(mq.ArticulatedSystem((body,)), "quaternion")
+    >>> Q = mq.joints.quaternion_from_euler([[0.0, 0.0, 0.0], [0.0, np.pi / 2, 0.0]], "ZXY")
+    >>> mq.data.lock_distance(system, Q).arm.round(6).to_list()  # the second pose is in gimbal lock
+    [1.0, 0.0]
+    """
     system = system_of(model)
     found = {}
     for ball in balls(system):

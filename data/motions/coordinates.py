@@ -39,6 +39,14 @@ def states_from_motion(
 
     Raises ValueError for a column that the model does not know, a coordinate that is given twice or missing, and where
     nobody, or not everybody, says whether angles are in degrees.
+
+    >>> import pandas as pd
+    >>> import myoquat as mq
+    >>> knee = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> table = pd.DataFrame({"knee": [10.0, 20.0]}, index=pd.Index([0.0, 0.1], name="time"))
+    >>> q, u = mq.data.states_from_motion(mq.ArticulatedSystem((knee,)), table, in_degrees=True)
+    >>> q.ravel().round(4)
+    array([0.1745, 0.3491])
     """
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
@@ -85,6 +93,12 @@ def motion_from_states(
 
     Speeds are labelled '<coordinate>_u' where u is the coordinate's rate, else by the velocity's own name; activation
     (t, m) and muscle_states (t, ns), if given, as '/forceset/<muscle>/...', which `muscle_states_from_motion` reads.
+
+    >>> import myoquat as mq
+    >>> model = mq.load_model("two_link", rotations="sequence")
+    >>> table = mq.data.motion_from_states(model, [0.0, 0.1], [model.start] * 2)
+    >>> table.columns[:2].to_list(), table["A.p2"].round(3).to_list()
+    (['A.p1', 'A.p2'], [0.222, 0.222])
     """
     given = system_of(model)
     system = in_angles(given, {*given.angle_names}) if angles else given

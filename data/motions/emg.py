@@ -26,6 +26,10 @@ class Emg:
     it has been normalized.
 
     Raises ValueError for times that do not increase, names that come twice, other shapes, infinite numbers.
+
+    >>> from myoquat.data import Emg
+    >>> Emg([0.0, 0.1], ("soleus",), [[0.2], [-0.4]]).rectified().normalized({"soleus": 0.6}).signal[:, 0].round(3)
+    array([0.5, 0.5])
     """
 
     time: Array
@@ -168,6 +172,13 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     units: what the numbers are, as the file says it, or "V" where it does not, if None. Of a .c3d file, whose analog
     channels also are those of force plates, channels in "mV" and "uV" become volts. Raises ModelError for a file that
     is broken or of another kind, and for channels of several units; ValueError for a channel that is not there.
+
+    >>> import pathlib, tempfile
+    >>> from myoquat.data import Emg, load_emg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> Emg([0.0, 0.1], ("soleus",), [[0.2], [-0.4]]).save(path)
+    >>> load_emg(path)
+    <Emg 1 channels, 2 frames, 0 to 0.1 s, in V>
     """
     path = Path(path)
     if path.suffix.lower() == ".trc":

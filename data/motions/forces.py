@@ -41,6 +41,15 @@ class Forces:
     `force_frames` (n,) name the frames, bodies or the ground, in whose axes force and torque are given, `point_frames`
     (n,) those in whose axes, and from whose origin, the points are. Raises ValueError for times that do not increase,
     names that come twice, other shapes, numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.data import Forces
+    >>> time = [0.0, 0.5, 1.0]
+    >>> push = np.zeros((3, 1, 3))
+    >>> push[:, 0, 1] = [0.0, 300.0, 600.0]  # N, upwards
+    >>> plate = Forces(time, ("plate",), ("calcn_r",), push, np.zeros((3, 1, 3)), np.zeros((3, 1, 3)))
+    >>> plate.resampled([0.25]).force[0, 0]
+    array([  0., 150.,   0.])
     """
 
     time: Array
@@ -175,6 +184,18 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
     of another kind, an identifier that finds no columns, and data files that do not exist.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from myoquat.data import Forces, load_forces
+    >>> push = np.zeros((2, 1, 3))
+    >>> push[:, 0, 1] = [500.0, 600.0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plate = Forces([0.0, 1.0], ("plate",), ("calcn_r",), push, 0 * push, 0 * push)
+    ...     plate.save(f"{folder}/walk.xml")  # OpenSim's ExternalLoads, beside walk.mot
+    ...     forces = load_forces(f"{folder}/walk.xml")
+    >>> forces.bodies, forces.force[:, 0, 1]
+    (('calcn_r',), array([500., 600.]))
     """
     path = Path(path)
     kind = path.suffix.lower()

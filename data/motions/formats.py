@@ -14,7 +14,12 @@ __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "sav
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A kind of motion file: what it holds, the module that knows it, imported on use, and its two functions there."""
+    """A kind of motion file: what it holds, the module that knows it, imported on use, and its two functions there.
+
+    >>> from myoquat.data import MOTION_FORMATS
+    >>> sorted(MOTION_FORMATS)
+    ['.csv', '.mot', '.sto', '.trc']
+    """
 
     name: str
     module: str
@@ -54,11 +59,32 @@ def motion_format(path: str | Path) -> MotionFormat:
 
 def load_table(path: str | Path) -> "pd.DataFrame":
     """The numbers over time in a file of any motion format, over the index `time` [s]; see `read_motion` for .mot and
-    .sto, `read_markers` for .trc."""
+    .sto, `read_markers` for .trc.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from myoquat.data import load_table, save_table
+    >>> frame = pd.DataFrame({"biceps": [0.1, 0.4]}, index=pd.Index([0.0, 0.5], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_table(frame, f"{folder}/emg.csv")
+    ...     table = load_table(f"{folder}/emg.csv")
+    >>> table.biceps.to_list(), table.index.to_list()
+    ([0.1, 0.4], [0.0, 0.5])
+    """
     return motion_format(path).reader(path)
 
 
 def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False, **options: Any) -> None:
     """Write numbers over time in the format that the suffix names, with the options of that format; see
-    `write_motion` for .mot and .sto, `write_markers` for .trc."""
+    `write_motion` for .mot and .sto, `write_markers` for .trc.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from myoquat.data import load_table, save_table
+    >>> frame = pd.DataFrame({"biceps": [0.1, 0.4]}, index=pd.Index([0.0, 0.5], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_table(frame, f"{folder}/emg.sto")
+    ...     print(load_table(f"{folder}/emg.sto").equals(frame))
+    True
+    """
     motion_format(path).writer(frame, path, overwrite=overwrite, **options)

@@ -32,6 +32,14 @@ class Markers:
 
     `frame` names the axes of the components, "ground" those of a model's ground. Raises ValueError for times that do
     not increase, names that come twice, other shapes, infinities.
+
+    >>> import numpy as np
+    >>> from myoquat.data import Markers
+    >>> positions = np.zeros((4, 1, 3))
+    >>> positions[1] = np.nan  # not seen
+    >>> markers = Markers([0.0, 0.1, 0.2, 0.3], ("heel",), positions)
+    >>> markers.gaps().to_dict("records")
+    [{'marker': 'heel', 'first': 0.1, 'last': 0.1, 'frames': 1}]
     """
 
     time: Array
@@ -130,6 +138,15 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Marke
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
     and line for a file that is broken or of another kind, or that does not say its units. A .c3d file is read in a
     process of its own, which a damaged file may end without harm; starting it takes 0.2 s.
+
+    >>> import tempfile
+    >>> from myoquat.data import Markers, load_markers
+    >>> heel = Markers([0.0, 0.01], ("heel",), [[[0.1, 0.02, 0.0]], [[0.11, 0.02, 0.0]]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     heel.save(f"{folder}/walk.trc", units="mm")
+    ...     markers = load_markers(f"{folder}/walk.trc", axes="x z -y")
+    >>> markers.positions[1, 0].round(3) + 0.0  # [m], in the model's axes
+    array([ 0.11,  0.  , -0.02])
     """
     path = Path(path)
     readers = {".trc": read_markers, ".c3d": read_c3d_points}

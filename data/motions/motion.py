@@ -31,6 +31,15 @@ class Motion:
     u and udot are None where nobody has found them yet. Quaternions have the sign that is nearer to the frame before,
     so that q is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other
     shapes, numbers that are not finite, and quaternions that are off the unit sphere by more than 1e-6.
+
+    >>> import myoquat as mq
+    >>> from myoquat.data import Motion
+    >>> model = mq.load_model("two_link", rotations="sequence")
+    >>> motion = Motion(model, [0.0, 0.1], [model.start, model.start])
+    >>> motion
+    <Motion q of 6 velocities, 2 frames, 0 to 0.1 s>
+    >>> motion.angles(in_degrees=True).iloc[0, :3].round(1).to_list()
+    [60.6, 12.7, -66.3]
     """
 
     system: ArticulatedSystem
@@ -162,6 +171,16 @@ def load_motion(
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
     columns in `ignore` are passed over. Raises ModelError with file and line for a broken file, and with the file's
     name for columns that the model does not know, or lacks.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> from myoquat.data import Motion, load_motion
+    >>> model = mq.load_model("two_link", rotations="sequence")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Motion(model, [0.0, 0.1], [model.start] * 2).save(f"{folder}/still.mot")  # in degrees, as OpenSim writes
+    ...     again = load_motion(f"{folder}/still.mot", model)  # in radians, as every formula here takes
+    >>> bool(abs(again.q - model.start).max() < 1e-12)
+    True
     """
     path = Path(path)
     if not path.exists():

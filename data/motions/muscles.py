@@ -35,6 +35,14 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     Columns are '/forceset/<muscle>/activation' and '/forceset/<muscle>/<state>', '<muscle>/...' or '<muscle>....'.
     None for a kind of which the motion holds nothing; other columns are passed over. Raises ValueError where it holds
     some but not all of a kind, and for activations outside [0, 1].
+
+    >>> import myoquat as mq
+    >>> from myoquat.data import motion_from_states, muscle_states_from_motion
+    >>> model = mq.load_model("two_link", rotations="sequence")
+    >>> table = motion_from_states(model, [0.0, 0.1], [model.start] * 2, activation=[[0.1] * 6, [0.2] * 6])
+    >>> activation, states = muscle_states_from_motion(model, table)
+    >>> activation[:, 0], states
+    (array([0.1, 0.2]), None)
     """
     found = {_bare(str(label)): label for label in motion.columns}
     activation = _gathered(motion, found, tuple(f"{name}.activation" for name in model.muscle_names))

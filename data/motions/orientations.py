@@ -31,6 +31,14 @@ class Orientations:
     R(Q) takes components in the sensor's axes to components in the axes of `frame`. Lengths may differ from 1 by 1e-3,
     as files with few digits have it, and are then made 1; each quaternion gets the sign that is nearer to the one
     before. Raises ValueError for other lengths, times that do not increase, names that come twice, other shapes.
+
+    >>> import numpy as np
+    >>> from myoquat.data import Orientations
+    >>> half = np.sqrt(0.5)
+    >>> turning = [[[1.0, 0, 0, 0]], [[half, 0, 0, half]]]  # a quarter turn about z
+    >>> sensors = Orientations([0.0, 1.0], ("pelvis",), turning)
+    >>> sensors.resampled([0.5], longest_gap=2.0).quaternions[0, 0].round(4)  # an eighth: along the great circle
+    array([0.9239, 0.    , 0.    , 0.3827])
     """
 
     time: Array
@@ -141,6 +149,14 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`); without it they stay the file's. Raises ModelError with file and line for a file that is broken or
     of another kind, and for a quaternion whose length is not 1.
+
+    >>> import tempfile
+    >>> from myoquat.data import Orientations, load_orientations
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Orientations([0.0, 0.01], ("pelvis",), [[[1.0, 0, 0, 0]]] * 2).save(f"{folder}/walk.sto")
+    ...     sensors = load_orientations(f"{folder}/walk.sto")
+    >>> sensors
+    <Orientations 1 sensors, 2 frames, 0 to 0.01 s, axes of ground>
     """
     if order not in ORDERS:
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")

@@ -95,6 +95,10 @@ def axes_rotation(axes: ArrayLike | str) -> Array:
     "x z -y" says: the model's x is the file's x, its y the file's z, its z the opposite of the file's y. That is the
     way from a laboratory with z upwards to a model with y upwards. Raises ValueError for other words, and for a matrix
     that is no rotation, such as a triple of axes that is left-handed.
+
+    >>> from myoquat.data import axes_rotation
+    >>> axes_rotation("x z -y") @ [1.0, 2.0, 3.0]  # from a laboratory with z upwards to a model with y upwards
+    array([ 1.,  3., -2.])
     """
     if isinstance(axes, str):
         words = axes.lower().replace("+", "").split()

@@ -27,6 +27,16 @@ def read_motion(path: str | Path) -> "pd.DataFrame":
     dictionary of all its entries. Raises ModelError with file and line for a header without end, counts that the table
     contradicts, labels missing or twice, a row of another length, an entry that is no finite number, times that do not
     increase.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from myoquat.data import read_motion, write_motion
+    >>> frame = pd.DataFrame({"knee_angle": [10.0, 20.0]}, index=pd.Index([0.0, 0.1], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=True)
+    ...     motion = read_motion(f"{folder}/knee.mot")
+    >>> motion.knee_angle.to_list(), motion.attrs["in_degrees"]  # as the file has them
+    ([10.0, 20.0], True)
     """
     path = Path(path)
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
@@ -68,6 +78,17 @@ def write_motion(
     writes no such line. Numbers are written as they are. Raises FileExistsError for an existing file unless
     `overwrite` is True, ValueError for numbers that are not finite, labels that are empty, twice or hold a tab, and
     times that do not increase.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from myoquat.data import write_motion
+    >>> frame = pd.DataFrame({"knee_angle": [0.1, 0.2]}, index=pd.Index([0.0, 0.1], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=False)
+    ...     lines = Path(f"{folder}/knee.mot").read_text().splitlines()
+    >>> lines[4], lines[-1].split()
+    ('inDegrees=no', ['0.1', '0.2'])
     """
     path = check_output(path, overwrite)
     table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])

@@ -36,6 +36,14 @@ def read_markers(path: str | Path) -> "pd.DataFrame":
     `.attrs["header"]` keeps the header's entries, among them the file's own "Units". Raises ModelError with file and
     line for a header that is not one, unknown units, counts that the table contradicts, markers without a name or with
     the same, a row of another length, an entry that is no number, times that do not increase.
+
+    >>> import tempfile
+    >>> from myoquat.data import Markers, read_markers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Markers([0.0, 0.01], ("heel",), [[[0.1, 0.02, 0]]] * 2).save(f"{folder}/walk.trc")
+    ...     frame = read_markers(f"{folder}/walk.trc")
+    >>> frame["heel"].iloc[0].to_dict()
+    {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
     path = Path(path)
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
@@ -64,6 +72,16 @@ def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", 
     The data rate is that of evenly spaced times, else the mean one. A gap is written as nan: OpenSim does
     not read an empty cell at the end of a row. Raises FileExistsError for an existing file unless
     `overwrite` is True, ValueError for other columns, unknown units, or times that do not increase.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from myoquat.data import read_markers, write_markers
+    >>> columns = pd.MultiIndex.from_product([["heel"], ["x", "y", "z"]])
+    >>> frame = pd.DataFrame([[0.1, 0.02, 0.0]] * 2, index=pd.Index([0.0, 0.01], name="time"), columns=columns)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_markers(frame, f"{folder}/walk.trc", units="mm")
+    ...     print(read_markers(f"{folder}/walk.trc")["heel"].iloc[0].to_dict())
+    {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
     path = check_output(path, overwrite)
     if units not in METRES:

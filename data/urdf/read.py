@@ -2,8 +2,8 @@
 
 Extensions: <capsule radius= height=> (height between the centres of its spheres), the joint type 'spherical', and on
 <dynamics>: rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>), stiffness and spring_mount (nq
-numbers, a quaternion, scalar first, for a spherical joint). Limits, transmissions and other tools' elements are passed
-over; a joint that mimics another is read as a free one, with a warning.
+numbers, a quaternion, scalar first, for a spherical joint). What a file says of ranges, efforts and joints that mimic
+others belongs to a model: `drives`.
 """
 
 import warnings
@@ -28,7 +28,7 @@ from myoquat.joints.types import (
     SphericalJoint,
 )
 
-__all__ = ["BASES", "load_urdf"]
+__all__ = ["BASES", "load_urdf", "read_system"]
 
 BASES = ("fixed", "floating")
 GROUND = "world"  # name of the ground, with underscores added until no link has it
@@ -51,6 +51,9 @@ def load_urdf(
 ) -> ArticulatedSystem:
     """The articulated system in a URDF file: bodies named as links, the root first, then in the order of the joints.
 
+    The coordinate of a hinge or a slider has the name of its joint. Ranges, efforts and joints that mimic others have
+    no place in a system: `load_model` reads them into a model.
+
     base: "fixed" welds the root to the world, "floating" puts it on a floating joint. A root without mass is legal.
     joint_order, velocity_frame and gravity as for `ArticulatedSystem`. Raises ModelError with file, element and line
     for a file that is no URDF or describes no tree of rigid bodies, ValueError for an unknown base, OSError if the
@@ -68,24 +71,27 @@ def load_urdf(
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
     path = Path(path)
     robot = xml.parse(path)
+    system = read_system(robot, path, base, joint_order=joint_order, velocity_frame=velocity_frame, gravity=gravity)
+    for joint in xml.children(robot, "joint"):
+        if xml.child(joint, "mimic") is not None:
+            message = f"joint {joint.get('name')!r} mimics another, which a system cannot hold: `load_model` reads it"
+            warnings.warn(message, stacklevel=2)
+    return system
+
+
+def read_system(robot: Element, path: Path, base: str = "fixed", **options: Any) -> ArticulatedSystem:
+    """The system in a file that has been parsed, with the options of an ArticulatedSystem."""
     try:
-        if robot.tag != "robot":
-            xml.complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
         bodies, ground = _bodies(robot, base)
-        return ArticulatedSystem(
-            tuple(bodies),
-            ground=ground,
-            gravity=gravity,
-            velocity_frame=velocity_frame,
-            name=robot.get("name", path.stem),
-            joint_order=joint_order,
-        )
+        return ArticulatedSystem(tuple(bodies), ground=ground, name=robot.get("name", path.stem), **options)
     except ModelError as error:
         raise located(error, path, robot) from None
 
 
 def _bodies(robot: Element, base: str) -> tuple[list[Body], str]:
     """Bodies of all links, and the name of the ground."""
+    if robot.tag != "robot":
+        xml.complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
     links = _by_name(xml.children(robot, "link"), "link")
     joints = _by_name(xml.children(robot, "joint"), "joint")
     if not links:
@@ -175,18 +181,17 @@ def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Elem
     position, orientation = pose(joint)
     kind = _joint(joint)
     dynamics = xml.child(joint, "dynamics")
-    facts = {
+    facts: dict[str, Any] = {
         "position": position,
         "orientation": orientation,
-        "damping": _not_negative(dynamics, "damping"),
-        "stiffness": _not_negative(dynamics, "stiffness"),
+        "damping": xml.not_negative(dynamics, "damping"),
+        "stiffness": xml.not_negative(dynamics, "stiffness"),
         "rotor_inertia": _rotor(joint, dynamics),
         "spring_mount": _mount(dynamics, kind),
         "joint_name": xml.name_of(joint),
     }
-    if xml.child(joint, "mimic") is not None:
-        message = f"joint {xml.name_of(joint)!r} mimics another; the coupling is not read and the joint is free"
-        warnings.warn(message, stacklevel=6)
+    if kind.nq == 1:
+        facts["coordinate_names"] = (xml.name_of(joint),)
     return _body(link, colors, parent, kind, **facts)
 
 
@@ -206,16 +211,9 @@ def _joint(element: Element) -> Joint:
     return joint
 
 
-def _not_negative(dynamics: Element | None, key: str) -> float:
-    value = 0.0 if dynamics is None else xml.number(dynamics, key, 0.0)
-    if value < 0:
-        xml.complain(dynamics, f"{key} must not be negative, not {value:g}")
-    return value
-
-
 def _rotor(joint: Element, dynamics: Element | None) -> float:
     element = xml.child(joint, "rotor")
-    return _not_negative(dynamics, "rotor_inertia") if element is None else _not_negative(element, "inertia")
+    return xml.not_negative(dynamics, "rotor_inertia") if element is None else xml.not_negative(element, "inertia")
 
 
 def _mount(dynamics: Element | None, joint: Joint) -> tuple[float, ...] | None:

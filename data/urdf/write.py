@@ -1,11 +1,14 @@
 """Writing URDF, with the extensions that `load_urdf` reads."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
 
 from myoquat.data.files import check_output, write_text
+from myoquat.data.urdf.drives import UNLIMITED
+from myoquat.data.urdf.written import NO_DRIVE, Drive, joint_name
 from myoquat.data.xml import Element
 from myoquat.joints.body import Body, Vector
 from myoquat.joints.errors import ModelError
@@ -14,10 +17,10 @@ from myoquat.joints.shapes import Shape
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
 
-__all__ = ["write_urdf"]
+__all__ = ["write_system", "write_urdf"]
 
 KINDS = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
-_NO_LIMITS = {"lower": "-1e9", "upper": "1e9", "effort": "1e9", "velocity": "1e9"}
+_NO_LIMITS = {"lower": repr(-UNLIMITED)} | dict.fromkeys(("upper", "effort", "velocity"), repr(UNLIMITED))
 _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
@@ -27,10 +30,23 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
 
     A single body that stands on the ground without offset, welded or floating, becomes the root link: read the file
     with the base that it has. Otherwise the ground itself becomes the root link. Gravity and the velocity frame have
-    no place in URDF. Limits are not kept; a slider, for which URDF demands them, gets limits of 1e9. Raises ModelError
-    for joint types that URDF does not know (euler, universal, custom), FileExistsError for an existing file unless
-    `overwrite` is True.
+    no place in URDF. `Model.save` writes ranges too; a slider, for which URDF demands limits, gets limits of 1e9.
+    Raises ModelError for joint types that URDF does not know (euler, universal, custom), FileExistsError for an
+    existing file unless `overwrite` is True.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), joint_name="knee", mass=3.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mq.data.write_urdf(mq.ArticulatedSystem((shin,)), f"{folder}/leg.urdf")
+    ...     print(mq.load_urdf(f"{folder}/leg.urdf").coordinate_names)
+    ('knee',)
     """
+    write_system(system, path, overwrite, {})
+
+
+def write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, drives: Mapping[str, Drive]) -> None:
+    """Write a system, and what is known of its joints beyond it, by the names of their coordinates."""
     path = check_output(path, overwrite)
     robot = etree.Element("robot", name=system.name or "system")
     base = _base(system)
@@ -40,7 +56,7 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
         _add_link(robot, body)
     for body in system.bodies:
         if body is not base:
-            _add_joint(robot, body)
+            _add_joint(robot, body, drives)
     text = etree.tostring(robot, pretty_print=True, encoding="unicode")
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
 
@@ -86,19 +102,22 @@ def _add_shape(link: Element, shape: Shape) -> None:
             etree.SubElement(material, "color", rgba=_text(shape.color))
 
 
-def _add_joint(robot: Element, body: Body) -> None:
+def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
     if body.joint.kind not in KINDS:
         raise ModelError(
             f"URDF knows no {body.joint.kind} joint; it knows {', '.join(sorted(KINDS))}", element=f"body {body.name!r}"
         )
-    joint = etree.SubElement(robot, "joint", name=body.joint_name or f"{body.name}_joint", type=_type(body))
+    drive = drives.get(body.names_of_coordinates[0], NO_DRIVE) if body.joint.nq == 1 else NO_DRIVE
+    joint = etree.SubElement(robot, "joint", name=joint_name(body), type=_type(body, drive))
     _add_origin(joint, body.position, body.orientation)
     etree.SubElement(joint, "parent", link=body.parent)
     etree.SubElement(joint, "child", link=body.name)
     if isinstance(body.joint, (RevoluteJoint, PrismaticJoint, PlanarJoint)):
         etree.SubElement(joint, "axis", xyz=_text(body.joint.axis))
-    if body.joint.kind == "prismatic":  # other readers refuse a slider without limits
-        etree.SubElement(joint, "limit", **_NO_LIMITS)
+    if body.joint.kind == "prismatic" or drive.limit:  # other readers refuse a slider without limits, or half of them
+        etree.SubElement(joint, "limit", **{**_NO_LIMITS, **drive.limit})
+    if drive.mimic:
+        etree.SubElement(joint, "mimic", **drive.mimic)
     facts = {key: repr(float(getattr(body, key))) for key in _DYNAMICS if getattr(body, key)}
     if body.spring_mount is not None:
         facts["spring_mount"] = _text(body.spring_mount)
@@ -106,9 +125,9 @@ def _add_joint(robot: Element, body: Body) -> None:
         etree.SubElement(joint, "dynamics", **facts)
 
 
-def _type(body: Body) -> str:
-    """A hinge without limits is 'continuous' in URDF."""
-    return "continuous" if body.joint.kind == "revolute" else body.joint.kind
+def _type(body: Body, drive: Drive) -> str:
+    """A hinge without a range is 'continuous' in URDF."""
+    return "continuous" if body.joint.kind == "revolute" and "lower" not in drive.limit else body.joint.kind
 
 
 def _add_origin(element: Element, position: Vector, orientation: Vector = _PLACED[1]) -> None:

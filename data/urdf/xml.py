@@ -6,7 +6,7 @@ from pathlib import Path
 from myoquat.data.xml import Element, complain, finite_numbers
 from myoquat.data.xml import parse as parse_xml
 
-__all__ = ["child", "children", "complain", "name_of", "number", "numbers", "parse", "text_of"]
+__all__ = ["child", "children", "complain", "name_of", "not_negative", "number", "numbers", "parse", "text_of"]
 
 # The source of the extensions spells the attribute 'rotor inertia', which is no XML: joined before parsing.
 _SPACED = re.compile(r"(?<=[\s\"'])rotor[ \t]inertia(?=\s*=)")
@@ -61,3 +61,11 @@ def numbers(
 def number(element: Element | None, attribute: str, default: float | None = None) -> float:
     """One finite number of an attribute, or the default where it is missing."""
     return numbers(element, attribute, 1, None if default is None else (default,))[0]
+
+
+def not_negative(element: Element | None, attribute: str) -> float:
+    """One finite number of an attribute, zero where it or the element is missing; ModelError below zero."""
+    value = 0.0 if element is None else number(element, attribute, 0.0)
+    if value < 0:
+        complain(element, f"{attribute} must not be negative, not {value:g}")
+    return value

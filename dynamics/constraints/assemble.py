@@ -23,7 +23,18 @@ LONGEST = 0.5  # [rad, m] that a round may move one velocity's coordinate
 
 
 class AssemblyError(ValueError):
-    """Poses that cannot be brought onto the constraints: their numbers in the batch, and |phi| (...) of all poses."""
+    """Poses that cannot be brought onto the constraints: their numbers in the batch, and |phi| (...) of all poses.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import PointLoop, assemble
+    >>> rod = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+    >>> far = PointLoop("rod", "ground", (0.0, 0.0, -1.0), (0.0, 0.0, -3.0))
+    >>> try:
+    ...     q = assemble(rod, [0.1], [far])
+    ... except mq.dynamics.constraints.AssemblyError as error:
+    ...     print(error.residual.shape, error.residual.max().round(3))
+    () 2.0
+    """
 
     def __init__(self, message: str, poses: tuple[tuple[int, ...], ...], residual: Array) -> None:
         super().__init__(message)

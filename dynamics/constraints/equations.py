@@ -22,7 +22,17 @@ __all__ = ["Constraints"]
 
 
 class Constraints:
-    """Formulas of several constraints on a system, in their order; ModelError for one that names what is not there."""
+    """Formulas of several constraints on a system, in their order; ModelError for one that names what is not there.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Constraints, CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> held = Constraints(mq.ArticulatedSystem(tuple(bodies)), [couple])
+    >>> held.position(np.array([0.2, 0.5]), 0.0), held.jacobian(np.zeros(2), 0.0)
+    (array([0.3]), array([[-1.,  1.]]))
+    """
 
     def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
         for constraint in constraints:

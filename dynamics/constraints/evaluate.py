@@ -24,7 +24,17 @@ ROUNDS = 20  # of Newton's method for a start; it ends when a step no longer hel
 
 
 class ConstraintArrays:
-    """phi, phidot, A, b of `constraints` on batches: q (..., nq), u (..., nu), t (...)."""
+    """phi, phidot, A, b of `constraints` on batches: q (..., nq), u (..., nu), t (...).
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import ConstraintArrays, Constraints, CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> arrays = ConstraintArrays(Constraints(mq.ArticulatedSystem(tuple(bodies)), [couple]))
+    >>> arrays.motion(np.zeros(2), np.zeros(2), np.array([4.0, 0.0]), 0.0).acceleration  # 4 N move both
+    array([2., 2.])
+    """
 
     def __init__(self, constraints: Constraints) -> None:
         self.constraints = constraints

@@ -37,6 +37,13 @@ class StateEquations:
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
                  so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
     constraints  independent ones that the motion satisfies.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.integrators import StateEquations
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, damping=2.0)
+    >>> StateEquations(mq.ArticulatedSystem((sled,))).rate(np.zeros(()), np.array([0.0, 3.0]))  # of (q, u)
+    array([ 3., -6.])
     """
 
     model: Model | ArticulatedSystem

@@ -14,6 +14,10 @@ class RungeKutta4(FixedStep):
     ("baumgarte"), or not at all: |Q| then drifts by O(h^5) a step ("none").
 
     Dividing by |Q| does not lower the order: |Q| - 1 is of the order of the local error.
+
+    >>> from myoquat.dynamics.integrators import RungeKutta4
+    >>> RungeKutta4.name, RungeKutta4.order, RungeKutta4.stabilizations
+    ('rk4', 4, ('projection', 'norm', 'baumgarte', 'none'))
     """
 
     name: ClassVar[str] = "rk4"

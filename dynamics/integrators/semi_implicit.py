@@ -18,6 +18,10 @@ class SemiImplicitEuler(FixedStep):
 
     Quaternions turn by the exponential, so that |Q| is kept to round-off, which adds up ("none"), or divided out
     ("projection").
+
+    >>> from myoquat.dynamics.integrators import SemiImplicitEuler
+    >>> SemiImplicitEuler.name, SemiImplicitEuler.order, SemiImplicitEuler.stabilizations
+    ('euler', 1, ('projection', 'norm', 'none'))
     """
 
     name: ClassVar[str] = "euler"

@@ -34,6 +34,14 @@ class Variational(FixedStep):
     of the energies; v comes from six rounds of Newton's method with M(q) / h in place of the derivative, enough for
     round-off while (h times the highest frequency)^2 < 1/1000. |Q| is kept to round-off ("none"), or divided out
     ("projection").
+
+    >>> import myoquat as mq
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0))
+    >>> system = mq.ArticulatedSystem((bob,))
+    >>> way = mq.simulate(system, [1.0], [0.0], duration=10.0, step=0.01, method="variational", stabilization="none")
+    >>> energy = way.kinetic_energy + way.potential_energy
+    >>> bool(abs(energy - energy[0]).max() < 1e-3)  # of 5 J: it swings about the true value and does not drift
+    True
     """
 
     name: ClassVar[str] = "variational"

@@ -20,7 +20,17 @@ __all__ = ["VariedEquations"]
 @dataclass(frozen=True)
 class VariedEquations(StateEquations):
     """The motion of a model with the numbers `varied` as the parameter "p", and `limits`, ((entry of (q, u), low,
-    high), ...), beyond which a run stops."""
+    high), ...), beyond which a run stops.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.integrators import VariedEquations
+    >>> from myoquat.muscle import Parameters
+    >>> sled = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0),))
+    >>> varied = VariedEquations(sled, varied=Parameters.of(sled, "bodies.sled.mass"))
+    >>> varied.bound(np.array([3.0])).bodies[0].mass
+    3.0
+    """
 
     varied: Parameters | None = None
     limits: tuple[tuple[int, float, float], ...] = ()

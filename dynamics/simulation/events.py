@@ -17,6 +17,14 @@ class Event:
     """value(model, t, q, u), a smooth number, becomes zero: rising (direction 1), falling (-1) or either way (0).
 
     A terminal event ends the simulation. `Event.coordinate` and `Event.length` make the usual ones.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Event
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0))
+    >>> event = Event.coordinate("bob.angle", at=0.0, terminal=True)
+    >>> way = mq.simulate(mq.ArticulatedSystem((bob,)), [0.1], [0.0], duration=2.0, rtol=1e-9, events=[event])
+    >>> float(way.time[-1].round(3))  # [s] a quarter of a swing, 2 pi sqrt(l / g) / 4 if it is small
+    0.502
     """
 
     name: str
@@ -52,7 +60,16 @@ class Event:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An event that happened: its name, when [s], and the state then."""
+    """An event that happened: its name, when [s], and the state then.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Event
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> event = Event.coordinate("sled.position", at=0.5)
+    >>> way = mq.simulate(mq.ArticulatedSystem((sled,)), [0.0], [1.0], duration=1.0, rtol=1e-6, events=[event])
+    >>> [(found.name, round(found.time, 6), found.u.round(6).tolist()) for found in way.occurrences]
+    [('sled.position', 0.5, [1.0])]
+    """
 
     name: str
     time: float

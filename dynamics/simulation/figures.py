@@ -126,6 +126,16 @@ class _Film:
         centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 or 1.0
         self.axes.set(**{f"{a}lim": (c - half, c + half) for a, c in zip("xyz", centre, strict=True)})
         self.axes.set_box_aspect((1, 1, 1))
+        self._stand_up()
+
+    def _stand_up(self) -> None:
+        """Gravity points down in the picture, whatever axis it is along."""
+        gravity = np.array(self.model.system.gravity)
+        if gravity.any():
+            axis = "xyz"[int(np.abs(gravity).argmax())]
+            self.axes.view_init(elev=15, azim=-60, vertical_axis=axis)
+            if gravity.sum() > 0:
+                getattr(self.axes, f"invert_{axis}axis")()
 
     def show(self, frame: int) -> list[Line2D]:
         """Draw one frame."""

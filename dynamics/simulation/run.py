@@ -14,6 +14,14 @@ class Run:
     final_q, final_u: the last good state; stopped (...,): the time of the step that failed, NaN if none did;
     reason (...,): the `Outcome` of each; own (..., t, n) and final_own: the muscles' states likewise, in the order of
     `StateEquations.own`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Simulator
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> pushed = Simulator(mq.ArticulatedSystem((sled,)), outside=True)
+    >>> run = pushed([0.0], [0.0], 1.0, step=0.1, torque=[4.0], output_step=0.5)
+    >>> run.time, run.q.ravel().round(6)  # f t^2 / (2 m)
+    (array([0. , 0.5, 1. ]), array([0.  , 0.25, 1.  ]))
     """
 
     time: Array

@@ -32,7 +32,18 @@ LONG = 1_000_000  # steps times states from which a progress bar is shown on a t
 
 
 class SimulationWarning(UserWarning):
-    """A simulation stopped before its end; the trajectory holds what was computed."""
+    """A simulation stopped before its end; the trajectory holds what was computed.
+
+    >>> import warnings
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import SimulationWarning
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1e-9, damping=10.0)
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", SimulationWarning)
+    ...     way = mq.simulate(mq.ArticulatedSystem((ball,)), [0.0], [1.0], duration=0.1)
+    >>> told[0].category.__name__, way.complete  # a step of 1 ms is too long by far
+    ('SimulationWarning', False)
+    """
 
 
 def simulate(

@@ -35,6 +35,14 @@ class Simulator:
     method, stabilization, constraints as for `simulate`; `outside`: whether calls give torques; `parameters`: names of
     the numbers of the model that calls give. Raises ValueError for a method or stabilization that is unknown and for
     parameters that cannot vary, ModelError for a singular mass matrix or a muscle without a force law.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Simulator
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> simulator = Simulator(mq.ArticulatedSystem((sled,)))  # compiled once, called often
+    >>> [float(simulator([0.0], [speed], 1.0, step=0.1).final_q[0].round(6)) for speed in (1.0, 2.0)]
+    [1.0, 2.0]
     """
 
     def __init__(

@@ -29,7 +29,14 @@ __all__ = ["Constraint", "Holonomic", "NonHolonomic", "check_bodies", "check_coo
 
 @dataclass(frozen=True)
 class Constraint(Record, ABC):
-    """A frozen dataclass of numbers and names; kernels are kept by its content. `name` stands in messages and files."""
+    """A frozen dataclass of numbers and names; kernels are kept by its content. `name` stands in messages and files.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Constraint, Distance
+    >>> rope = Distance("bob", "ground", distance=2.0, name="rope")
+    >>> isinstance(rope, Constraint), rope.name
+    (True, 'rope')
+    """
 
     name: str = field(default="", kw_only=True)
 
@@ -76,7 +83,12 @@ class Constraint(Record, ABC):
 
 
 class Holonomic(Constraint):
-    """A constraint on coordinates."""
+    """A constraint on coordinates.
+
+    >>> from myoquat.dynamics.constraints import Distance, Holonomic, Rolling
+    >>> issubclass(Distance, Holonomic), issubclass(Rolling, Holonomic)
+    (True, False)
+    """
 
     @abstractmethod
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
@@ -95,7 +107,12 @@ class Holonomic(Constraint):
 
 
 class NonHolonomic(Constraint):
-    """A constraint on velocities that is no constraint on coordinates."""
+    """A constraint on velocities that is no constraint on coordinates.
+
+    >>> from myoquat.dynamics.constraints import NonHolonomic, Rolling, VelocityFormula
+    >>> issubclass(Rolling, NonHolonomic), issubclass(VelocityFormula, NonHolonomic)
+    (True, True)
+    """
 
 
 def check_bodies(system: ArticulatedSystem, *names: str) -> None:

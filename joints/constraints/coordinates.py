@@ -14,7 +14,17 @@ __all__ = ["CoordinateCoupler", "PolynomialCoupler", "Prescribed"]
 
 @dataclass(frozen=True)
 class CoordinateCoupler(Holonomic):
-    """phi = q_dependent - scale f(q_independent) (1): gears, and the couplers of OpenSim's models."""
+    """phi = q_dependent - scale f(q_independent) (1): gears, and the couplers of OpenSim's models.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler, assemble
+    >>> from myoquat.joints.functions import Linear
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position", Linear(2.0))
+    >>> a, b = assemble(mq.ArticulatedSystem(tuple(bodies)), [0.1, 0.0], [couple])
+    >>> float((b - 2 * a).round(9)) + 0.0
+    0.0
+    """
 
     dependent: str
     independent: str
@@ -34,6 +44,15 @@ class PolynomialCoupler(Holonomic):
     """phi = q_dependent - scale sum_k c_k prod_i x_i^(powers_ki) (1): a coordinate as a polynomial of several, x.
 
     coefficients (k,) c; powers (k, i) of the coordinates `independent` (i,), whole numbers that are not negative.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import PolynomialCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b", "c")]
+    >>> names = ("a.position", "b.position")
+    >>> product = PolynomialCoupler("c.position", names, coefficients=(2.0,), powers=((1, 1),))  # c = 2 a b
+    >>> float(product.value(mq.ArticulatedSystem(tuple(bodies)), np.array([3.0, 0.5, 0.0])))
+    3.0
     """
 
     dependent: str
@@ -73,7 +92,17 @@ class PolynomialCoupler(Holonomic):
 
 @dataclass(frozen=True)
 class Prescribed(Holonomic):
-    """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable."""
+    """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Prescribed
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> driven = Prescribed("sled.position", lambda t: 0.1 * np.sin(t))
+    >>> way = mq.simulate(mq.ArticulatedSystem((sled,)), [0.0], [0.1], duration=1.0, rtol=1e-8, constraints=[driven])
+    >>> float(way.q[-1, 0].round(5)), float(round(0.1 * np.sin(1.0), 5))
+    (0.08415, 0.08415)
+    """
 
     coordinate: str
     motion: Callable[[Array], Array]

@@ -38,6 +38,15 @@ class PointLoop(Pair):
     """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m].
 
     axes: which of x, y, z are held; "xz" for a mechanism that moves in that plane anyway, where the third is redundant.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import PointLoop
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> bob = mq.Body("bob", "sled", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0))
+    >>> loop = PointLoop("bob", "ground", (0, 0, -1.0), (0, 0, -1.0), axes="x")  # its end stays at x = 0
+    >>> way = mq.simulate(mq.ArticulatedSystem((sled, bob)), [0.0, 0.0], [0.5, 0.5], duration=0.1, constraints=[loop])
+    >>> bool(abs(mq.joints.point_position(way.system, way.q, "bob", [0, 0, -1.0])[:, 0]).max() < 1e-6)
+    True
     """
 
     first_point: Vector = ORIGIN
@@ -56,7 +65,16 @@ class PointLoop(Pair):
 
 @dataclass(frozen=True)
 class Distance(Pair):
-    """Two points `distance` > 0 apart: phi = (|p1 - p2|^2 - d^2) / (2 d) (1) [m], a massless rod."""
+    """Two points `distance` > 0 apart: phi = (|p1 - p2|^2 - d^2) / (2 d) (1) [m], a massless rod.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Distance
+    >>> ball = mq.ArticulatedSystem((mq.Body("ball", "ground", mq.joints.FloatingJoint(), mass=1.0),))
+    >>> rope = Distance("ball", "ground", distance=2.0)
+    >>> rope.position(ball, np.array([3.0, 0, 0, 1, 0, 0, 0]), 0.0)  # (d^2 - 2^2) / (2 * 2), zero where it holds
+    array([1.25])
+    """
 
     first_point: Vector = ORIGIN
     second_point: Vector = ORIGIN
@@ -79,6 +97,14 @@ class PointOnLine(Pair):
 
     d goes from the line's `first_point` to `second_point`, in the first body's axes; e1 and e2 are perpendicular to the
     line's `axis`, and to each other.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import PointOnLine
+    >>> ball = mq.ArticulatedSystem((mq.Body("ball", "ground", mq.joints.FloatingJoint(), mass=1.0),))
+    >>> rail = PointOnLine("ground", "ball", axis=(0, 0, 1))
+    >>> rail.position(ball, np.array([0.1, 0.2, 5.0, 1, 0, 0, 0]), 0.0).round(3)  # [m] away from the z axis
+    array([0.1, 0.2])
     """
 
     first_point: Vector = ORIGIN
@@ -99,7 +125,16 @@ class PointOnLine(Pair):
 
 @dataclass(frozen=True)
 class ParallelAxes(Pair):
-    """Axes of two bodies parallel: phi = (e1 . a2, e2 . a2) (2), e1 and e2 perpendicular to the first body's axis."""
+    """Axes of two bodies parallel: phi = (e1 . a2, e2 . a2) (2), e1 and e2 perpendicular to the first body's axis.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import ParallelAxes
+    >>> ball = mq.ArticulatedSystem((mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0),))
+    >>> upright = ParallelAxes("ball", "ground", (0, 0, 1), (0, 0, 1))
+    >>> upright.position(ball, np.array([1.0, 0, 0, 0]), 0.0) + 0.0
+    array([0., 0.])
+    """
 
     first_axis: Vector = (0.0, 0.0, 1.0)
     second_axis: Vector = (0.0, 0.0, 1.0)
@@ -118,6 +153,13 @@ class Weld(Pair):
     """A frame of each body at one pose: phi = (p1 - p2 [m], log(R1^T R2) [rad]) (6).
 
     The frames sit at points and XYZ angles [rad] in their bodies. The logarithm is smooth up to half a turn.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Weld
+    >>> ball = mq.ArticulatedSystem((mq.Body("ball", "ground", mq.joints.FloatingJoint(), mass=1.0),))
+    >>> Weld("ball", "ground").position(ball, np.array([0.1, 0.0, 0.0, 1, 0, 0, 0]), 0.0).round(3) + 0.0
+    array([0.1, 0. , 0. , 0. , 0. , 0. ])
     """
 
     first_point: Vector = ORIGIN

@@ -23,6 +23,14 @@ class Rolling(NonHolonomic):
     `centre` in the body's frame, on the plane through `plane_point` with `normal`, both in the world.
 
     phi = height of the centre over the plane less the radius (1) is kept with it.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Rolling
+    >>> ball = mq.ArticulatedSystem((mq.Body("ball", "ground", mq.joints.FloatingJoint(), mass=1.0),))
+    >>> q, u = np.array([0, 0, 0.1, 1, 0, 0, 0]), np.array([0.5, 0, 0, 0, 5.0, 0])  # v = omega r
+    >>> Rolling("ball", radius=0.1).rate(ball, q, u, 0.0) + 0.0
+    array([0., 0., 0.])
     """
 
     body: str

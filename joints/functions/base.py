@@ -12,6 +12,10 @@ class AxisFunction(Record, ABC):
     """A twice differentiable function f(x) of a coordinate x (...), floats or symbols.
 
     Implementations are frozen dataclasses of numbers, so that equal joints have equal descriptions.
+
+    >>> from myoquat.joints.functions import AxisFunction, Linear, Polynomial
+    >>> all(isinstance(f, AxisFunction) for f in (Linear(2.0), Polynomial((0.0, 1.0))))
+    True
     """
 
     @abstractmethod

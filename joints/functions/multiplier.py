@@ -10,7 +10,12 @@ __all__ = ["Multiplier"]
 
 @dataclass(frozen=True)
 class Multiplier(AxisFunction):
-    """f(x) = scale function(x): how scaled models keep the functions of the generic one."""
+    """f(x) = scale function(x): how scaled models keep the functions of the generic one.
+
+    >>> from myoquat.joints.functions import Linear, Multiplier
+    >>> Multiplier(Linear(2.0), scale=10.0).value(3.0)
+    60.0
+    """
 
     function: AxisFunction
     scale: float = 1.0

@@ -18,6 +18,12 @@ class PiecewiseLinear(AxisFunction):
 
     At a point the slope is that of the piece after it; the curvature is zero. Raises ValueError for fewer than two
     points, x that do not increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import PiecewiseLinear
+    >>> table = PiecewiseLinear((0.0, 1.0, 2.0), (0.0, 10.0, 10.0))
+    >>> table.value(np.array([0.5, 1.5, 3.0])), table.slope(np.array([0.5, 1.5]))
+    (array([ 5., 10., 10.]), array([10.,  0.]))
     """
 
     x: tuple[float, ...]

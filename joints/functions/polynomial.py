@@ -10,7 +10,13 @@ __all__ = ["Constant", "Linear", "Polynomial"]
 
 @dataclass(frozen=True)
 class Polynomial(AxisFunction):
-    """f(x) = c0 + c1 x + c2 x^2 + ...: coefficients with the constant first."""
+    """f(x) = c0 + c1 x + c2 x^2 + ...: coefficients with the constant first.
+
+    >>> from myoquat.joints.functions import Polynomial
+    >>> square = Polynomial((1.0, 0.0, 2.0))  # 1 + 2 x^2
+    >>> square.value(3.0), square.slope(3.0), square.curvature(3.0)
+    (19.0, 12.0, 4.0)
+    """
 
     coefficients: tuple[float, ...]
 
@@ -26,7 +32,13 @@ class Polynomial(AxisFunction):
 
 @dataclass(frozen=True)
 class Linear(AxisFunction):
-    """f(x) = factor x + offset."""
+    """f(x) = factor x + offset.
+
+    >>> from myoquat.joints.functions import Linear
+    >>> line = Linear(factor=2.0, offset=1.0)
+    >>> line.value(3.0), line.slope(3.0)
+    (7.0, 2.0)
+    """
 
     factor: float = 1.0
     offset: float = 0.0
@@ -43,7 +55,12 @@ class Linear(AxisFunction):
 
 @dataclass(frozen=True)
 class Constant(AxisFunction):
-    """f(x) = constant."""
+    """f(x) = constant.
+
+    >>> from myoquat.joints.functions import Constant
+    >>> Constant(0.05).value(3.0), Constant(0.05).slope(3.0)
+    (0.05, 0.0)
+    """
 
     constant: float = 0.0
 

@@ -20,6 +20,13 @@ class SimmSpline(AxisFunction):
     points [Forsythe, Malcolm, Moler, Computer Methods for Mathematical Computations, 1977, ch. 4]; with three points
     the third derivative is zero, with two the spline is a straight line. Raises ValueError for fewer than two points,
     x that do not increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import SimmSpline
+    >>> knots = np.linspace(0.0, 3.0, 7)
+    >>> spline = SimmSpline(tuple(knots), tuple(np.sin(knots)))
+    >>> float(spline.value(1.2).round(2)), float(np.sin(1.2).round(2))
+    (0.93, 0.93)
     """
 
     x: tuple[float, ...]

@@ -51,6 +51,11 @@ class Joint(Record, ABC):
     the one fixed to the parent in which q is measured; (R, p) place the child frame in it. The motion of the child
     frame relative to the joint frame, in child-frame components, is (omega, v) = (S_omega u, S_v u), v the velocity
     of its origin [Featherstone, Rigid Body Dynamics Algorithms, ch. 4].
+
+    >>> from myoquat.joints import FloatingJoint, RevoluteJoint, SphericalJoint
+    >>> joints = RevoluteJoint((0, 0, 1)), SphericalJoint(), FloatingJoint()
+    >>> [(joint.kind, joint.nq, joint.nu) for joint in joints]
+    [('revolute', 1, 1), ('spherical', 4, 3), ('floating', 7, 6)]
     """
 
     kind: ClassVar[str]  # its name in model files

@@ -20,7 +20,16 @@ __all__ = ["Axis", "CustomJoint"]
 @dataclass(frozen=True)
 class Axis(Record):
     """A rotation [rad] about, or a translation [m] along, `direction` by `function` of the joint's coordinate number
-    `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError."""
+    `coordinate`; None where the function is constant. The direction is normalized, zero length raises ValueError.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Axis, CustomJoint
+    >>> from myoquat.joints.functions import Linear
+    >>> screw = CustomJoint(("turn",), (Axis((0, 0, 1), 0),), (Axis((0, 0, 1), 0, Linear(0.01)),))
+    >>> R, p = screw.transform(np.array([3.0]))
+    >>> p.round(3)  # 1 cm per radian along the axis
+    array([0.  , 0.  , 0.03])
+    """
 
     direction: tuple[float, float, float]
     coordinate: int | None
@@ -39,6 +48,15 @@ class CustomJoint(CoordinateJoint):
     reached; p = sum of f_k t_k over `translations`, axes in the joint frame. Axes need not be orthogonal. `units` of
     the coordinates, "rad" or "m", are radians where they are not given. Raises ValueError for more than six
     coordinates, three rotations or three translations, or an axis of a coordinate that is not there.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Axis, CustomJoint
+    >>> from myoquat.joints.functions import Polynomial
+    >>> shift = Axis((1, 0, 0), 0, Polynomial((0.0, 0.0, 0.002)))
+    >>> knee = CustomJoint(("flexion",), rotations=(Axis((0, 0, 1), 0),), translations=(shift,))
+    >>> R, p = knee.transform(np.array([-1.5]))
+    >>> p.round(4)  # the shin shifts with the square of the angle
+    array([0.0045, 0.    , 0.    ])
     """
 
     kind: ClassVar[str] = "custom"

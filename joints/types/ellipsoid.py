@@ -26,6 +26,12 @@ class EllipsoidJoint(CoordinateJoint):
     OpenSim's EllipsoidJoint [A. Seth, M. Sherman, P. Eastman, S. Delp, Minimal formulation of joint motion for
     biomechanisms, Nonlinear Dyn. 62, 2010]; on a sphere e is the normal. Locks where the sequence's second angle says.
     Raises ValueError for radii that are not positive.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import EllipsoidJoint
+    >>> R, p = EllipsoidJoint((0.1, 0.2, 0.3)).transform(np.array([0.0, np.pi / 2, 0.0]))
+    >>> p.round(3)  # on the surface, where its normal has turned to
+    array([0.1, 0. , 0. ])
     """
 
     kind: ClassVar[str] = "ellipsoid"

@@ -38,6 +38,12 @@ class EulerJoint(CoordinateJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]. Locks where its second angle says.
 
     `angles` are the coordinates that a model file had in the sequence's place, None without any or where they are phi.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import EulerJoint
+    >>> joint = EulerJoint("ZYX")
+    >>> joint.coordinate_suffixes, joint.velocity_suffixes
+    (('p1', 'p2', 'p3'), ('p1_dot', 'p2_dot', 'p3_dot'))
     """
 
     kind: ClassVar[str] = "euler"

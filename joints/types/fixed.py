@@ -15,7 +15,13 @@ FACTS = JointFacts("fixed", (), (), "", (), (), "")
 
 @dataclass(frozen=True)
 class FixedJoint(CoordinateJoint):
-    """Welds the child to the parent: nq = nu = 0."""
+    """Welds the child to the parent: nq = nu = 0.
+
+    >>> import myoquat as mq
+    >>> hand = mq.Body("hand", "ground", mq.joints.FixedJoint(), position=(0, 0, -0.3))
+    >>> mq.ArticulatedSystem((hand,)).nq
+    0
+    """
 
     kind: ClassVar[str] = "fixed"
 

@@ -31,7 +31,13 @@ FACTS = JointFacts(
 class FloatingJoint(Joint):
     """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]), both in `velocity_frame`: 'child', v = R^T pdot, or
     'parent', v = pdot. The system sets it for all of its joints. `sequence` and `angles` as for a spherical
-    joint."""
+    joint.
+
+    >>> from myoquat.joints import FloatingJoint
+    >>> joint = FloatingJoint()
+    >>> joint.nq, joint.nu, joint.coordinate_suffixes
+    (7, 6, ('x', 'y', 'z', 'Q0', 'Q1', 'Q2', 'Q3'))
+    """
 
     kind: ClassVar[str] = "floating"
     span: ClassVar[str] = "all"

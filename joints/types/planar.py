@@ -29,6 +29,14 @@ class PlanarJoint(AxisJoint):
 
     x and y run along the joint frame's x and y for the z axis; for others along e1 and e2 of
     `myoquat.joints.types.direction.perpendiculars`. The axis is normalized; one of length zero raises ValueError.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import PlanarJoint
+    >>> R, p = PlanarJoint((0, 0, 1)).transform(np.array([0.3, 0.1, np.pi / 2]))
+    >>> p, R.round(3)
+    (array([0.3, 0.1, 0. ]), array([[ 0., -1.,  0.],
+           [ 1.,  0.,  0.],
+           [ 0.,  0.,  1.]]))
     """
 
     kind: ClassVar[str] = "planar"

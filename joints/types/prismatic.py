@@ -19,6 +19,12 @@ class PrismaticJoint(AxisJoint):
     """q = the displacement (1) [m] along `axis` (unit vector, the same in joint and child frame), u = its rate [m/s].
 
     A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import PrismaticJoint
+    >>> R, p = PrismaticJoint((0, 0, 1)).transform(np.array([0.25]))
+    >>> p
+    array([0.  , 0.  , 0.25])
     """
 
     kind: ClassVar[str] = "prismatic"

@@ -20,6 +20,12 @@ class RevoluteJoint(AxisJoint):
     """q = the angle (1) [rad] about `axis` (unit vector, the same in joint and child frame), u = its rate [rad/s].
 
     A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import RevoluteJoint
+    >>> R, p = RevoluteJoint((0, 0, 1)).transform(np.array([np.pi / 2]))
+    >>> R.round(3) @ [1.0, 0, 0]  # x turns to y
+    array([0., 1., 0.])
     """
 
     kind: ClassVar[str] = "revolute"

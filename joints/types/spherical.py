@@ -41,6 +41,13 @@ class SphericalJoint(Joint):
     `sequence` is the Euler sequence in which the joint is shown and compared, where somebody asks for angles;
     `extension` is how R(Q) continues off the unit sphere (see `myoquat.joints.rotation_matrix`); `angles` are the
     coordinates that a model file had in the quaternion's place, None without one.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import SphericalJoint
+    >>> joint = SphericalJoint()
+    >>> Q = joint.integrate(joint.neutral(), np.array([0.0, 0.0, np.pi / 2]))  # a quarter turn about z
+    >>> Q.round(4), joint.difference(joint.neutral(), Q).round(4)
+    (array([0.7071, 0.    , 0.    , 0.7071]), array([0.    , 0.    , 1.5708]))
     """
 
     kind: ClassVar[str] = "spherical"

@@ -20,7 +20,12 @@ JOINT_FACTS: dict[str, JointFacts] = {m.FACTS.kind: m.FACTS for m in _MODULES} |
 
 
 def joint_table() -> list[dict[str, object]]:
-    """One row per joint type: kind, |u|, |q|, and names, units and frames of both; a custom joint's at most."""
+    """One row per joint type: kind, |u|, |q|, and names, units and frames of both; a custom joint's at most.
+
+    >>> from myoquat.joints import joint_table
+    >>> [(row["joint"], row["|q|"], row["|u|"]) for row in joint_table()][:3]
+    [('fixed', 0, 0), ('floating', 7, 6), ('revolute', 1, 1)]
+    """
     return [
         {
             "joint": facts.kind,

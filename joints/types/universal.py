@@ -29,6 +29,14 @@ class UniversalJoint(CoordinateJoint):
     """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
 
     Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import UniversalJoint
+    >>> R, p = UniversalJoint((1, 0, 0), (0, 1, 0)).transform(np.array([np.pi / 2, np.pi / 2]))
+    >>> R.round(3) + 0.0
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
     """
 
     kind: ClassVar[str] = "universal"

@@ -22,7 +22,12 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Actuator(Record, ABC):
-    """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing."""
+    """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing.
+
+    >>> from myoquat.muscle.actuators import BodyActuator, CoordinateActuator
+    >>> CoordinateActuator("motor", "knee").control_names, len(BodyActuator("push", "torso").control_names)
+    (('motor',), 6)
+    """
 
     name: str
 
@@ -62,7 +67,13 @@ class Actuator(Record, ABC):
 @dataclass(frozen=True)
 class ScalarActuator(Actuator):
     """An actuator of one control: a force or torque of `optimal_force` [N, N m] times the control, which lies between
-    lower and upper."""
+    lower and upper.
+
+    >>> from myoquat.muscle.actuators import CoordinateActuator
+    >>> motor = CoordinateActuator("motor", "knee", optimal_force=50.0, lower=-1.0, upper=1.0)
+    >>> motor.bounds  # of its control, by which optimal_force is multiplied
+    ((-1.0, 1.0),)
+    """
 
     optimal_force: float = field(default=1.0, kw_only=True)
     lower: float = field(default=-math.inf, kw_only=True)
@@ -98,7 +109,16 @@ class HasActuators(Protocol):
 
 def forces(model: HasActuators, q: Array, controls: Array) -> Array:
     """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator: the formula, on floats
-    and symbols."""
+    and symbols.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import CoordinateActuator, forces
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> motors = CoordinateActuator("motor", "knee", optimal_force=50.0), CoordinateActuator("brake", "knee")
+    >>> forces(mq.Model(mq.ArticulatedSystem((shin,)), actuators=motors), np.zeros(1), np.array([0.5, -2.0]))
+    array([23.])
+    """
     total: Array = np.zeros(model.system.nu)
     place = 0
     for actuator in model.actuators:

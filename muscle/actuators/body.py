@@ -17,7 +17,16 @@ __all__ = ["BodyActuator"]
 class BodyActuator(Actuator):
     """A torque (3) [N m] and a force (3) [N], the six controls in this order, on the `body` at a `point` [m]: OpenSim's
     BodyActuator. The point is in the body's frame, or in the world's where point_in_world; the controls are components
-    in world axes, or in the body's unless `in_world`."""
+    in world axes, or in the body's unless `in_world`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import BodyActuator
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> push = BodyActuator("push", "sled")  # controls: a torque [N m] and a force [N]
+    >>> push.force(mq.ArticulatedSystem((sled,)), np.zeros(1), np.array([0.0, 0, 0, 5.0, 0, 0]))
+    array([5.])
+    """
 
     body: str
     point: Vector = ORIGIN

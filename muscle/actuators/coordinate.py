@@ -19,7 +19,16 @@ __all__ = ["CoordinateActuator"]
 class CoordinateActuator(ScalarActuator):
     """f = optimal_force control [N m or N] on the `coordinate` x by name, whose power is f dx/dt: OpenSim's
     CoordinateActuator. An angle that a quaternion has replaced can have one too; it is not determined at the gimbal
-    lock of that angle."""
+    lock of that angle.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import CoordinateActuator
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> motor = CoordinateActuator("motor", "knee", optimal_force=50.0)
+    >>> motor.force(mq.ArticulatedSystem((shin,)), np.zeros(1), np.array([0.5]))  # half of 50 N m
+    array([25.])
+    """
 
     coordinate: str
 

@@ -15,7 +15,16 @@ __all__ = ["PointActuator"]
 class PointActuator(ScalarActuator):
     """A force of optimal_force times the control [N] along a `direction`, of any length, on the `body` at a `point`
     [m]: OpenSim's PointActuator. Both are in the body's frame, or in the world's where point_in_world or
-    direction_in_world say so; the body may then be anywhere relative to the point."""
+    direction_in_world say so; the body may then be anywhere relative to the point.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import PointActuator
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)))
+    >>> pull = PointActuator("pull", "shin", point=(0.0, -0.4, 0.0), direction=(1, 0, 0), optimal_force=10.0)
+    >>> pull.force(mq.ArticulatedSystem((shin,)), np.zeros(1), np.array([1.0]))  # 10 N at 0.4 m
+    array([4.])
+    """
 
     body: str
     point: Vector = ORIGIN

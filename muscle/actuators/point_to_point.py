@@ -18,7 +18,16 @@ __all__ = ["PointToPointActuator"]
 class PointToPointActuator(ScalarActuator):
     """A force of optimal_force times the control [N] that pushes points [m] of two bodies apart where it is positive:
     OpenSim's PointToPointActuator. The points are in the bodies' frames, or in the world's where in_world. Not
-    determined where they meet."""
+    determined where they meet.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import PointToPointActuator
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> jack = PointToPointActuator("jack", "ground", "sled", optimal_force=10.0)  # pushes the points apart
+    >>> jack.force(mq.ArticulatedSystem((sled,)), np.array([0.5]), np.array([1.0]))
+    array([10.])
+    """
 
     first: str
     second: str

@@ -13,7 +13,16 @@ __all__ = ["TorqueActuator"]
 class TorqueActuator(ScalarActuator):
     """A torque of optimal_force times the control [N m] about an `axis`, of any length, on the `first` body, its
     opposite on the `second`: OpenSim's TorqueActuator. The axis is one of the world, or of the first body unless
-    `in_world`."""
+    `in_world`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import TorqueActuator
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)))
+    >>> motor = TorqueActuator("motor", "shin", "ground", axis=(0, 0, 1), optimal_force=10.0)
+    >>> motor.force(mq.ArticulatedSystem((shin,)), np.zeros(1), np.array([1.0]))  # on the first body
+    array([10.])
+    """
 
     first: str
     second: str

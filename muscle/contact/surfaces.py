@@ -16,7 +16,12 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class ContactSurface(Record):
-    """A surface fixed to a body, at `position` [m] in its frame."""
+    """A surface fixed to a body, at `position` [m] in its frame.
+
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, ContactSurface
+    >>> all(issubclass(surface, ContactSurface) for surface in (ContactHalfSpace, ContactSphere))
+    True
+    """
 
     name: str
     body: str
@@ -37,7 +42,12 @@ class ContactSurface(Record):
 @dataclass(frozen=True)
 class ContactHalfSpace(ContactSurface):
     """All that lies behind the plane through `position` with the outward `normal`, of any length, in the body's frame:
-    a floor or a wall."""
+    a floor or a wall.
+
+    >>> from myoquat.muscle.forces import ContactHalfSpace
+    >>> ContactHalfSpace("floor", "ground").normal  # up in OpenSim's models
+    (0.0, 1.0, 0.0)
+    """
 
     normal: Vector = (0.0, 1.0, 0.0)
 
@@ -49,7 +59,12 @@ class ContactHalfSpace(ContactSurface):
 
 @dataclass(frozen=True)
 class ContactSphere(ContactSurface):
-    """A ball of `radius` [m] about `position`."""
+    """A ball of `radius` [m] about `position`.
+
+    >>> from myoquat.muscle.forces import ContactSphere
+    >>> ContactSphere("heel", "calcaneus", position=(0.01, -0.02, 0.0), radius=0.02).radius
+    0.02
+    """
 
     radius: Positive = 1.0
 
@@ -57,7 +72,12 @@ class ContactSphere(ContactSurface):
 @dataclass(frozen=True)
 class ContactEllipsoid(ContactSurface):
     """A solid ellipsoid about `position` with half axes `radii` [m] along the axes of its frame, which the unit
-    quaternion `orientation` turns in the body's."""
+    quaternion `orientation` turns in the body's.
+
+    >>> from myoquat.muscle.forces import ContactEllipsoid
+    >>> ContactEllipsoid("heel", "calcaneus", position=(0.0, -0.02, 0.0), radii=(0.03, 0.02, 0.02)).radii
+    (0.03, 0.02, 0.02)
+    """
 
     orientation: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     radii: Vector = (1.0, 1.0, 1.0)

@@ -22,7 +22,16 @@ __all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of"]
 
 @dataclass(frozen=True)
 class PassiveForce(Record, ABC):
-    """Generalized forces that follow from q, u and, where `timed`, the time."""
+    """Generalized forces that follow from q, u and, where `timed`, the time.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import CoordinateSpring
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> spring = CoordinateSpring("spring", "knee", stiffness=20.0)
+    >>> spring.torque(mq.ArticulatedSystem((shin,)), np.array([0.5]), np.array([0.0]))
+    array([-10.])
+    """
 
     timed: ClassVar[bool] = False
     name: str
@@ -51,7 +60,12 @@ class PassiveForce(Record, ABC):
 
 
 class LoadingForce(PassiveForce):
-    """Forces and torques on bodies."""
+    """Forces and torques on bodies.
+
+    >>> from myoquat.muscle.forces import HuntCrossley, LoadingForce, PrescribedForce
+    >>> issubclass(PrescribedForce, LoadingForce), issubclass(HuntCrossley, LoadingForce)
+    (True, True)
+    """
 
     @abstractmethod
     def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
@@ -75,6 +89,14 @@ class MeasuredForce(PassiveForce):
     """Generalized forces f(x, dx/dt) on measures x(q) of the system, such as a length or the angles between two frames.
 
     On the velocities u they are J^T f with dx/dt = J u, so that their power is f . dx/dt whatever describes the joints.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import CoordinateSpring
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> spring = CoordinateSpring("spring", "knee", stiffness=20.0)
+    >>> spring.measures(mq.ArticulatedSystem((shin,)), np.array([0.5])), spring.force(0.5, 0.0)
+    (array([0.5]), -10.0)
     """
 
     @abstractmethod

@@ -64,6 +64,14 @@ class Bushing(FrameForce):
     """f = -k x - c dx/dt on the measures x of a `FrameForce`: OpenSim's BushingForce.
 
     Rotational and translational stiffness k [N m/rad, N/m] and damping c [N m s/rad, N s/m], by axis.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.forces import Bushing
+    >>> stiffness = {"rotational_stiffness": (10.0, 10.0, 20.0), "translational_stiffness": (1e4, 1e4, 1e4)}
+    >>> disc = Bushing("disc", "pelvis", "torso", **stiffness)
+    >>> x = np.array([0.1, 0.0, 0.2, 0.001, 0.0, 0.0])  # angles [rad] and displacements [m]
+    >>> disc.force(x, np.zeros(6)).round(3) + 0.0
+    array([ -1.,   0.,  -4., -10.,   0.,   0.])
     """
 
     rotational_stiffness: Vector = ORIGIN

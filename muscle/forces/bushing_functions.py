@@ -16,7 +16,16 @@ NONE: Functions = (Constant(0.0), Constant(0.0), Constant(0.0))
 @dataclass(frozen=True)
 class BushingFunctions(FrameForce):
     """f_i = -g_i(x_i) - c_i dx_i/dt on the six measures x of a `Bushing`, g the functions `moments` [N m] of the angles
-    and `forces` [N] of the positions: OpenSim's FunctionBasedBushingForce."""
+    and `forces` [N] of the positions: OpenSim's FunctionBasedBushingForce.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import Constant, Polynomial
+    >>> from myoquat.muscle.forces import BushingFunctions
+    >>> stiffening = Polynomial((0.0, 10.0, 0.0, 500.0))  # 10 x + 500 x^3
+    >>> disc = BushingFunctions("disc", "pelvis", "torso", moments=(stiffening, Constant(), Constant()))
+    >>> disc.force(np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(6)).round(3) + 0.0
+    array([-1.5,  0. ,  0. ,  0. ,  0. ,  0. ])
+    """
 
     moments: Functions = NONE
     forces: Functions = NONE

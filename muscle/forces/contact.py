@@ -19,7 +19,21 @@ __all__ = ["Contact", "ContactForce", "Friction", "raised"]
 @dataclass(frozen=True)
 class Contact:
     """What two bodies do to each other: the force (..., 3) [N] on the `second` at a point (..., 3) [m], in world axes,
-    its opposite on the `first`; `pressure` (...) [N] is its part along the normal."""
+    its opposite on the `first`; `pressure` (...) [N] is its part along the normal.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    >>> force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e6),))
+    >>> system = mq.ArticulatedSystem((ball,))
+    >>> q, u = np.array([0.099]), np.zeros(1)
+    >>> poses = system.poses(q)
+    >>> (contact,) = force.contacts(poses, system.shifts(q, u, poses, "ground"))
+    >>> contact.first, contact.second, float(np.round(contact.pressure, 2))
+    ('ground', 'ball', 4.71)
+    """
 
     first: str
     second: str
@@ -51,7 +65,12 @@ class Friction:
 
 
 class ContactForce(LoadingForce):
-    """Forces between surfaces of bodies where they touch."""
+    """Forces between surfaces of bodies where they touch.
+
+    >>> from myoquat.muscle.forces import ContactForce, HuntCrossley, SmoothSphereHalfSpace
+    >>> issubclass(HuntCrossley, ContactForce), issubclass(SmoothSphereHalfSpace, ContactForce)
+    (True, True)
+    """
 
     @property
     @abstractmethod

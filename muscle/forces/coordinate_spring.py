@@ -32,6 +32,11 @@ class CoordinateSpring(CoordinateForce):
 
     stiffness k [N m/rad or N/m], rest [rad or m], damping c [N m s/rad or N s/m]. An angle that a quaternion has
     replaced can have one too.
+
+    >>> from myoquat.muscle.forces import CoordinateSpring
+    >>> spring = CoordinateSpring("spring", "knee", stiffness=20.0, rest=0.1, damping=0.5)
+    >>> spring.force(0.6, 2.0)  # -20 * 0.5 - 0.5 * 2
+    -11.0
     """
 
     stiffness: float = 0.0

@@ -19,7 +19,14 @@ DEFLECTIONS = ("theta_x", "theta_y", "theta_z", "delta_x", "delta_y", "delta_z")
 @dataclass(frozen=True)
 class CoordinateExpression(CoordinateForce):
     """f = expression [N m or N] of q and qdot, the `coordinate` by name and its rate: OpenSim's
-    ExpressionBasedCoordinateForce. See `myoquat.muscle.expressions` for what can be said."""
+    ExpressionBasedCoordinateForce. See `myoquat.muscle.expressions` for what can be said.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.forces import CoordinateExpression
+    >>> spring = CoordinateExpression("spring", "knee", "-20*q^3-0.5*qdot")
+    >>> spring.force(np.array([0.5]), np.array([2.0]))
+    array([-3.5])
+    """
 
     expression: str = "0"
 
@@ -34,7 +41,14 @@ class CoordinateExpression(CoordinateForce):
 @dataclass(frozen=True)
 class PointExpression(PointForce):
     """Two points pull each other by an expression [N] of their distance d [m] and its rate ddot [m/s]: OpenSim's
-    ExpressionBasedPointToPointForce."""
+    ExpressionBasedPointToPointForce.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.forces import PointExpression
+    >>> band = PointExpression("band", "pelvis", "femur", expression="300*(d-0.2)")
+    >>> band.force(np.array([0.3]), np.array([0.0])).round(6)  # [N] along the distance: they pull each other
+    array([-30.])
+    """
 
     expression: str = "0"
 
@@ -49,7 +63,14 @@ class PointExpression(PointForce):
 @dataclass(frozen=True)
 class BushingExpressions(FrameForce):
     """f = -(moments, forces) - c dx/dt on the six measures of a `Bushing`, each an expression of all of them, theta_x,
-    theta_y, theta_z [rad] and delta_x, delta_y, delta_z [m]: OpenSim's ExpressionBasedBushingForce."""
+    theta_y, theta_z [rad] and delta_x, delta_y, delta_z [m]: OpenSim's ExpressionBasedBushingForce.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.forces import BushingExpressions
+    >>> disc = BushingExpressions("disc", "pelvis", "torso", moments=("10*theta_x+500*theta_x^3", "0", "0"))
+    >>> disc.force(np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), np.zeros(6)).round(3) + 0.0
+    array([-1.5,  0. ,  0. ,  0. ,  0. ,  0. ])
+    """
 
     moments: Texts = ("0", "0", "0")
     forces: Texts = ("0", "0", "0")

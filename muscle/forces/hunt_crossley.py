@@ -22,7 +22,14 @@ __all__ = ["ContactMaterial", "HuntCrossley"]
 @dataclass(frozen=True)
 class ContactMaterial(Record):
     """What surfaces are made of: the plane-strain modulus as stiffness [N/m^2], dissipation [s/m], and coefficients of
-    static, dynamic and viscous [s/m] friction."""
+    static, dynamic and viscous [s/m] friction.
+
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere
+    >>> surfaces = ContactSphere("heel", "calcaneus", radius=0.02), ContactHalfSpace("floor", "ground")
+    >>> rubber = ContactMaterial(surfaces, stiffness=1e6, dissipation=1.0, static_friction=0.8, dynamic_friction=0.6)
+    >>> [surface.name for surface in rubber.surfaces]
+    ['heel', 'floor']
+    """
 
     surfaces: tuple[ContactSurface, ...]
     stiffness: Positive
@@ -42,6 +49,15 @@ class HuntCrossley(ContactForce):
     of friction is 2 mu_1 mu_2 / (mu_1 + mu_2) (Sherman, Seth, Delp 2011, Procedia IUTAM 2, 241-261; Hunt, Crossley
     1975, J. Appl. Mech. 42, 440). Friction is as `Friction.over_speed` tells, with its greatest at transition_velocity
     [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    >>> force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e6),))
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
+    >>> mq.muscle.limit_torques(model, [0.098], [0.0]).round(2)  # [N] 2 mm deep
+    array([13.33])
     """
 
     materials: tuple[ContactMaterial, ...]

@@ -42,6 +42,12 @@ class PointSpring(PointForce):
     """f = -k (|p1 - p2| - rest_length) on the distance of two points of bodies: OpenSim's PointToPointSpring.
 
     stiffness k [N/m], rest_length [m]. It pushes where it is shorter.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.forces import PointSpring
+    >>> band = PointSpring("band", "pelvis", "femur", stiffness=300.0, rest_length=0.2)
+    >>> band.force(np.array([0.3]), np.array([0.0])).round(6)  # [N] along the distance: they pull each other
+    array([-30.])
     """
 
     stiffness: float = 1.0

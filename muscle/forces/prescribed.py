@@ -26,6 +26,16 @@ class PrescribedForce(LoadingForce):
 
     Force and torque are in world axes, or the body's unless `in_world`; the point is in the body's frame, or the
     world's where point_in_world. In a simulation with an adaptive method, kinks of the functions cost steps.
+
+    >>> import myoquat as mq
+    >>> from myoquat.joints.functions import Constant, Linear
+    >>> from myoquat.muscle.forces import PrescribedForce
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    >>> ramp = (Linear(10.0), Constant(), Constant())  # 10 N per second along x
+    >>> push = PrescribedForce("push", "sled", forces=ramp)
+    >>> model = mq.Model(mq.ArticulatedSystem((sled,)), forces=(push,))
+    >>> mq.muscle.limit_torques(model, [0.0], [0.0], time=2.0)
+    array([20.])
     """
 
     timed: ClassVar[bool] = True

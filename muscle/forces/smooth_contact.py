@@ -29,6 +29,15 @@ class SmoothSphereHalfSpace(ContactForce):
     e = constant_contact_force, b_d = hertz_smoothing [1/m], b_v = hunt_crossley_smoothing [s/m]; friction mu f as
     `Friction.over_speed` tells, at the square s^2 + e. A sphere that hangs over the floor is pulled or pushed by what
     the switches leave: with 1e-5 and 300, by less than 1e-4 of its force at 1 cm depth from 2 cm upwards.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    >>> force = SmoothSphereHalfSpace("contact", *surfaces, stiffness=1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
+    >>> mq.muscle.limit_torques(model, [[0.098], [0.102]], [0.0]).ravel().round(2)  # [N] 2 mm deep, and 2 mm above
+    array([26.22,  7.9 ])
     """
 
     sphere: ContactSphere

@@ -43,6 +43,12 @@ class SwingTwistLimit(MeasuredForce):
     swing in (0, pi) or pi for any direction; twist of a width in (0, 2 pi), or (-pi, pi) for any; transition [rad];
     stiffness [N m/rad].
     The joint may have any description. ModelError for bodies that do not exist and numbers that cannot be.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.forces import SwingTwistLimit
+    >>> limit = SwingTwistLimit("hip limit", "thigh", swing=1.0, twist=(-0.5, 0.5))
+    >>> limit.depths(np.eye(3)).round(3)  # well inside
+    array([-0.546, -0.255])
     """
 
     body: str

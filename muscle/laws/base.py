@@ -12,7 +12,13 @@ __all__ = ["ForceLaw", "PushWarning"]
 
 
 class PushWarning(UserWarning):
-    """Muscles pushed along a motion: their law gave forces below zero."""
+    """Muscles pushed along a motion: their law gave forces below zero.
+
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
+    >>> law.can_push, bool(law.force(0.3, -1.5, 0.05) < 0)  # a simulation in which it does warns
+    (True, True)
+    """
 
 
 class ForceLaw(Record, ABC):
@@ -20,6 +26,10 @@ class ForceLaw(Record, ABC):
 
     A law is a frozen dataclass of its parameters; in a study they may be arrays or symbols. A parameter whose
     default is None may be left open in a model file, and must be given before a force is asked for.
+
+    >>> from myoquat.muscle.laws import LAWS, ForceLaw
+    >>> sorted(LAWS)[:4], all(issubclass(law, ForceLaw) for law in LAWS.values())
+    (['A', 'B', 'blankevoort1991', 'degroote_fregly2016'], True)
     """
 
     kind: ClassVar[str]  # its name in model files

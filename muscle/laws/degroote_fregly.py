@@ -35,6 +35,11 @@ class DeGrooteFregly2016(HillLaw):
     The published curve of the tendon goes on below the slack length, where it pushes a little, so that it stays smooth.
     Only a tendon that is slack beside the shortest fiber carries nothing, as with the other laws. Without damping the
     fiber's speed divides by a f_L: far outside of 0.2 to 1.8 l_M0 it may overflow, and `state_residual` does not.
+
+    >>> from myoquat.muscle.laws import DeGrooteFregly2016
+    >>> law = DeGrooteFregly2016(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
+    >>> [float(law.force(length, 0.0, 1.0).round(1)) for length in (0.25, 0.3, 0.35)]  # [N]
+    [54.7, 1018.2, 739.5]
     """
 
     kind: ClassVar[str] = "degroote_fregly2016"

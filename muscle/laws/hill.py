@@ -39,6 +39,11 @@ class HillLaw(ForceLaw):
 
     With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
     (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
+
+    >>> from myoquat.muscle.laws import HillLaw, Millard2012, Thelen2003
+    >>> laws = [law(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2) for law in (Thelen2003, Millard2012)]
+    >>> [isinstance(law, HillLaw) for law in laws], [law.state_suffixes for law in laws]
+    ([True, True], [('fiber_length',), ('fiber_length',)])
     """
 
     max_isometric_force: NotNegative

@@ -14,7 +14,13 @@ __all__ = ["LawA"]
 
 @dataclass(frozen=True)
 class LawA(ForceLaw):
-    """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0."""
+    """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0.
+
+    >>> from myoquat.muscle import LawA
+    >>> law = LawA(optimal_length=0.3, max_isometric_force=100.0)
+    >>> round(float(law.force(0.3, 0.0, 0.5)), 3)  # [N] half active, at the optimal length, at rest
+    50.745
+    """
 
     kind: ClassVar[str] = "A"
     optimal_length: Positive  # l0 [m]

@@ -24,6 +24,12 @@ class Ligament(ForceLaw):
     """F = f(l / l0) F0 while l > l0, zero otherwise: OpenSim's Ligament. The activation does not matter.
 
     resting_length l0 [m], max_force F0 [N] (OpenSim's pcsa_force), curve f.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.laws import Ligament
+    >>> law = Ligament(resting_length=0.05, max_force=400.0)
+    >>> law.force(np.array([0.049, 0.051, 0.055]), 0.0, 0.0).round(2)
+    array([ 0.  ,  0.64, 14.  ])
     """
 
     kind: ClassVar[str] = "ligament"

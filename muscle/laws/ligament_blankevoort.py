@@ -23,6 +23,12 @@ class Blankevoort1991(ForceLaw):
 
     s rises smoothly from 0 to 1 over a strain of 0.01; zero while slack. linear_stiffness k [N], transition_strain e_t,
     damping_coefficient c [N s], slack_length l0 [m]. The activation does not matter.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.laws import Blankevoort1991
+    >>> ligament = Blankevoort1991(linear_stiffness=5000.0, slack_length=0.05)
+    >>> ligament.force(np.array([0.049, 0.0515, 0.055]), 0.0, 0.0).round(3)  # slack, in the toe, on the line
+    array([  0. ,  37.5, 350. ])
     """
 
     kind: ClassVar[str] = "blankevoort1991"

@@ -34,6 +34,11 @@ class Millard2012(HillLaw):
     activation: the fiber's speed divides by them. OpenSim then takes at least 0.1, half of the slopes near them, 0.01.
     A rigid tendon carries nothing where the fiber would push it (OpenSim's rule). SymPy symbols pass the curves, but
     the rate with an elastic tendon nests two solutions and is too deep for SymPy.
+
+    >>> from myoquat.muscle.laws import Millard2012
+    >>> law = Millard2012(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
+    >>> [float(law.force(length, 0.0, 1.0).round(1)) for length in (0.25, 0.3, 0.35)]  # [N]
+    [98.5, 1000.0, 863.6]
     """
 
     kind: ClassVar[str] = "millard2012"

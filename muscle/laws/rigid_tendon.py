@@ -38,6 +38,11 @@ class RigidTendonMuscle(ForceLaw):
     Unlike in `HillLaw` v~ = (dl/dt) / (vmax l_M0) is the speed of the path, not of the fiber along it, f_PE is cut
     to [0, 10], and a path shorter than its tendon leaves the fiber its width: with a pennation F = 0 there; without
     one F stays what a fiber of length zero pulls, as in OpenSim, although the tendon is slack.
+
+    >>> from myoquat.muscle.laws import RigidTendonMuscle
+    >>> law = RigidTendonMuscle(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2)
+    >>> [round(float(law.force(0.3, 0.0, activation)), 2) for activation in (1.0, 0.5)]
+    [998.87, 499.43]
     """
 
     kind: ClassVar[str] = "rigid_tendon_muscle"

@@ -17,6 +17,12 @@ class PathSpring(ForceLaw):
     """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise and never a push: OpenSim's PathSpring.
 
     stiffness k [N/m], resting_length l0 [m], dissipation c [s/m]; the activation does not matter.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.laws import PathSpring
+    >>> spring = PathSpring(stiffness=1000.0, resting_length=0.2)
+    >>> spring.force(np.array([0.19, 0.21]), 0.0, 0.0).round(3)  # it never pushes
+    array([ 0., 10.])
     """
 
     kind: ClassVar[str] = "path_spring"
@@ -31,7 +37,12 @@ class PathSpring(ForceLaw):
 
 @dataclass(frozen=True)
 class PathActuator(ForceLaw):
-    """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation."""
+    """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation.
+
+    >>> from myoquat.muscle.laws import PathActuator
+    >>> PathActuator(max_isometric_force=500.0).force(0.3, 0.1, 0.4)  # of the activation alone
+    200.0
+    """
 
     kind: ClassVar[str] = "path_actuator"
     max_isometric_force: NotNegative

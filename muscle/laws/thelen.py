@@ -25,6 +25,11 @@ class Thelen2003(HillLaw):
     passive_strain of the fiber at F0, active_shape gamma, passive_shape kPE, concentric_shape Af,
     eccentric_force Flen: greatest force of a lengthening fiber over its isometric one; straight_from: the part of it
     above which force and velocity go on straight.
+
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
+    >>> [float(law.force(length, 0.0, 1.0).round(1)) for length in (0.25, 0.3, 0.35)]  # [N]
+    [606.5, 1000.0, 1110.9]
     """
 
     kind: ClassVar[str] = "thelen2003"

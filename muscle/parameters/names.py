@@ -68,7 +68,13 @@ class Places:
 
 
 def parameter_names(model: SystemLike) -> tuple[str, ...]:
-    """Names of all numbers of a Model or an ArticulatedSystem that can be varied."""
+    """Names of all numbers of a Model or an ArticulatedSystem that can be varied.
+
+    >>> import myoquat as mq
+    >>> names = mq.muscle.parameter_names(mq.load_model("two_link"))
+    >>> [name for name in names if name.startswith("muscles.m1.") and "path" not in name]
+    ['muscles.m1.optimal_length', 'muscles.m1.max_isometric_force', 'muscles.m1.activation']
+    """
     return tuple(places_of(model).places)
 
 

@@ -25,6 +25,13 @@ class Parameters:
     """Numbers of a model: `names` in order, where they stand, and the values that the model has for them.
 
     `Parameters.of` makes it. What is not among the names stays a constant of the model, and of every kernel.
+
+    >>> import myoquat as mq
+    >>> p = mq.muscle.Parameters.of(mq.load_model("two_link"), ["bodies.A.mass", "muscles.m1.max_isometric_force"])
+    >>> p.defaults, p.units
+    (array([ 5., 12.]), ('kg', 'N'))
+    >>> p.bind([6.0, 20.0]).muscles[0].law.max_isometric_force
+    20.0
     """
 
     model: Model | ArticulatedSystem

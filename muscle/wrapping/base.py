@@ -59,6 +59,11 @@ class Wrap(Record, ABC):
     takes the shorter way; where both are equal the length has a kink. Where several surfaces act on one piece, the ends
     are those of the path's straight stretch before and after the surface, and a cylinder in quadrant "all" is passed on
     the side of the straight line between the ends of the piece. The same pose always gives the same path.
+
+    >>> from myoquat.muscle import WrapCylinder, WrapSphere
+    >>> wraps = WrapSphere(body="femur", radius=0.02), WrapCylinder(body="femur", radius=0.03, length=0.1)
+    >>> [(wrap.kind, wrap.sizes()) for wrap in wraps]
+    [('sphere', {'radius': 0.02}), ('cylinder', {'radius': 0.03, 'length': 0.1})]
     """
 
     body: str

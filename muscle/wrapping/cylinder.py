@@ -19,6 +19,14 @@ class WrapCylinder(Wrap):
 
     Unrolled, the path is a straight line: it climbs evenly, on the straight pieces as on the surface. A path that would
     touch only beyond one end passes the surface by, and its length jumps there.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapCylinder
+    >>> cylinder = WrapCylinder(body="femur", radius=0.03)  # its axis is z of its frame
+    >>> A, B = np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0])
+    >>> contact = cylinder.contact(A, B)
+    >>> contact.P.round(4), float(contact.arc.round(4))  # where the path comes onto it, how far it runs on it
+    (array([0.0061, 0.0294, 0.    ]), 0.0122)
     """
 
     radius: float

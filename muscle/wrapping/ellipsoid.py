@@ -40,6 +40,13 @@ class WrapEllipsoid(Wrap):
     The path takes the shorter way in every quadrant: it would slip off a longer one, and OpenSim's, which reads a
     quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius: the longer a geodesic
     and the flatter the ellipsoid, the more parts it is integrated in.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapEllipsoid
+    >>> ellipsoid = WrapEllipsoid(body="thorax", radii=(0.05, 0.05, 0.05))  # a sphere as the simplest case
+    >>> contact = ellipsoid.contact(np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0]))
+    >>> float(contact.arc.round(3)), bool(contact.missed < 1e-9)
+    (0.042, True)
     """
 
     radii: tuple[float, float, float]

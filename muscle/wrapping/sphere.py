@@ -13,7 +13,15 @@ __all__ = ["WrapSphere"]
 
 @dataclass(frozen=True, kw_only=True)
 class WrapSphere(Wrap):
-    """A sphere of `radius` [m] around the origin of its frame."""
+    """A sphere of `radius` [m] around the origin of its frame.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapSphere
+    >>> sphere = WrapSphere(body="humerus", radius=0.05)
+    >>> contact = sphere.contact(np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0]))
+    >>> float(contact.arc.round(3))  # [m] on the sphere
+    0.042
+    """
 
     radius: float
 

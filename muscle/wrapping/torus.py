@@ -43,6 +43,13 @@ class WrapTorus(Wrap):
     length jumps where an end of it does. Where several surfaces act on one piece, this holds on the path's stretch
     between the neighbours of the torus; beyond the next surface a path may come back past the outside of the tube, as
     a thread through a ring does.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import WrapTorus
+    >>> ring = WrapTorus(body="femur", ring_radius=0.05, tube_radius=0.01)  # a path passes through the hole
+    >>> contact = ring.contact(np.array([0.08, 0.0, 0.1]), np.array([0.08, 0.0, -0.1]))
+    >>> bool(contact.on), float(contact.arc.round(4))
+    (True, 0.0077)
     """
 
     ring_radius: float

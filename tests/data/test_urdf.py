@@ -32,7 +32,7 @@ def test_order_is_root_first_then_as_in_the_file(arm):
     assert arm.ground == "world"
     assert arm.name == "arm"
     assert [body.joint_name for body in arm.bodies] == ["", "elbow", "shoulder", "wrist", "tool"]
-    assert arm.coordinate_names[:2] == ("lower.angle", "upper.Q0")
+    assert arm.coordinate_names[:2] == ("elbow", "upper.Q0")
 
 
 def test_order_can_be_given():

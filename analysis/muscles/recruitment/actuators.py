@@ -16,6 +16,10 @@ __all__ = ["Reserve", "reserve_columns", "reserves_of"]
 class Reserve:
     """An actuator of strength R [N m or N] on a velocity of a system: it gives R c, and adds weight * |c|^p to the
     effort, lower <= c <= upper. `velocity` is the velocity's name or, where its rate is that velocity, a coordinate's.
+
+    >>> from myoquat.analysis.muscles import Reserve
+    >>> Reserve("rod.speed", strength=10.0, weight=100.0)  # dear, so that muscles go first
+    Reserve(velocity='rod.speed', strength=10.0, weight=100.0, lower=-inf, upper=inf)
     """
 
     velocity: str

@@ -22,6 +22,18 @@ def consistent_motion(model: Model, motion: Motion) -> Motion:
 
     A motion whose poses are moved needs its derivatives anew: bring the poses there first, `differentiate`, and call
     this again. Raises AssemblyError for poses that cannot be brought there.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import consistent_motion
+    >>> from myoquat.data import Motion
+    >>> from myoquat.dynamics.constraints import CoordinateCoupler
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> couple = CoordinateCoupler("b.position", "a.position")
+    >>> model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(couple,))
+    >>> still = [[0.0, 0.0]] * 2
+    >>> consistent_motion(model, Motion(model, [0.0, 0.1], [[0.1, 0.1], [0.2, 0.18]], still, still)).q.round(3)
+    array([[0.1 , 0.1 ],
+           [0.19, 0.19]])
     """
     constraints = constraints_of(model)
     if not constraints:

@@ -23,7 +23,12 @@ __all__ = ["Demands", "Effort"]
 @dataclass(frozen=True)
 class Effort:
     """sum_i w_i a_i^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1 for
-    those not named)."""
+    those not named).
+
+    >>> from myoquat.analysis.muscles import Effort
+    >>> Effort(power=3.0, weights={"biceps": 2.0}).of_muscles(["biceps", "triceps"])
+    array([2., 1.])
+    """
 
     power: float = 2.0
     weights: ArrayLike | Mapping[str, float] = 1.0

@@ -29,6 +29,11 @@ class JointCone:
 
     `joint` is named by itself or by the body that it carries. Raises ValueError for a direction of length zero, and a
     half angle outside (0, pi / 2).
+
+    >>> from myoquat.analysis.muscles import JointCone
+    >>> glenoid = JointCone("shoulder", direction=(0.0, 0.0, 1.0), half_angle=0.5)
+    >>> glenoid.half_angle  # [rad] between the direction and the force of the child on its parent
+    0.5
     """
 
     joint: str

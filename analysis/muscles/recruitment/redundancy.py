@@ -56,6 +56,18 @@ def redundancy(
     Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
     accelerate, and efforts, reserves and cones that do not fit; ModelError for muscles without a law, and for a cone at
     a joint whose force the motion does not determine.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> muscles = tuple(mq.Muscle(name, path, LawB(0.5, 100.0)) for name in ("biceps", "brachialis"))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), muscles)
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
+    array([20.437, 20.437])
     """
     effort = effort or Effort()
     model = rigid_tendons(model)

@@ -28,6 +28,18 @@ class Redundancy:
     `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. gains (t, m, e)
     and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. Where a frame is
     infeasible, activations and reserves violate its conditions the least, and price and pull prove that it is.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> found = redundancy(model, held)
+    >>> found.force.ravel().round(3)  # m g 0.5 m over the moment arm of 0.24 m
+    array([40.875, 40.875])
     """
 
     model: Model

@@ -17,7 +17,7 @@ class RangeOfMotion(Summary):
 
     name: ClassVar[str] = "range_of_motion"
     along: ClassVar[str] = "velocity"
-    unit: ClassVar[str] = "rad or m"
+    unit: ClassVar[str] = "velocity_unit s"
     description: ClassVar[str] = "range of the displacement from the start"
 
     def observe(self, model: Any, at: Moment) -> Any:

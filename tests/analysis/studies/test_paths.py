@@ -19,6 +19,14 @@ VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": Tru
 STUDY = Study("two_link", VARY, samples=6, duration=0.01)
 
 
+def test_other_programs_open_a_store_at_once(tmp_path):
+    """xarray warns of a store whose root does not repeat what its arrays say."""
+    STUDY.run(tmp_path / "results", progress=False)
+    with xr.open_zarr(tmp_path / "results", chunks=None) as found:
+        assert found.sizes["sample"] == 6
+        assert (found.status == 1).all()
+
+
 def files(folder):
     return {path for path in folder.rglob("*") if "results" not in path.parts}
 

@@ -84,6 +84,8 @@ def test_figures_show_the_numbers(results):
     tornado, heat, spaghetti = figure.subplots(1, 3)
     effects = main_effects(results, "peak_force.m2")["peak_force.m2"]
     plot_tornado(tornado, effects)
+    assert main_effects(results, "u_final").attrs["units"]["u_final.A.omega_x"] == "rad/s"
+    assert tornado.get_xlabel() == "effect on peak_force.m2 [N]"
     widths = [bar.get_width() for bar in tornado.patches]
     assert np.array_equal(np.abs(widths), np.sort(effects.abs()))
     table = correlation(results, ["peak_force.m1", "peak_force.m2"])

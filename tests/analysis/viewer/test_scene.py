@@ -1,18 +1,21 @@
 """What the viewer draws: lines against path lengths, limbs, geometry files, motions, sliders."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from myoquat.analysis.viewer import view
 from myoquat.analysis.viewer.controls import PoseControls
 from myoquat.analysis.viewer.films import film_of
 from myoquat.analysis.viewer.paths import pieces, polylines, tubes
 from myoquat.analysis.viewer.reel import Reel
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.shapes import limb, read_mesh, sphere, surface, tube
-from myoquat.data import load_model
+from myoquat.data import Forces, load_model
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.shapes import Shape
@@ -78,6 +81,7 @@ def test_limbs_follow_joints_that_slide():
     tip = p_thigh + R_thigh @ rotation_matrix(bone.orientation) @ [0, 0, bone.mesh.vertices[:, 2].max()]
     np.testing.assert_allclose(tip, p, atol=1e-12)
     assert {part.body for part in scene.bones} >= {"thigh", "shank", "foot"}
+    np.testing.assert_allclose(stick_figure(leg, leg.start).bones["thigh"], [[p_thigh, p]], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["two_link", str(SHOULDER)])
@@ -186,3 +190,36 @@ def test_quaternions_without_angles_have_rotation_vectors():
     assert controls.labels[0] == "A rotation x [deg]"
     q = controls.pose(model.start, [90.0, 0, 0, 0, 0, 0])
     np.testing.assert_allclose(q[:4], [np.sqrt(0.5), np.sqrt(0.5), 0, 0], atol=1e-14)
+
+
+def test_loads_are_arrows_where_they_act():
+    """In the axes of the ground and of a body; hidden where nothing was recorded."""
+    model = load_model("two_link")
+    turned = np.array([[np.sqrt(0.5), 0, np.sqrt(0.5), 0, 1.0, 0, 0, 0]] * 3)
+    push = np.array([[[0.0, 0, 30.0], [10.0, 0, 0]]] * 2)
+    point = np.array([[[1.0, 0, 0], [0.0, 0, 0.5]]] * 2)
+    loads = Forces([0.0, 1.0], ("floor", "hand"), ("A", "A"), push, point, 0 * push, ("ground", "A"), ("ground", "A"))
+    viewer = view(model, Motion(model, [0.0, 0.5, 2.0], turned), loads=loads, browser=False, port=0)
+    try:
+        scale = viewer.arrows.unit
+        R, p = model.system.poses(turned[0])["A"]
+        wanted = [[[1, 0, 0], [1, 0, 30 * scale]], [p + R @ [0, 0, 0.5], p + R @ [10 * scale, 0, 0.5]]]
+        np.testing.assert_allclose(viewer.arrows.handle.points, wanted, atol=1e-6)
+        assert viewer.arrows.handle.visible
+        viewer.seek(2.0)
+        assert not viewer.arrows.handle.visible
+    finally:
+        viewer.close()
+    with pytest.raises(ValueError, match="beside a motion, and none was given"):
+        view(model, loads=loads, browser=False, port=0)
+    with pytest.raises(ValueError, match="axes of 'foot', which the model lacks"):
+        view(model, Motion(model, [0.0], turned[:1]), loads=replace(loads, point_frames=("ground", "foot")), port=0)
+
+
+def test_what_reads_motions_is_imported_when_there_is_one():
+    """Half a second before the first picture of a model alone."""
+    script = (
+        "import sys; import myoquat.analysis.viewer.window; print('pandas' in sys.modules, 'xarray' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,14 +1,18 @@
 """What a trajectory shows and keeps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from mpl_toolkits.mplot3d import proj3d
 
 from myoquat.data import load_model
 from myoquat.data.motions import load_table, states_from_motion
 from myoquat.dynamics import SimulationWarning, Simulator, Trajectory, simulate
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop, Prescribed, Rolling, Weld
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
+from myoquat.dynamics.simulation.figures import _Film
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Polynomial
 from myoquat.joints.system import Body
@@ -155,6 +159,18 @@ def test_a_film_is_written(way, tmp_path, suffix):
     way.animate(tmp_path / f"film{suffix}", speed=2.0)
     content = (tmp_path / f"film{suffix}").read_bytes()
     assert content.startswith(b"GIF8" if suffix == ".gif" else b"\n<link")
+
+
+@pytest.mark.parametrize(("gravity", "axis", "up"), [((0.0, -9.8, 0.0), 1, 1), ((9.8, 0.0, 0.0), 0, -1)])
+def test_gravity_points_down_in_films(way, gravity, axis, up):
+    """On the screen the end of the axis against gravity is the higher one, which the projection of matplotlib says."""
+    model = replace(way.model, system=replace(way.model.system, gravity=gravity))
+    drawn = _Film(replace(way, model=model), (), np.arange(2)).axes
+    low, high = np.zeros(3), np.zeros(3)
+    high[axis] = up
+    heights = [proj3d.proj_transform(*point, drawn.get_proj())[1] for point in (low, high)]
+    assert heights[1] > heights[0]
+    drawn.figure.canvas.draw()
 
 
 def test_pictures_that_cannot_be(way, tmp_path):

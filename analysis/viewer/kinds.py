@@ -1,0 +1,66 @@
+"""What the viewer takes and plays: without what reads motions, which a model alone does not need."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from myoquat.kernels.typing import Array
+
+__all__ = ["Film", "Loads", "MotionLike"]
+
+
+class Motions(Protocol):
+    """A Trajectory or a Motion."""
+
+    @property
+    def time(self) -> Array: ...
+    @property
+    def q(self) -> Array: ...
+
+
+class Table(Protocol):
+    """A DataFrame: coordinates by name over the time."""
+
+    @property
+    def columns(self) -> Any: ...
+    @property
+    def index(self) -> Any: ...
+
+
+class Loads(Protocol):
+    """Recorded loads, above all `myoquat.data.Forces`: forces [N] and points [m] (t, n, 3) in the axes of frames."""
+
+    @property
+    def time(self) -> Array: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def force(self) -> Array: ...
+    @property
+    def point(self) -> Array: ...
+    @property
+    def force_frames(self) -> tuple[str, ...]: ...
+    @property
+    def point_frames(self) -> tuple[str, ...]: ...
+
+
+MotionLike: TypeAlias = Motions | Table | str | Path
+
+
+@dataclass(frozen=True)
+class Film:
+    """time (t,) [s], q (t, nq) of the model, and by name what colours muscles, (t, m) each."""
+
+    name: str
+    time: Array
+    q: Array
+    values: dict[str, Array]
+
+    def at(self, t: float) -> int:
+        """The row nearest to a time [s]."""
+        i = int(np.searchsorted(self.time, t))
+        if i == 0:
+            return 0
+        return i - 1 if i == len(self.time) or t - self.time[i - 1] <= self.time[i] - t else i

@@ -1,0 +1,97 @@
+"""What a URDF says of joints beyond the mechanics: read into a model, written again, and the rest told."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from myoquat.analysis.command import main
+from myoquat.data import UnsupportedWarning, UnwrittenWarning, load_model
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Coordinate, Coupler
+
+ARM = Path(__file__).parents[1] / "data" / "arm.urdf"
+HAND = """<robot name="hand">
+  <link name="palm"/>
+  <link name="near"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+  <link name="far"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+  <link name="rod"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+  <joint name="tip" type="revolute"><parent link="near"/><child link="far"/>
+    <limit upper="1.5" effort="1e9" velocity="0"/><mimic joint="knuckle" multiplier="0.5" offset="0.25"/></joint>
+  <joint name="knuckle" type="revolute"><parent link="palm"/><child link="near"/>
+    <limit lower="-0.5" upper="2" effort="30"/></joint>
+  <joint name="slide" type="prismatic"><parent link="palm"/><child link="rod"/>
+    <limit lower="-1e9" upper="1e9" effort="0" velocity="1e9"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def hand(tmp_path):
+    path = tmp_path / "hand.urdf"
+    path.write_text(HAND)
+    return load_model(path)
+
+
+def test_joints_give_names_ranges_efforts_and_couplings(hand):
+    assert hand.system.coordinate_names == ("tip", "knuckle", "slide")
+    assert hand.coordinates == (Coordinate("tip", (0.0, 1.5)), Coordinate("knuckle", (-0.5, 2.0)))
+    assert hand.actuators == (CoordinateActuator("knuckle", "knuckle", lower=-30.0, upper=30.0),)
+    assert hand.couplers == (Coupler("tip_mimics_knuckle", "tip", "knuckle", Linear(0.5, 0.25)),)
+    pose = hand.pose({"knuckle": 1.0})
+    assert pose[hand.system.coordinate_names.index("tip")] == 0.75
+    np.testing.assert_array_equal(hand.start, hand.pose())
+
+
+def test_it_is_written_as_it_was_read(hand, tmp_path):
+    moving = replace(hand, start_q=None)
+    moving.save(tmp_path / "copy.urdf")
+    again = load_model(tmp_path / "copy.urdf")
+    for part in ("coordinates", "actuators", "couplers", "start_q"):
+        assert getattr(again, part) == getattr(hand, part)
+    assert again.system.coordinate_names == hand.system.coordinate_names
+
+
+def test_what_has_no_place_in_the_file_is_told(hand, tmp_path):
+    strong = CoordinateActuator("strong", "slide", optimal_force=7.0)
+    model = replace(hand, actuators=(strong,), coordinates=(Coordinate("slide", locked=True),))
+    with pytest.warns(UnwrittenWarning, match=r"coordinates \(slide\); 1 actuators \(strong\); 1 starts"):
+        model.save(tmp_path / "copy.urdf")
+    with pytest.raises(ModelError, match="cannot hold"):
+        model.save(tmp_path / "other.urdf", strict=True)
+    assert not (tmp_path / "other.urdf").exists()
+
+
+def test_what_is_not_read_is_told_with_lines_and_what_it_changes(capsys):
+    left = r"1 dynamics \(friction\), line 36; 1 limit \(velocity\), line 35; 1 transmission .*; 1 gazebo"
+    with pytest.warns(UnsupportedWarning, match=left):
+        assert load_model(ARM).control_names == ("elbow",)
+    with pytest.raises(ModelError, match=left):
+        load_model(ARM, strict=True)
+    assert not main(["info", str(ARM)])
+    told = capsys.readouterr().out
+    assert "coordinate elbow [rad]: from 0 to 2.5 rad" in told
+    assert "1 dynamics (friction), line 36: the joint moves without dry friction" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "changed", "message"),
+    [
+        (
+            'joint="knuckle"',
+            'joint="thumb"',
+            r"urdf:7: .*no hinge or slider 'thumb' to mimic; known: tip, knuckle, slide",
+        ),
+        ('lower="-0.5"', 'lower="5"', r"urdf:9: joint 'knuckle': lower is above upper: 5 > 2"),
+        ('effort="30"', 'effort="-30"', r"urdf:9: joint 'knuckle': effort must not be negative, not -30"),
+        ('joint="knuckle"', 'joint="tip"', r"cannot drive itself"),
+    ],
+)
+def test_impossible_drives_are_refused_with_their_line(given, changed, message, tmp_path):
+    path = tmp_path / "hand.urdf"
+    path.write_text(HAND.replace(given, changed))
+    with pytest.raises(ModelError, match=message):
+        load_model(path)
