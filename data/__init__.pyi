@@ -7,12 +7,14 @@ from .library import library_models as library_models
 from .library import load_model as load_model
 from .library import save_model as save_model
 from .motions import MOTION_FORMATS as MOTION_FORMATS
+from .motions import Emg as Emg
 from .motions import Forces as Forces
 from .motions import Markers as Markers
 from .motions import Motion as Motion
 from .motions import MotionFormat as MotionFormat
 from .motions import Orientations as Orientations
 from .motions import axes_rotation as axes_rotation
+from .motions import load_emg as load_emg
 from .motions import load_forces as load_forces
 from .motions import load_markers as load_markers
 from .motions import load_motion as load_motion

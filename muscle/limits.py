@@ -16,6 +16,7 @@ from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.forces import LoadingForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
+from myoquat.muscle.forces.onset import engaged
 from myoquat.muscle.loads import body_wrenches, generalized_force
 
 __all__ = ["CoordinateLimit", "has_loads", "is_timed", "torques", "wrenches"]
@@ -49,13 +50,9 @@ class CoordinateLimit(Record):
     def force(self, x: Array, speed: Array) -> Array:
         """(...) f [N m or N] at x (...) and dx/dt (...): the formula, on floats and symbols."""
         above, below = x - self.upper, self.lower - x
-        s_above, s_below = self._engaged(above), self._engaged(below)
+        s_above, s_below = engaged(above, self.transition), engaged(below, self.transition)
         spring = self.lower_stiffness * s_below * below - self.upper_stiffness * s_above * above
         return spring - self.damping * (s_above + s_below) * speed
-
-    def _engaged(self, depth: Array) -> Array:
-        z = np.clip(depth / self.transition, 0.0, 1.0)
-        return z * z * z * (10 - z * (15 - 6 * z))
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError for a coordinate that does not exist, or numbers that cannot be."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth, smooth_angles
+from myoquat.analysis.tools.report import Section, check_report, write_report
 from myoquat.data import load_model, save_table
 from myoquat.data.files import check_output
 
@@ -19,12 +20,15 @@ __all__ = ["command"]
 @click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
 @click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(
-    model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool, rotations: str, force: bool
-) -> None:
+    model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool, rotations: str,
+    report: Path | None, force: bool,
+) -> None:  # fmt: skip
     """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv)."""
     check_output(output, force)
+    check_report(report, force)
     loaded = load_model(model, rotations)
     recorded = load_motion(motion, loaded, start=loaded.start)
     frequency = None if cutoff < 0 else cutoff
@@ -33,3 +37,9 @@ def command(
     click.echo(f"{torques!r}")
     save_table(torques.of_coordinates(), output, overwrite=force)
     click.echo(f"wrote {output}")
+    if report is not None:
+        sections = [Section("Generalized forces", torques.of_coordinates(), "N m, N"),
+                    Section("Power of the joints", torques.power(), "W"),
+                    Section("Coordinates", moving.angles(in_degrees=True), "degrees, m")]  # fmt: skip
+        write_report(report, f"{output.name} of {loaded.name}", [repr(torques)], sections)
+        click.echo(f"wrote {report}")

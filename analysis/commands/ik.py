@@ -6,6 +6,7 @@ import click
 import numpy as np
 
 from myoquat.analysis.motion import inverse_kinematics, load_markers
+from myoquat.analysis.tools.report import Section, check_report, write_report
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 
@@ -22,10 +23,11 @@ __all__ = ["command"]
 @click.option("--end", type=float, default=np.inf, help="Last time [s].")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
 @click.option("--errors", type=click.Path(path_type=Path), help="Store the error of every marker [m]: .csv.")
+@click.option("--report", type=click.Path(path_type=Path), help="Show errors and angles: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, markers: Path, output: Path, weights: tuple[str, ...], axes: str | None, start: float, end: float,
-    rotations: str, errors: Path | None, force: bool,
+    rotations: str, errors: Path | None, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Find the motion of MODEL that fits MARKERS (.trc, .c3d) and write its angles as OUTPUT (.mot, .sto).
 
@@ -34,6 +36,7 @@ def command(
     for path in (output, errors):
         if path is not None:
             check_output(path, force)
+    check_report(report, force)
     seen = load_markers(markers, axes).between(start, end)
     if not len(seen.time):
         raise click.BadParameter(f"no frame of {markers} lies from {start:g} to {end:g} s")
@@ -47,6 +50,11 @@ def command(
     if errors is not None:
         fit.errors().to_csv(errors)
         click.echo(f"wrote {errors}")
+    if report is not None:
+        sections = [Section("Errors of markers", fit.errors() * 1e3, "mm"),
+                    Section("Coordinates", fit.angles(in_degrees=True), "degrees, m")]  # fmt: skip
+        write_report(report, f"{output.name} of {markers.name}", [repr(fit)], sections)
+        click.echo(f"wrote {report}")
     if not (fit.settled | fit.empty).all():
         raise click.exceptions.Exit(1)
 

@@ -7,6 +7,7 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_ki
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
+from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import differentiate, smooth
 from myoquat.data.motions import (
     Forces,
@@ -30,6 +31,7 @@ __all__ = [
     "MotionWarning",
     "Orientations",
     "Sensor",
+    "calibrate_orientations",
     "differentiate",
     "external_wrenches",
     "inverse_dynamics_of_motion",

@@ -26,7 +26,7 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
-__all__ = ["smooth_angles"]
+__all__ = ["natural_spline", "smooth_angles"]
 
 DEGREE = 5
 HELD = 3  # values at the start of a pass that the filter leaves alone
@@ -36,13 +36,15 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0) -> Motion:
     """The motion with every coordinate of the file filtered at `cutoff` [Hz], and u and udot from splines through them.
 
     As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results:
-    `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives. Times
-    that are even to 5 % of a step are taken as even.
+    `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives, at any
+    times. Otherwise times that are even to 5 % of a step are taken as even.
 
-    Raises ValueError for other times, fewer than 16 frames or a cutoff outside (0, half the sampling rate), ModelError
-    for a quaternion without named angles.
+    Raises ValueError for times that a filter cannot take, fewer than 16 frames, 6 without a filter, or a cutoff outside
+    (0, half the sampling rate), ModelError for a quaternion without named angles.
     """
-    system, time = motion.system, even_times(motion.time)
+    system, time = motion.system, motion.time if cutoff is None else even_times(motion.time)
+    if len(time) <= DEGREE:
+        raise ValueError(f"at least {DEGREE + 1} frames are needed, not {len(time)}")
     named = {ball.body: ball for ball in balls(system)}
     for i, body in enumerate(system.bodies):
         if body.joint.facts.quaternion is not None and i not in named:
@@ -106,9 +108,18 @@ def _splined(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array,
         x = np.concatenate([2 * x[0] - x[pad:0:-1], x, 2 * x[-1] - x[-2 : -2 - pad : -1]])
         time = time[0] + step * np.arange(-pad, len(at) + pad)
         x = _filtered(_filtered(x, 1 / step, cutoff)[::-1], 1 / step, cutoff)[::-1]
-    ends = [(3, np.zeros(x.shape[1])), (4, np.zeros(x.shape[1]))]
-    spline = scipy.interpolate.make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
+    spline = natural_spline(time, x)
     return spline(at), spline(at, 1), spline(at, 2)
+
+
+def natural_spline(time: Array, x: Array) -> "scipy.interpolate.BSpline":
+    """The natural spline of fifth degree through the columns of x (t, n). Frames that are nearer to the one before than
+    1e-9 of a step, which only rounding keeps apart, do not count."""
+    steps = np.diff(time)
+    kept = np.concatenate([[True], steps > 1e-9 * steps.mean()])
+    time, x = time[kept], x[kept]
+    ends = [(3, np.zeros(x.shape[1])), (4, np.zeros(x.shape[1]))]
+    return scipy.interpolate.make_interp_spline(time, x, k=DEGREE, bc_type=(ends, ends))
 
 
 def _filtered(x: Array, rate: float, cutoff: float) -> Array:

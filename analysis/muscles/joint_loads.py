@@ -19,11 +19,12 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
-from myoquat.muscle.evaluate import limit_torques, muscle_wrenches
+from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.forces import LoadingForce
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 from myoquat.muscle.limits import has_loads
 from myoquat.muscle.model import Model
+from myoquat.muscle.points import MovingPoint
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
 
@@ -51,8 +52,9 @@ class Load(NamedTuple):
 class JointLoads:
     """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
     world axes: all that passes there, with actuators, springs and dampers of the joint, so that every body's momentum
-    is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way. `motion`
-    has the accelerations that they belong to.
+    is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
+    (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
+    that they belong to.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import joint_loads
@@ -70,6 +72,7 @@ class JointLoads:
     motion: Motion
     wrench: Array
     applied: Array
+    driven: Array
 
     def __repr__(self) -> str:
         return f"<JointLoads {self.wrench.shape[1]} joints, {len(self.motion.time)} frames>"
@@ -132,7 +135,7 @@ class JointLoads:
         """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads
         and the model's limits; zero where these alone move it. Springs and dampers are no part of it."""
         m, system = self.motion, self.model.system
-        torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied)  # type: ignore[arg-type]
+        torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied) - self.driven  # type: ignore[arg-type]
         if self.model.limits or self.model.forces:
             torque = torque - limit_torques(self.model, m.q, m.u, m.time)  # type: ignore[arg-type]
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
@@ -162,6 +165,7 @@ def joint_loads(
     muscle_forces: "ArrayLike | pd.DataFrame | None" = None,
     loads: Forces | None = None,
     torque: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
 ) -> JointLoads:
     """Forces and moments in every joint of a model that moves while muscles pull and loads act.
 
@@ -171,15 +175,14 @@ def joint_loads(
                    (columns of others are passed over), at the times of the motion. None: muscles do not pull.
     loads          external loads, interpolated at the times of the motion.
     torque         (t, nu) what motors at the joints give, for a motion without udot.
+    wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
 
     Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
-    about the joints' own axes, and in `JointLoads.residual`.
-
-    Without udot, locked coordinates stay and couplers are followed; what holds them is in the loads.
-
-    Raises ValueError for a motion of another system or without u, tensions of another shape, with NaN or without a
-    muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced; ModelError for a
-    model with constraints or passive forces between bodies.
+    about the joints' own axes, and in `JointLoads.residual`. Without udot, locked coordinates stay and couplers
+    are followed; what holds them is in the loads.
+    Raises ValueError for a motion of another system or without u, tensions or wrenches of another shape or with NaN, a
+    table without a muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced;
+    ModelError for a model with constraints or passive forces between bodies.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import joint_loads
@@ -199,18 +202,30 @@ def joint_loads(
     _check_pairs(model)
     if motion.udot is not None and torque is not None:
         raise ValueError("torque has no effect on a motion that has its accelerations")
-    applied = np.zeros((len(motion.time), len(system.bodies), 6))
+    applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
     if muscle_forces is not None:
-        applied = applied + muscle_wrenches(model, motion.q, _tensions(model, motion, muscle_forces))
+        tensions = _tensions(model, motion, muscle_forces)
+        applied = applied + muscle_wrenches(model, motion.q, tensions)
+        driven = _driven(model, motion, tensions, applied)
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
+    if wrenches is not None:
+        applied = applied + _further(wrenches, applied.shape)
     if motion.udot is None:
-        motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, torque))
+        given = driven if torque is None else driven + np.asarray(torque, dtype=float)
+        motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, given))
     assert motion.udot is not None
     assert motion.u is not None
     own = force_wrenches(model, motion.q, motion.u, motion.time) if has_loads(model) else 0.0
     wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied + own)
-    return JointLoads(model, motion, wrench, applied)
+    return JointLoads(model, motion, wrench, applied, driven)
+
+
+def _further(given: ArrayLike, shape: tuple[int, ...]) -> Array:
+    wrenches = np.asarray(given, dtype=float)
+    if wrenches.shape != shape or not np.isfinite(wrenches).all():
+        raise ValueError(f"wrenches must be finite numbers of shape {shape}, not {wrenches.shape}")
+    return wrenches
 
 
 def _check_pairs(model: Model) -> None:
@@ -234,12 +249,22 @@ def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -
     return tensions
 
 
-def _accelerations(model: Model, motion: Motion, applied: Array, torque: ArrayLike | None) -> Array:
+def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:
+    """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
+    if not any(isinstance(point, MovingPoint) for muscle in model.muscles for point in muscle.path):
+        return np.zeros((len(motion.time), model.system.nu))
+    rest = np.zeros((len(motion.time), model.system.nu))
+    still = inverse_dynamics(model.system, motion.q, rest, rest)
+    on_bodies = still - inverse_dynamics(model.system, motion.q, rest, rest, wrenches)
+    result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - on_bodies
+    return result
+
+
+def _accelerations(model: Model, motion: Motion, applied: Array, tau: Array) -> Array:
     """(t, nu) udot = C w + d that the forces cause, C^T (M udot + b - tau) = 0: locked coordinates at rest, couplers
     followed, d what their curvature adds."""
     q, u, system = motion.q, motion.u, model.system
     assert u is not None
-    tau: Array = np.zeros(u.shape) if torque is None else np.asarray(torque, dtype=float)
     if model.limits or model.forces:
         tau = tau + limit_torques(model, q, u, motion.time)
     if not model.couplers and not any(c.locked for c in model.coordinates):

@@ -3,11 +3,23 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.analysis.tools.dynamics import run_analyze, run_inverse_dynamics
+from myoquat.analysis.tools.analyze import run_analyze
+from myoquat.analysis.tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.analysis.tools.report import Section, check_report, write_report
 from myoquat.analysis.tools.scale import run_scale
-from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, read_setup
+from myoquat.analysis.tools.sensors import run_sensor_placer, run_sensor_tracking
+from myoquat.data.setups import (
+    AnalyzeSetup,
+    InverseDynamicsSetup,
+    InverseKinematicsSetup,
+    ScaleSetup,
+    SensorPlacerSetup,
+    SensorTrackingSetup,
+    Setup,
+    read_setup,
+)
 
 __all__ = ["run_setup"]
 
@@ -19,20 +31,42 @@ def run_setup(
     overwrite: bool = True,
     anywhere: bool = False,
     tell: Callable[[str], None] = lambda line: None,
+    report: str | Path | None = None,
 ) -> list[Path]:
-    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool (its analysis
-    JointReaction), and write the files that it names, from its own folder. Returns what was written.
+    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, IMUPlacer or
+    IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns what was written.
+
+    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
+    is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
+    warning that names it.
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
-    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress. All
-    files are written when everything is computed, or none.
+    write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress.
+    report: an .html page, wherever that is, with what was told and a figure of every table. All files are written when
+    everything is computed, or none.
 
     ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
     here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
     """
+    page = None if report is None else Path(report)
+    check_report(page, overwrite)
     setup = read_setup(path, anywhere)
-    outputs = Outputs(overwrite)
+    outputs, told = Outputs(overwrite), []
+
+    def tell_and_keep(line: str) -> None:
+        told.append(line)
+        tell(line)
+
+    _run(setup, outputs, rotations, tell_and_keep)
+    if page is not None:
+        sections = [Section(place.name, table) for place, table in outputs.tables]
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))
+    return outputs.write()
+
+
+def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
+    """Compute what the setup asks for."""
     tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
     if isinstance(setup, ScaleSetup):
         run_scale(setup, outputs, tell)
@@ -40,7 +74,10 @@ def run_setup(
         run_inverse_kinematics(setup, outputs, rotations, tell)
     elif isinstance(setup, InverseDynamicsSetup):
         run_inverse_dynamics(setup, outputs, rotations, tell)
+    elif isinstance(setup, SensorPlacerSetup):
+        run_sensor_placer(setup, outputs, tell)
+    elif isinstance(setup, SensorTrackingSetup):
+        run_sensor_tracking(setup, outputs, rotations, tell)
     else:
         assert isinstance(setup, AnalyzeSetup)
         run_analyze(setup, outputs, rotations, tell)
-    return outputs.write()

@@ -16,7 +16,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
-__all__ = ["fitted_to_tasks", "rows_between", "run_inverse_kinematics"]
+__all__ = ["fitted_to_tasks", "run_inverse_kinematics"]
 
 XYZ = ("_tx", "_ty", "_tz")
 
@@ -77,13 +77,6 @@ def _wanted(model: Model, task: Task, time: Array, coordinates: Path | None, set
     except (KeyError, ModelError) as error:
         raise ModelError(str(error.args[0]), file=setup) from None
     return np.interp(time, motion.time, values)
-
-
-def rows_between(time: Array, first: float, last: float) -> slice:
-    """Rows of OpenSim's Storage from `first` to `last`: from the last that is not later than each of them."""
-    a = max(int(np.searchsorted(time, first, side="right")) - 1, 0)
-    b = max(int(np.searchsorted(time, last, side="right")) - 1, 0)
-    return slice(a, b + 1)
 
 
 def nearest_rows(time: Array, first: float, last: float) -> slice:

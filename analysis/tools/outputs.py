@@ -16,10 +16,12 @@ __all__ = ["Outputs"]
 
 @dataclass
 class Outputs:
-    """What is to be written where: each file goes into a folder beside its place first; all are moved at the end."""
+    """What is to be written where: each file goes into a folder beside its place first; all are moved at the end.
+    `tables` are those among the files, for a report."""
 
     overwrite: bool
     files: list[tuple[Path, Callable[[Path], object]]] = field(default_factory=list)
+    tables: list[tuple[Path, pd.DataFrame]] = field(default_factory=list)
 
     def add(self, path: Path | None, write: Callable[[Path], object]) -> None:
         """A file that `write` writes, none for None. FileExistsError for one that exists, unless it is replaced."""
@@ -31,6 +33,8 @@ class Outputs:
 
     def table(self, path: Path | None, frame: pd.DataFrame, name: str, in_degrees: bool) -> None:
         """A .mot or .sto file of a table."""
+        if path is not None:
+            self.tables.append((path, frame))
         self.add(path, lambda to: write_motion(frame, to, in_degrees=in_degrees, name=name))
 
     def xml(self, path: Path | None, text: Callable[[], str]) -> None:

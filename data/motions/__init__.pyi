@@ -1,6 +1,8 @@
 from .angles import lock_distance as lock_distance
 from .coordinates import motion_from_states as motion_from_states
 from .coordinates import states_from_motion as states_from_motion
+from .emg import Emg as Emg
+from .emg import load_emg as load_emg
 from .forces import Forces as Forces
 from .forces import load_forces as load_forces
 from .formats import MOTION_FORMATS as MOTION_FORMATS

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from myoquat.data.files import read_start
+from myoquat.data.motions.series import indices_of
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 
-__all__ = ["Plate", "read_c3d_plates", "read_c3d_points"]
+__all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
 
 BLOCK, MIPS = 512, 86  # bytes of a block; the number of processors whose words begin with the higher byte
 FIRST_BYTES = 2 * 256 * BLOCK  # the parameters begin within 255 blocks and take as many at most
@@ -32,6 +34,7 @@ SECONDS, SECONDS_PER_BYTE = 1, 1e-6  # of the processor; measured: 0.04 s, and 6
 WAIT = 60  # seconds by the clock beyond them, on a machine that does much else
 MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; measured: 8 for a byte of the file
 NEWTONS = {"N": 1.0}
+VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 NEWTON_METRES = {"Nm": 1.0, "Ncm": 1e-2, "Nmm": 1e-3}
 
 
@@ -84,6 +87,29 @@ def read_c3d_plates(path: str | Path) -> list[Plate]:
     return [_plate(path, units, measured, start, found["rate"]) for units, *measured in plates]
 
 
+def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> "pd.DataFrame":
+    """A column per analog channel over the index `time` [s], those in millivolts and microvolts as volts;
+    `.attrs["units"]`. ModelError for a file without channels, with names that come twice, or channels of several units;
+    ValueError for a name that is not there."""
+    path = Path(path)
+    found, (values,) = _read(path, "channels")
+    labels = found["labels"]
+    if len(labels) != len(values) or not all(name.isprintable() and name for name in labels):
+        raise ModelError(f"{len(values)} channels need as many ANALOG:LABELS of text, not {labels}", file=path)
+    if len(set(labels)) != len(labels):
+        raise ModelError(f"ANALOG:LABELS holds a name twice: {labels}", file=path)
+    chosen = indices_of("channel", labels if names is None else names, labels)
+    units = (found["units"] + [""] * len(labels))[: len(labels)]
+    scales = np.array([VOLTS.get(units[k], 1.0) for k in chosen])
+    own = sorted({"V" if units[k] in VOLTS else units[k] for k in chosen})
+    if len(own) > 1:
+        raise ModelError(f"the channels have several units, {', '.join(own)}; name those that are wanted", file=path)
+    time = found["first"] / found["points_rate"] + np.arange(values.shape[1]) / found["rate"]
+    frame = pd.DataFrame(values[chosen].T * scales, pd.Index(time, name="time"), [labels[k] for k in chosen])
+    frame.attrs = {"units": (own[0] if own else "") or "V"}
+    return frame
+
+
 def _plate(path: Path, units: list[str], measured: list[Array], start: float, rate: float) -> Plate:
     """The plate of what was measured (3, t): force, free moment and centre of pressure."""
     scales = []
@@ -97,7 +123,7 @@ def _plate(path: Path, units: list[str], measured: list[Array], start: float, ra
     return Plate(start + np.arange(len(force)) / rate, force, moment, point)
 
 
-def _read(path: Path, kind: Literal["points", "plates"]) -> tuple[dict[str, Any], list[Array]]:
+def _read(path: Path, kind: Literal["points", "plates", "channels"]) -> tuple[dict[str, Any], list[Array]]:
     """What `c3d_child` finds, in a process of its own: the library ends it on some damaged files."""
     start, size = read_start(path, FIRST_BYTES, MAX_BYTES)
     _check_parameters(path, start, size)

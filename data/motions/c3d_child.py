@@ -1,6 +1,6 @@
 """The part of reading a .c3d file that runs in a process of its own.
 
-    python -I c3d_child.py FILE points|plates SECONDS BYTES PATH ...
+    python -I c3d_child.py FILE points|plates|channels SECONDS BYTES PATH ...
 
 The library in C++ ends its process on some damaged files, and takes memory that others ask for; here it takes no other
 work with it. Nothing of myoquat is imported, which would take longer than the reading. What is found is written to the
@@ -75,13 +75,32 @@ def plates(content: Any) -> Found:
     return told, [plate[of] for plate in found for of in ("force", "Tz", "center_of_pressure")]
 
 
+def channels(content: Any) -> Found:
+    """Analog channels (n, t), with their names and units."""
+    group = content["parameters"].get("ANALOG", {})
+    data = content["data"]["analogs"][0]
+    labels, units = ([str(word).strip() for word in group.get(key, {}).get("value", [])] for key in ("LABELS", "UNITS"))
+    header = content["header"]
+    told = {
+        "rate": header["analogs"]["frame_rate"],
+        "points_rate": header["points"]["frame_rate"],
+        "first": header["points"]["first_frame"],
+        "labels": labels[: len(data)],
+        "units": units[: len(data)],
+    }
+    return told, [data]
+
+
+KINDS = {"points": points, "plates": plates, "channels": channels}
+
+
 def main(path: str, kind: str, seconds: int, memory: int, out: BinaryIO) -> None:
     """Read, and write what was found or what was wrong."""
     library, np = importlib.import_module("ezc3d"), importlib.import_module("numpy")
     limit(seconds, memory)
     try:
         content = library.c3d(path, extract_forceplat_data=kind == "plates")
-        told, arrays = plates(content) if kind == "plates" else points(content)
+        told, arrays = KINDS[kind](content)
         arrays = [np.ascontiguousarray(array, dtype="<f8") for array in arrays]
         told["shapes"] = [array.shape for array in arrays]
     except Exception as error:  # whatever it is, it is the file's: the other process says so

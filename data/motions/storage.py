@@ -48,6 +48,7 @@ def read_motion(path: str | Path) -> "pd.DataFrame":
     if labels_at is None:
         raise ModelError("no line of labels after 'endheader'", file=path, line=end + 1)
     number, text = lines[labels_at]
+    text = text.rstrip()  # a tab at the end of a line is no label
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]
     check_labels(path, number, labels)

@@ -16,7 +16,7 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
 )
 
-__all__ = ["ACTUATORS", "BOUNDS", "read_actuator"]
+__all__ = ["ACTUATORS", "BOUNDS", "control_bound", "read_actuator"]
 
 ZERO = (0.0, 0.0, 0.0)
 BOUNDS = {"lower": ("min_control", -math.inf), "upper": ("max_control", math.inf)}
@@ -29,11 +29,11 @@ def read_actuator(element: Any, frames: Frames) -> Actuator:
 
 def _common(element: Any) -> dict[str, Any]:
     """The arguments that all actuators of one control have."""
-    bounds = {ours: _bound(element, tag, default) for ours, (tag, default) in BOUNDS.items()}
+    bounds = {ours: control_bound(element, tag, default) for ours, (tag, default) in BOUNDS.items()}
     return {"name": str(element.get("name")), "optimal_force": number(element, "optimal_force", 1.0), **bounds}
 
 
-def _bound(element: Any, tag: str, default: float) -> float:
+def control_bound(element: Any, tag: str, default: float) -> float:
     """A bound of controls, which may be infinite."""
     word = text(element, tag, str(default)).lower()
     return math.copysign(math.inf, float(word)) if word.lstrip("+-") in ("inf", "infinity") else number(element, tag)

@@ -3,11 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.data.setups.analyze import AnalyzeSetup, JointReactionSetup, read_analyze
+from myoquat.data.setups.analyze import AnalyzeSetup, read_analyze
 from myoquat.data.setups.document import SetupDocument, open_setup
 from myoquat.data.setups.dynamics import InverseDynamicsSetup, read_inverse_dynamics
 from myoquat.data.setups.kinematics import InverseKinematicsSetup, read_inverse_kinematics
 from myoquat.data.setups.scale import ScaleSetup, read_scale
+from myoquat.data.setups.sensors import (
+    SensorPlacerSetup,
+    SensorTrackingSetup,
+    read_sensor_placer,
+    read_sensor_tracking,
+)
 from myoquat.data.setups.tasks import Task
 from myoquat.joints.errors import ModelError
 
@@ -16,14 +22,17 @@ __all__ = [
     "AnalyzeSetup",
     "InverseDynamicsSetup",
     "InverseKinematicsSetup",
-    "JointReactionSetup",
     "ScaleSetup",
+    "SensorPlacerSetup",
+    "SensorTrackingSetup",
     "Setup",
     "Task",
     "read_setup",
 ]
 
-Setup = ScaleSetup | InverseKinematicsSetup | InverseDynamicsSetup | AnalyzeSetup
+Setup = (
+    ScaleSetup | InverseKinematicsSetup | InverseDynamicsSetup | AnalyzeSetup | SensorPlacerSetup | SensorTrackingSetup
+)
 
 SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
     "ScaleTool": read_scale,
@@ -31,11 +40,14 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
     "InverseKinemtaticsTool": read_inverse_kinematics,  # spelt so in examples of OpenSim
     "InverseDynamicsTool": read_inverse_dynamics,
     "AnalyzeTool": read_analyze,
+    "IMUPlacer": read_sensor_placer,
+    "IMUInverseKinematicsTool": read_sensor_tracking,
 }
 
 
 def read_setup(path: str | Path, anywhere: bool = False) -> Setup:
-    """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool or AnalyzeTool.
+    """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, IMUPlacer or
+    IMUInverseKinematicsTool.
 
     Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder.
     ModelError with file and line for another document, a tool that is not known, an entry that is missing or no number,

@@ -4,82 +4,95 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.data.osim.document import boolean, number, text
-from myoquat.data.setups.document import SetupDocument
+from myoquat.data.setups.analyses import ANALYSES, Analysis
+from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain
 
-__all__ = ["AnalyzeSetup", "JointReactionSetup", "read_analyze"]
+__all__ = ["AnalyzeSetup", "read_analyze"]
 
-ALL = ("all",)
-
-
-@dataclass(frozen=True)
-class JointReactionSetup:
-    """Joints, by each the side ("child", "parent") that it acts on, and the frame; "all" for all of them. `forces` is
-    the file of the muscles' tensions."""
-
-    name: str
-    joints: tuple[str, ...]
-    sides: tuple[str, ...]
-    frames: tuple[str, ...]
-    forces: Path | None
+CONTROLLER = "ControlSetController"
 
 
 @dataclass(frozen=True)
 class AnalyzeSetup:
-    """Files, times and the cutoff [Hz] of an AnalyzeTool, the analyses that are known, and the folder of results."""
+    """Files, times and the cutoff [Hz] of an AnalyzeTool, the analyses that are known, and the folder of results.
+
+    `force_sets`: files of actuators that the model gets, `controls` of their controls; `left_out`: analyses and
+    controllers that are not known.
+    """
 
     name: str
     path: Path
     model: Path
+    force_sets: tuple[Path, ...]
     coordinates: Path | None
+    speeds: Path | None
     states: Path | None
     loads: Path | None
     cutoff: float | None
     times: tuple[float, float]
-    reactions: tuple[JointReactionSetup, ...]
+    analyses: tuple[Analysis, ...]
+    left_out: tuple[str, ...]
+    controls: tuple[Path, ...]
     results: Path
 
 
 def read_analyze(document: SetupDocument) -> AnalyzeSetup:
-    """The setup of an <AnalyzeTool>; ModelError for an analysis that is on and not known here."""
+    """The setup of an <AnalyzeTool>; ModelError where no analysis that is on is known."""
     root = document.root
     model = document.file(root, "model_file", needed=True)
     assert model is not None
     coordinates, states = document.file(root, "coordinates_file"), document.file(root, "states_file")
     if (coordinates is None) == (states is None):
         complain(root, "<AnalyzeTool> needs <coordinates_file> or <states_file>, one of them")
-    analyses, _ = document.set_of(root, "AnalysisSet")
-    chosen = [element for element in analyses if boolean(element, "on", True)]
-    for element in chosen:
-        if element.tag != "JointReaction":
-            complain(element, f"the analysis <{element.tag}> is not known here; known: JointReaction")
+    if boolean(root, "replace_force_set"):
+        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
+    found, _ = document.set_of(root, "AnalysisSet")
+    chosen = [element for element in found if boolean(element, "on", True)]
     if not chosen:
         complain(root, "no analysis is on")
+    known = [element for element in chosen if element.tag in ANALYSES]
+    if not known:
+        complain(chosen[0], f"the analysis <{chosen[0].tag}> is not known here; known: {', '.join(ANALYSES)}")
     return AnalyzeSetup(
         document.name,
         document.path,
         model,
+        _force_sets(document, root),
         coordinates,
+        document.file(root, "speeds_file"),
         states,
         document.file(root, "external_loads_file"),
         document.cutoff(),
-        (number(root, "initial_time", float("-inf")) if root.find("initial_time") is not None else float("-inf"),
-         number(root, "final_time", float("inf")) if root.find("final_time") is not None else float("inf")),
-        tuple(_reaction(document, element) for element in chosen),
+        (_time(root, "initial_time", float("-inf")), _time(root, "final_time", float("inf"))),
+        tuple(ANALYSES[element.tag](document, element) for element in known),
+        _left_out(document, root, [element for element in chosen if element.tag not in ANALYSES]),
+        _controls(document, root),
         document.results,
-    )  # fmt: skip
+    )
 
 
-def _reaction(document: SetupDocument, element: Element) -> JointReactionSetup:
-    joints = tuple(text(element, "joint_names", "ALL").split())
-    joints = ALL if joints[0].lower() == "all" else joints
-    sides, frames = (tuple(text(element, tag, default).split()) for tag, default in
-                     (("apply_on_bodies", "child"), ("express_in_frame", "ground")))  # fmt: skip
-    for tag, given in (("apply_on_bodies", sides), ("express_in_frame", frames)):
-        if len(given) != 1 and len(given) != len(joints):
-            complain(element.find(tag), f"<{tag}> must be one word, or one for each joint, not {len(given)}")
-    for side in sides:
-        if side not in ("child", "parent"):
-            complain(element.find("apply_on_bodies"), f"<apply_on_bodies> is of child and parent, not {side!r}")
-    name = element.get("name") or "JointReaction"
-    return JointReactionSetup(name, joints, sides, frames, document.file(element, "forces_file"))
+def _time(root: Element, tag: str, default: float) -> float:
+    return default if root.find(tag) is None else number(root, tag, default)
+
+
+def _force_sets(document: SetupDocument, root: Element) -> tuple[Path, ...]:
+    """The files that <force_set_files> names."""
+    names = text(root, "force_set_files", "").split()
+    return tuple(document.named(root, "force_set_files", name) for name in names if name not in NOTHING)
+
+
+def _controllers(document: SetupDocument, root: Element) -> list[Element]:
+    """Those that are on. OpenSim 4 no longer knows <enable_controller>, and runs a controller that it turns off."""
+    return [element for element in document.set_of(root, "ControllerSet")[0] if boolean(element, "enabled", True)]
+
+
+def _controls(document: SetupDocument, root: Element) -> tuple[Path, ...]:
+    files = [document.file(element, "controls_file") for element in _controllers(document, root)
+             if element.tag == CONTROLLER]  # fmt: skip
+    return tuple(path for path in files if path is not None)
+
+
+def _left_out(document: SetupDocument, root: Element, analyses: list[Element]) -> tuple[str, ...]:
+    others = [element for element in _controllers(document, root) if element.tag != CONTROLLER]
+    return tuple(f"<{e.tag}> {e.get('name') or ''}".strip() for e in (*analyses, *others))

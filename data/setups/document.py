@@ -37,6 +37,10 @@ class SetupDocument:
             if needed:
                 complain(parent, f"<{parent.tag}> needs <{tag}>")
             return None
+        return self.named(parent, tag, name)
+
+    def named(self, parent: Element, tag: str, name: str) -> Path:
+        """The file of a name in an entry; ModelError where it does not exist."""
         path = self.path.parent / name
         if not os.path.isfile(path):  # nor names that no file can have
             complain(parent.find(tag), f"<{tag}> names {name!r}, which does not exist ({path})")

@@ -15,6 +15,7 @@ from myoquat.muscle.forces.hunt_crossley import ContactMaterial, HuntCrossley
 from myoquat.muscle.forces.point_spring import PointSpring
 from myoquat.muscle.forces.prescribed import PrescribedForce
 from myoquat.muscle.forces.smooth_contact import SmoothSphereHalfSpace
+from myoquat.muscle.forces.swing_twist import SwingTwistLimit
 
 __all__ = [
     "Bushing",
@@ -37,4 +38,5 @@ __all__ = [
     "PointSpring",
     "PrescribedForce",
     "SmoothSphereHalfSpace",
+    "SwingTwistLimit",
 ]

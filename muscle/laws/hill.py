@@ -162,6 +162,23 @@ class HillLaw(ForceLaw):
             raise ValueError(f"no fiber length balances the tendon at path length {l[where]:.6g} m, pose {where}")
         return found
 
+    def fiber(
+        self, length: Array, speed: Array, activation: Array, state: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        """(...) l_M [m], cos(alpha) and dl_M/dt [m/s]: by the states with an elastic tendon, else by the path."""
+        if self.tendon == "rigid":
+            l, cosine = self._rigid_fiber(length)
+            return l, cosine, speed * cosine
+        l, cosine = self._fiber(state)
+        assert state is not None  # or it would not have passed
+        return l, cosine, self.state_rate(length, speed, activation, state)[..., 0]
+
+    def fiber_parts(self, length: Array, speed: Array, activation: Array) -> tuple[Array, Array, Array]:
+        """(...) the active, the passive and the damping part of f_M at l~_M, v~_M and activation, whose sum it is."""
+        passive = self.passive_force(length)
+        damping = getattr(self, "damping", 0.0) * speed
+        return self.fiber_force(length, speed, self._active(activation)) - passive - damping, passive, damping
+
     def bracket(self, length: Array) -> tuple[Array, Array, Array, Array]:
         """(...) fiber lengths [m] in ascending order, between which the one of equilibrium lies: the shortest, and
         those that leave the tendon stretched as hardly any muscle stretches it, at its slack length, and no length."""

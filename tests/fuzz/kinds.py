@@ -166,9 +166,10 @@ def c3d_seeds(folder: Path) -> list[bytes]:
 
 def setup_seeds(folder: Path) -> list[bytes]:
     """Setups beside the files that they name, which are not opened."""
-    for name in ("leg.osim", "walk.trc", "walk.mot"):
+    for name in ("leg.osim", "placed.osim", "reserves.xml", "walk.trc", "walk.mot", "walk.sto"):
         (folder / name).touch()
-    return [text.encode() for text in (setups.IK, setups.ID, setups.REACTION, setups.SCALE)]
+    texts = (setups.IK, setups.ID, setups.REACTION, setups.SCALE, setups.WHOLE, setups.PLACER, setups.TRACKING)
+    return [text.encode() for text in texts]
 
 
 VTP = b"""<?xml version="1.0"?>

@@ -1,6 +1,19 @@
 """Setup files of OpenSim's tools, beside leg.osim, walk.trc and walk.mot."""
 
-__all__ = ["ID", "IK", "REACTION", "SCALE"]
+__all__ = [
+    "ANALYSES",
+    "ID",
+    "IK",
+    "MOVES",
+    "MUSCLES",
+    "OPTIMAL",
+    "PLACER",
+    "REACTION",
+    "REACTIONS",
+    "SCALE",
+    "TRACKING",
+    "WHOLE",
+]
 
 IK = """<?xml version="1.0"?>
 <OpenSimDocument Version="40000"><InverseKinematicsTool name="walk">
@@ -41,3 +54,34 @@ SCALE = """<OpenSimDocument Version="40000"><ScaleTool name="person"><mass>40</m
 <MarkerPlacer><marker_file>walk.trc</marker_file><time_range>0 0</time_range>
 <output_model_file>placed.osim</output_model_file><output_marker_file>markers.xml</output_marker_file>
 <output_motion_file>static.mot</output_motion_file></MarkerPlacer></ScaleTool></OpenSimDocument>"""
+
+ANALYSES = """<OpenSimDocument Version="40000"><AnalyzeTool name="walk"><model_file>leg.osim</model_file>
+<force_set_files>reserves.xml</force_set_files><output_precision>16</output_precision>
+<initial_time>0.1</initial_time><final_time>0.4</final_time><results_directory>out</results_directory>
+<AnalysisSet><objects>{analyses}</objects></AnalysisSet><ControllerSet><objects>{controllers}</objects></ControllerSet>
+<{kind}_file>walk.sto</{kind}_file></AnalyzeTool></OpenSimDocument>"""
+MOVES = """<Kinematics name="Kinematics"><coordinates>all</coordinates><step_interval>4</step_interval></Kinematics>
+<BodyKinematics name="BodyKinematics"><bodies>all</bodies></BodyKinematics>
+<BodyKinematics name="Local"><bodies>shank center_of_mass</bodies>
+<express_results_in_body_local_frame>true</express_results_in_body_local_frame></BodyKinematics>
+<PointKinematics name="Point"><body_name>foot</body_name><relative_to_body_name>shank</relative_to_body_name>
+<point_name>tip</point_name><point>0.1 -0.2 0.03</point></PointKinematics>"""
+MUSCLES = """<MuscleAnalysis name="Muscles"><muscle_list>all</muscle_list><compute_moments>true</compute_moments>
+</MuscleAnalysis>"""
+REACTIONS = """<JointReaction name="Reaction"/>"""
+OPTIMAL = (
+    """<StaticOptimization name="Optimal"><activation_exponent>{power}</activation_exponent></StaticOptimization>"""
+)
+
+WHOLE = ANALYSES.format(kind="states", analyses=MOVES + MUSCLES + OPTIMAL.format(power=2) + REACTIONS, controllers="")
+
+PLACER = """<OpenSimDocument Version="40000"><IMUPlacer><model_file>leg.osim</model_file>
+<base_imu_label>pelvis_imu</base_imu_label><base_heading_axis>-z</base_heading_axis>
+<sensor_to_opensim_rotations>-1.5 0.1 0.2</sensor_to_opensim_rotations>
+<orientation_file_for_calibration>walk.sto</orientation_file_for_calibration>
+<output_model_file>placed.osim</output_model_file></IMUPlacer></OpenSimDocument>"""
+TRACKING = """<OpenSimDocument Version="40000"><IMUInverseKinematicsTool name="walk"><accuracy>1e-9</accuracy>
+<model_file>placed.osim</model_file><orientations_file>walk.sto</orientations_file><time_range>0.1 0.2</time_range>
+<sensor_to_opensim_rotations>-1.5 0.1 0.2</sensor_to_opensim_rotations><results_directory>out</results_directory>
+<OrientationWeightSet><objects><OrientationWeight name="foot_imu"><weight>2</weight></OrientationWeight></objects>
+</OrientationWeightSet></IMUInverseKinematicsTool></OpenSimDocument>"""

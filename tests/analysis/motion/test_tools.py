@@ -1,6 +1,7 @@
 """Setup files of OpenSim's tools: run here and by OpenSim, and refused with file and line where they are broken."""
 
 from dataclasses import replace
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -191,9 +192,47 @@ def test_plain_commands(folder, capsys):
     assert ended.value.code == 2
     main(["ik", where["leg.osim"], where["walk.trc"], where["a.mot"], "--weight", "thigh0=2", "--rotations", "file",
           "--errors", where["e.csv"]])  # fmt: skip
-    main(["id", where["leg.osim"], where["a.mot"], where["a.sto"], "--cutoff", "8", "--rotations", "file"])
+    main(["id", where["leg.osim"], where["a.mot"], where["a.sto"], "--cutoff", "8", "--rotations", "file",
+          "--report", str(folder / "id.html")])  # fmt: skip
+    main(["loads", where["leg.osim"], where["a.mot"], str(folder / "loads.sto"), "--joint", "foot", "--on", "parent",
+          "--rotations", "file", "--frame", "child", "--report", str(folder / "loads.html")])  # fmt: skip
+    assert next(iter(load_table(folder / "loads.sto"))) == "foot_on_shank_in_foot_fx"
     main(["scale", where["leg.osim"], where["big.osim"], "--factor", "thigh=1.2", "--factor", "shank=1,1.1,1",
           "--measure", "foot0,foot1=foot,toe", "--markers", where["walk.trc"], "--mass", "30"])  # fmt: skip
     assert "30 kg" in capsys.readouterr().out
     assert len(load_table(where["a.sto"])) == 60
     assert load_model(where["big.osim"]).system.bodies[1].mass > 0
+
+
+class Page(HTMLParser):
+    """Tags and attributes of a page, and its text."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.links, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.links += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_reports_are_pages_by_themselves(folder):
+    """A figure for every table, nothing to load, and names of strangers as text."""
+    setup = folder / "id.xml"
+    setup.write_text(setup.read_text().replace('name="walk"', 'name="a&lt;script&gt;$b"'))
+    written = run_setup(setup, report=folder / "id.html")
+    assert [path.name for path in written] == ["id.sto", "id.html"]
+    page = Page()
+    page.feed((folder / "id.html").read_text())
+    assert page.tags.count("svg") == 1
+    assert "script" not in page.tags
+    assert all(link.startswith("#") for link in page.links)
+    assert "a<script>$b" in page.text
+    assert "toe_angle_moment" in page.text
+    with pytest.raises(FileExistsError):
+        run_setup(setup, report=folder / "id.html", overwrite=False)
+    with pytest.raises(ValueError, match=r"ends in \.html"):
+        run_setup(setup, report=folder / "id.pdf")

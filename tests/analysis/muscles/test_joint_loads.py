@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from myoquat.analysis.motion import external_wrenches
 from myoquat.analysis.muscles import joint_loads
 from myoquat.data import Forces, Motion, load_model
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import frame_acceleration, frame_velocity
 from myoquat.joints.functions import Polynomial
 from myoquat.joints.vectors import full
-from myoquat.muscle import muscle_wrenches, path_jacobian
+from myoquat.muscle import limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
@@ -150,6 +151,13 @@ def test_without_accelerations_they_follow_from_the_forces(leg, rng):
     motion, tensions = moving(loose, rng)
     free = joint_loads(loose, replace(motion, udot=None), tensions)
     assert free.residual.abs().max().max() < 1e-7 * np.abs(free.wrench).max()
+    needed = inverse_dynamics(loose.system, motion.q, motion.u, free.motion.udot)
+    pulled = -np.einsum("tmi,tm->ti", path_jacobian(loose, motion.q), tensions)  # points that move do work too
+    limits = limit_torques(loose, motion.q, motion.u)
+    assert np.allclose(needed, pulled + limits, atol=1e-9 * np.abs(pulled).max())
+    force = ground_force(rng)
+    given = joint_loads(loose, replace(motion, udot=None), tensions, wrenches=external_wrenches(loose, motion, force))
+    assert np.array_equal(given.wrench, joint_loads(loose, replace(motion, udot=None), tensions, force).wrench)
     driven = joint_loads(loose, replace(motion, udot=None), tensions, torque=np.ones(motion.u.shape))
     assert np.allclose(driven.residual, 1.0, atol=1e-6)
 
@@ -183,6 +191,8 @@ def test_bad_input(leg, rng):
         joint_loads(leg, motion, pd.DataFrame({"strait": np.zeros(5)}))
     with pytest.raises(ValueError, match="has no u"):
         joint_loads(leg, replace(motion, u=None))
+    with pytest.raises(ValueError, match="wrenches must be finite"):
+        joint_loads(leg, motion, wrenches=np.zeros((5, 6)))
     with pytest.raises(ValueError, match="torque has no effect"):
         joint_loads(leg, motion, torque=np.zeros(motion.u.shape))
     with pytest.raises(ValueError, match="belongs to another system"):

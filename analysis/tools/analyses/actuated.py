@@ -1,0 +1,35 @@
+"""What actuators do at their controls: forces on bodies, which joints pass on, and generalized forces at joints."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.data.motions import Motion
+from myoquat.kernels.typing import Array
+from myoquat.muscle import actuator_forces
+from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.loads import body_wrenches
+from myoquat.muscle.model import Model
+
+__all__ = ["actuated"]
+
+
+def actuated(model: Model, motion: Motion, controls: Array) -> tuple[Array | None, Array | None]:
+    """Generalized forces (t, nu) of actuators on coordinates, and wrenches (t, bodies, 6) of those on bodies at their
+    origins in world axes, at controls (t, k); None where there are none."""
+    if not controls.any():
+        return None, None
+    assert motion.u is not None
+    system, poses, place = model.system, model.system.poses(motion.q), 0
+    loads, at_joints = [], controls.copy()
+    for actuator in model.actuators:
+        columns = slice(place, place + len(actuator.control_names))
+        place = columns.stop
+        if isinstance(actuator, ScalarActuator) and not isinstance(actuator, CoordinateActuator):
+            loads += actuator.loads(poses, actuator.optimal_force * controls[:, columns])
+            at_joints[:, columns] = 0.0
+    free = tuple(replace(a, lower=-np.inf, upper=np.inf) if isinstance(a, ScalarActuator) else a
+                 for a in model.actuators)  # fmt: skip
+    torque = actuator_forces(replace(model, actuators=free), motion.q, motion.u, at_joints)
+    wrenches = body_wrenches(system, motion.q, loads) if loads else None
+    return (torque if at_joints.any() else None), wrenches

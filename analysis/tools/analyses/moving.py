@@ -1,0 +1,121 @@
+"""What all analyses share: a model, its motion, loads, and the states of its muscles where they are known."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.muscles.joint_loads import joint_loads
+from myoquat.analysis.tools.analyses.actuated import actuated
+from myoquat.analysis.tools.moved import cut_motion, loaded_motion, loads_at
+from myoquat.data import load_model
+from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
+from myoquat.data.osim.force_set import read_force_set
+from myoquat.data.setups import AnalyzeSetup
+from myoquat.data.setups.controls import read_controls
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array
+from myoquat.muscle import muscle_forces
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = ["Moving", "moving_of", "note"]
+
+
+def note(message: str) -> None:
+    """Tell what is left out."""
+    warnings.warn(message, MotionWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """A motion with u; where it comes from coordinates, with udot, which splines through them give. activation (t, m)
+    and muscle_states (t, ns) are those of a states file, None where there is none."""
+
+    setup: AnalyzeSetup
+    model: Model
+    motion: Motion
+    loads: Forces | None
+    first: int  # the number of the first frame in the file
+    activation: Array | None = None
+    muscle_states: Array | None = None
+
+    @cached_property
+    def actuated(self) -> tuple[Array | None, Array | None]:
+        """What the actuators do at the controls of the setup's controllers, see `actuated`."""
+        model, time = self.model, self.motion.time
+        controls = np.zeros((len(time), len(model.control_names)))
+        for path in self.setup.controls:
+            table = read_controls(path)
+            for k in (k for k, name in enumerate(model.control_names) if name in table):
+                controls[:, k] = table[model.control_names[k]].at(time)
+        return actuated(model, self.motion, controls)
+
+    @property
+    def forward(self) -> Motion:
+        """The motion without accelerations, so that forces have to cause them."""
+        return replace(self.motion, udot=None)
+
+    @property
+    def tensions(self) -> Array | None:
+        """(t, m) [N] tensions of the muscles, None where their states are not known."""
+        m, n = self.motion, len(self.model.muscles)
+        if not n:
+            return np.zeros((len(m.time), 0))
+        if self.activation is None or (self.muscle_states is None and state_names(self.model)):
+            return None
+        assert m.u is not None
+        return muscle_forces(self.model, m.q, m.u, self.activation, self.muscle_states)
+
+    @cached_property
+    def accelerations(self) -> Array | str:
+        """(t, nu) udot that the forces cause, as OpenSim's analyses have them, or why they are not known."""
+        tensions = self.tensions
+        if tensions is None:
+            return "accelerations are those that the forces cause, and what the muscles do is not in the file"
+        pull = tensions if tensions.size else None
+        try:
+            udot = joint_loads(self.model, self.forward, pull, self.loads, *self.actuated).motion.udot
+        except ModelError as error:
+            return f"accelerations are not known: {error}"
+        assert udot is not None
+        return udot
+
+    def rows(self, interval: int) -> Array:
+        """The numbers of the frames that an analysis records: the first, those whose number in the file is a multiple
+        of its interval, and the last."""
+        k = np.arange(len(self.motion.time))
+        return np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
+
+
+def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
+    """The motion that a setup asks for, cut to its times."""
+    model = load_model(setup.model, rotations)
+    own = {actuator.name: actuator for actuator in model.actuators}
+    own |= {actuator.name: actuator for path in setup.force_sets for actuator in read_force_set(path)}
+    model = replace(model, actuators=tuple(own.values()))
+    if setup.speeds is not None:
+        note("<speeds_file> is not read: speeds are derivatives of the coordinates")
+    if setup.states is None:
+        assert setup.coordinates is not None
+        whole = loaded_motion(setup.coordinates, model, in_degrees=True)
+        try:
+            whole = smooth_angles(whole, setup.cutoff)
+        except ValueError as error:
+            raise ModelError(str(error), file=setup.coordinates) from None
+        assert whole.u is not None
+        bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
+        rows, motion = cut_motion(replace(whole, udot=bends), setup.times)
+        return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start)
+    rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times)
+    if motion.u is None:
+        raise ModelError("the file of states holds no speeds", file=setup.states)
+    try:
+        states = muscle_states_from_motion(model, load_table(setup.states))
+    except ValueError as error:
+        raise ModelError(str(error), file=setup.states) from None
+    activation, fibers = (None if x is None else x[rows] for x in states)
+    return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers)

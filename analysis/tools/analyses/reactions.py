@@ -1,0 +1,69 @@
+"""JointReaction: what the joints carry."""
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.muscles.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.tools.analyses.actuated import actuated
+from myoquat.analysis.tools.analyses.moving import Moving, note
+from myoquat.analysis.tools.outputs import Outputs
+from myoquat.data.motions import load_table
+from myoquat.data.motions.series import interpolated
+from myoquat.data.setups.analyses import JointReactionSetup
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array
+from myoquat.muscle.actuators import ScalarActuator
+
+__all__ = ["joint_reaction"]
+
+Actuated = tuple[Array | None, Array | None]
+
+
+def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) -> None:
+    """Note the file of the reactions."""
+    tensions, (torque, wrenches) = _forces(moving, setup)
+    found = joint_loads(moving.model, moving.forward, tensions, moving.loads, torque, wrenches)
+    table = _reactions(found, setup, moving).iloc[moving.rows(setup.interval)]
+    path = moving.setup.results / f"{moving.setup.name}_{setup.name}_ReactionLoads.sto"
+    outputs.table(path, table, "Joint Reaction Loads", False)
+
+
+def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Actuated]:
+    """Tensions of the muscles, and what the model's actuators give: those in the setup's file, else those of the
+    states."""
+    model, motion = moving.model, moving.motion
+    if setup.forces is None:
+        tensions = moving.tensions
+        if tensions is None:
+            told = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
+            raise ModelError(told, file=moving.setup.path)
+        return (tensions if tensions.size else None), moving.actuated
+    table = load_table(setup.forces)
+    values = interpolated(table.index.to_numpy(dtype=float), table.to_numpy(dtype=float), motion.time, np.inf)
+    forces = pd.DataFrame(values, columns=table.columns)
+    return (forces if model.muscles else None), _actuated(moving, forces)
+
+
+def _actuated(moving: Moving, forces: pd.DataFrame) -> Actuated:
+    """What the actuators do that the file names; those of several controls are left out by name."""
+    model, motion = moving.model, moving.motion
+    controls = np.zeros((len(motion.time), len(model.control_names)))
+    for actuator in model.actuators:
+        if actuator.name not in forces:
+            continue
+        if not isinstance(actuator, ScalarActuator):
+            note(f"the actuator {actuator.name!r} is left out: it has several controls")
+            continue
+        controls[:, model.control_names.index(actuator.name)] = forces[actuator.name] / actuator.optimal_force
+    return actuated(model, motion, controls)
+
+
+def _reactions(found: JointLoads, setup: JointReactionSetup, moving: Moving) -> pd.DataFrame:
+    joints = found.joints if setup.joints == ("all",) else setup.joints
+    sides, frames = (w if len(w) > 1 else w * len(joints) for w in (setup.sides, setup.frames))
+    try:
+        parts = [found.to_dataframe([joint], on=side, frame=frame)
+                 for joint, side, frame in zip(joints, sides, frames, strict=True)]  # fmt: skip
+    except ValueError as error:
+        raise ModelError(str(error), file=moving.setup.path) from None
+    return pd.concat(parts, axis=1)

@@ -1,0 +1,62 @@
+"""Motions as OpenSim's tools read them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
+from myoquat.data.motions.coordinates import bare_name
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import scipy
+from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
+
+__all__ = ["cut_motion", "loaded_motion", "loads_at"]
+
+
+def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
+    """The motion in a file; what it does not hold keeps its start, as in OpenSim, and columns of other models and of
+    muscles are passed over. in_degrees: how a file that does not say it is read."""
+    table = load_table(path)
+    own = {*model.system.coordinate_names, *model.system.angle_names}
+    own |= {f"{name}_u" for name in own} | {*model.system.velocity_names}
+    names = [str(label) for label in table.columns]
+    ignore = [name for name in names if bare_name(name) not in own]
+    if len(ignore) == len(names):
+        raise ModelError("no column is a coordinate of the model", file=path)
+    said = table.attrs.get("in_degrees")
+    return load_motion(path, model, in_degrees=in_degrees if said is None else None, start=model.start, ignore=ignore)
+
+
+def loads_at(path: Path | None, time: Array) -> Forces | None:
+    """The external loads at these times, on natural cubic splines through the rows of their file, as OpenSim's
+    ExternalForce has them; None for no file. ModelError for times that they do not cover."""
+    if path is None:
+        return None
+    loads = load_forces(path)
+    try:
+        found = loads.resampled(time)
+    except ValueError as error:
+        raise ModelError(str(error), file=path) from None
+    if len(loads.time) < 3 or not len(time):
+        return found
+    kinds = ("force", "point", "torque")
+    splines = {
+        kind: scipy.interpolate.CubicSpline(loads.time, getattr(loads, kind), bc_type="natural")(time) for kind in kinds
+    }
+    return replace(found, **splines)
+
+
+def cut_motion(motion: Motion, times: tuple[float, float]) -> tuple[slice, Motion]:
+    """The rows between two times, and their motion."""
+    rows = rows_between(motion.time, *times)
+    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
+    return rows, Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
+
+
+def rows_between(time: Array, first: float, last: float) -> slice:
+    """Rows of OpenSim's Storage from `first` to `last`: from the last that is not later than each of them."""
+    a = max(int(np.searchsorted(time, first, side="right")) - 1, 0)
+    b = max(int(np.searchsorted(time, last, side="right")) - 1, 0)
+    return slice(a, b + 1)

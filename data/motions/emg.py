@@ -1,0 +1,188 @@
+"""EMG: electrical activity of muscles over time, recorded or as an envelope."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.data.motions.c3d import read_c3d_channels
+from myoquat.data.motions.formats import load_table, save_table
+from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, indices_of, interpolated
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import scipy
+from myoquat.kernels.libraries import xarray as xr
+from myoquat.kernels.typing import Array, ArrayLike
+
+__all__ = ["Emg", "load_emg"]
+
+JITTER = 0.05  # of a step: times that are even to that are taken as even
+
+
+@dataclass(frozen=True, eq=False)
+class Emg:
+    """signal (t, n) of channels `names` (n,) at `time` (t,) [s], NaN where there is none, in `units`: "V", or "1" where
+    it has been normalized.
+
+    Raises ValueError for times that do not increase, names that come twice, other shapes, infinite numbers.
+
+    >>> from myoquat.data import Emg
+    >>> Emg([0.0, 0.1], ("soleus",), [[0.2], [-0.4]]).rectified().normalized({"soleus": 0.6}).signal[:, 0].round(3)
+    array([0.5, 0.5])
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    signal: Array
+    units: str = "V"
+
+    def __post_init__(self) -> None:
+        assign(self, time=check_time(self.time), names=check_names("channel", self.names))
+        assign(self, signal=check_series("signal", self.signal, (len(self.time), len(self.names)), gaps=True))
+
+    def __repr__(self) -> str:
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "no frames"
+        return f"<Emg {len(self.names)} channels, {len(self.time)} frames, {span}, in {self.units}>"
+
+    def select(self, names: list[str] | tuple[str, ...]) -> "Emg":
+        """Only these channels, in this order; ValueError with the nearest names for one that is not there."""
+        return replace(self, names=tuple(names), signal=self.signal[:, indices_of("channel", names, self.names)])
+
+    def renamed(self, muscles: Mapping[str, str]) -> "Emg":
+        """Channels called after muscles: {channel: muscle}; others keep their names. ValueError for a channel that is
+        not there."""
+        indices_of("channel", muscles, self.names)
+        return replace(self, names=tuple(muscles.get(name, name) for name in self.names))
+
+    def between(self, start: float, end: float) -> "Emg":
+        """The frames from `start` to `end` [s], both included."""
+        return cut(self, start, end, ("signal",))
+
+    def resampled(self, time: ArrayLike, longest_gap: float) -> "Emg":
+        """The signal at other times by straight lines; NaN outside the record and in gaps of more than `longest_gap`
+        [s]. Of an envelope: a raw signal loses what is faster than the new rate."""
+        at = check_time(time)
+        return replace(self, time=at, signal=interpolated(self.time, self.signal, at, longest_gap))
+
+    # ---- what is done with a recording ----------------------------------------------------------------------
+
+    def band_passed(self, low: float = 20.0, high: float = 450.0, order: int = 4) -> "Emg":
+        """The signal between two frequencies [Hz], without delay: a Butterworth filter of that order, forwards and
+        backwards (SciPy's `butter` and `sosfiltfilt`), so that the amplitude at both is half.
+
+        ValueError for times that are not even, a signal with gaps or too short, and frequencies outside of (0, half
+        the sampling rate) or in the wrong order.
+        """
+        rate = self._rate()
+        if not 0 < low < high < rate / 2:
+            raise ValueError(f"0 < low < high < half the sampling rate, {rate / 2:g} Hz, is needed, not {low}, {high}")
+        return self._filtered(np.asarray(scipy.signal.butter(order, [low, high], "bandpass", fs=rate, output="sos")))
+
+    def rectified(self) -> "Emg":
+        """The absolute value of the signal less its mean over the record."""
+        with np.errstate(invalid="ignore"):
+            mean = np.nanmean(self.signal, axis=0) if len(self.time) else np.zeros(len(self.names))
+        return replace(self, signal=np.abs(self.signal - mean))
+
+    def low_passed(self, cutoff: float = 6.0, order: int = 4) -> "Emg":
+        """The signal below a frequency [Hz], without delay, as `band_passed` filters. Of a rectified one it is the
+        envelope, whose undershoots are set to 0 where the signal has nothing below 0."""
+        rate = self._rate()
+        if not 0 < cutoff < rate / 2:
+            raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+        found = self._filtered(np.asarray(scipy.signal.butter(order, cutoff, fs=rate, output="sos")))
+        return found if (self.signal < 0).any() else replace(found, signal=np.maximum(found.signal, 0.0))
+
+    def envelope(self, low: float = 20.0, high: float = 450.0, cutoff: float = 6.0) -> "Emg":
+        """`band_passed`, `rectified`, `low_passed`, one after the other."""
+        return self.band_passed(low, high).rectified().low_passed(cutoff)
+
+    def normalized(self, reference: "Emg | Mapping[str, float] | None" = None) -> "Emg":
+        """The signal over its greatest value in a reference: an envelope of a maximal contraction, values by channel,
+        or None for its own greatest values. In units "1".
+
+        ValueError for a channel that the reference lacks, and a greatest value that is not positive.
+        """
+        if isinstance(reference, Mapping):
+            indices_of("channel", self.names, list(reference))
+            most = np.array([float(reference[name]) for name in self.names])
+        else:
+            most = np.nanmax((reference or self).select(self.names).signal, axis=0, initial=-np.inf)
+        for name, value in zip(self.names, most, strict=True):
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"the greatest value of {name!r} must be positive, not {value:g}")
+        return replace(self, signal=self.signal / most, units="1")
+
+    def _rate(self) -> float:
+        """The sampling rate [Hz] of even times."""
+        if len(self.time) < 2:
+            raise ValueError(f"at least 2 frames are needed, not {len(self.time)}")
+        even = np.linspace(self.time[0], self.time[-1], len(self.time))
+        away = np.abs(self.time - even)
+        if away.max() > JITTER * (even[1] - even[0]):
+            row = int(np.argmax(away))
+            raise ValueError(f"the times are not even: time[{row}] is {self.time[row]:.6g}; resample the signal first")
+        return float(1 / (even[1] - even[0]))
+
+    def _filtered(self, sections: Array) -> "Emg":
+        gaps = np.isnan(self.signal).any(axis=0)
+        if gaps.any():
+            name = self.names[int(np.argmax(gaps))]
+            raise ValueError(f"the channel {name!r} has gaps; take a part of the record, or other channels")
+        return replace(self, signal=scipy.signal.sosfiltfilt(sections, self.signal, axis=0))
+
+    # ---- other forms ----------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A column per channel over the index time [s]; `attrs["units"]`."""
+        frame = pd.DataFrame(self.signal, pd.Index(self.time, name="time"), pd.Index(self.names))
+        frame.attrs = {"units": self.units}
+        return frame
+
+    @classmethod
+    def from_dataframe(cls, frame: "pd.DataFrame", units: str | None = None) -> "Emg":
+        """From a column per channel over the index time [s]; units are the frame's own (`.attrs`) or "V" if they are
+        not given."""
+        names = tuple(map(str, frame.columns))
+        given = units or frame.attrs.get("units", "V")
+        return cls(frame.index.to_numpy(dtype=float), names, frame.to_numpy(dtype=float), given)
+
+    def to_xarray(self) -> "xr.DataArray":
+        """(time, channel), with units."""
+        coordinates = {"time": ("time", self.time, {"units": "s"}), "channel": list(self.names)}
+        return xr.DataArray(self.signal, coordinates, ("time", "channel"), "emg", {"units": self.units})
+
+    @classmethod
+    def from_xarray(cls, array: "xr.DataArray") -> "Emg":
+        """From (time, channel) as `to_xarray` makes it."""
+        array = array.transpose("time", "channel")
+        names = tuple(map(str, array["channel"].values))
+        return cls(array["time"].values, names, array.values, array.attrs.get("units", "V"))
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write a .sto, .mot or .csv file, of which only the last can hold gaps. FileExistsError for an existing file
+        unless `overwrite`."""
+        save_table(self.to_dataframe(), path, overwrite=overwrite)
+
+
+def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = None, units: str | None = None) -> Emg:
+    """The channels of a .sto, .mot, .csv or .c3d file, all if none are named.
+
+    units: what the numbers are, as the file says it, or "V" where it does not, if None. Of a .c3d file, whose analog
+    channels also are those of force plates, channels in "mV" and "uV" become volts. Raises ModelError for a file that
+    is broken or of another kind, and for channels of several units; ValueError for a channel that is not there.
+
+    >>> import pathlib, tempfile
+    >>> from myoquat.data import Emg, load_emg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> Emg([0.0, 0.1], ("soleus",), [[0.2], [-0.4]]).save(path)
+    >>> load_emg(path)
+    <Emg 1 channels, 2 frames, 0 to 0.1 s, in V>
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".trc":
+        raise ModelError("a .trc file holds markers", file=path)
+    frame = read_c3d_channels(path, channels) if path.suffix.lower() == ".c3d" else load_table(path)
+    found = Emg.from_dataframe(frame, units)
+    return found if channels is None else found.select(tuple(channels))

@@ -1,0 +1,56 @@
+"""Files of OpenSim's <ForceSet>: actuators that a tool adds to its model."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.data.osim.actuators import ACTUATORS
+from myoquat.data.osim.document import boolean, last_name, text
+from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.xml import Element, complain, parse
+from myoquat.joints.errors import ModelError
+from myoquat.muscle.actuators import Actuator
+
+__all__ = ["read_force_set"]
+
+
+def read_force_set(path: Path) -> tuple[Actuator, ...]:
+    """The actuators in a file; ModelError with file and line for forces that are no actuators."""
+    root = parse(path)
+    try:
+        return _actuators(root if root.tag == "ForceSet" else root.find("ForceSet"))
+    except ModelError as error:
+        raise (error if error.file else error.located(path, error.line)) from None
+
+
+class _Bodies(Frames):
+    """Bodies by name, which are looked for when the model gets its actuators."""
+
+    def __init__(self) -> None:
+        pass
+
+    def of(self, owner: Element, socket: str) -> Frame:
+        return Frame(last_name(text(owner, socket)), np.eye(3), np.zeros(3))
+
+
+def _actuators(holder: Element | None) -> tuple[Actuator, ...]:
+    if holder is None:
+        raise ModelError("the file holds no <ForceSet>")
+    objects, defaults = holder.find("objects"), holder.find("defaults")
+    found = []
+    for element in () if objects is None else objects.iterchildren("*"):
+        if element.tag not in ACTUATORS:
+            complain(element, f"<{element.tag}> is no actuator that is known here; known: {', '.join(ACTUATORS)}")
+        if boolean(element, "isDisabled") or not boolean(element, "appliesForce", True):
+            continue
+        _complete(element, None if defaults is None else defaults.find(element.tag))
+        found.append(ACTUATORS[element.tag](element, _Bodies()))
+    return tuple(found)
+
+
+def _complete(element: Element, default: Element | None) -> None:
+    """Entries that an older file gives in <defaults>."""
+    for entry in () if default is None else list(default.iterchildren("*")):
+        if element.find(entry.tag) is None:
+            element.append(deepcopy(entry))

@@ -1,0 +1,156 @@
+"""Analyses of an AnalyzeTool: what each is asked to record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from myoquat.data.osim.document import boolean, number, numbers, text
+from myoquat.data.setups.document import SetupDocument
+from myoquat.data.xml import Element, complain
+
+__all__ = [
+    "ANALYSES",
+    "Analysis",
+    "BodyKinematicsSetup",
+    "JointReactionSetup",
+    "KinematicsSetup",
+    "MuscleAnalysisSetup",
+    "PointKinematicsSetup",
+    "StaticOptimizationSetup",
+]
+
+ALL = ("all",)
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis: its name, and how many frames it goes on by (`interval`); tables of angles are `in_degrees`."""
+
+    name: str
+    interval: int
+    in_degrees: bool
+
+
+@dataclass(frozen=True)
+class KinematicsSetup(Analysis):
+    """Coordinates, "all" for all."""
+
+    coordinates: Names
+
+
+@dataclass(frozen=True)
+class BodyKinematicsSetup(Analysis):
+    """Bodies, and "center_of_mass" for that of all; "all" for both. `local`: velocities and accelerations in the axes
+    of the bodies."""
+
+    bodies: Names
+    local: bool
+
+
+@dataclass(frozen=True)
+class PointKinematicsSetup(Analysis):
+    """A point [m] of a body, by name, in the axes of the body `relative_to`."""
+
+    body: str
+    relative_to: str
+    point_name: str
+    point: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MuscleAnalysisSetup(Analysis):
+    """Muscles, coordinates of the moment arms ("all" for all), and whether moments are wanted."""
+
+    muscles: Names
+    coordinates: Names
+    moments: bool
+
+
+@dataclass(frozen=True)
+class StaticOptimizationSetup(Analysis):
+    """The power of the activations in the effort; `physiology`: strengths follow length and speed of the fibers."""
+
+    power: float
+    physiology: bool
+
+
+@dataclass(frozen=True)
+class JointReactionSetup(Analysis):
+    """Joints, by each the side ("child", "parent") that it acts on, and the frame; "all" for all of them. `forces` is
+    the file of the muscles' tensions."""
+
+    joints: Names
+    sides: Names
+    frames: Names
+    forces: Path | None
+
+
+def _common(element: Element) -> tuple[str, int, bool]:
+    interval = number(element, "step_interval", 1.0)
+    if interval < 1 or interval != int(interval):
+        complain(element.find("step_interval"), f"<step_interval> must be a count of frames, not {interval:g}")
+    name = element.get("name") or element.tag
+    if "/" in name or "\\" in name:
+        complain(element, f"the name {name!r} is part of names of files, and holds a separator of folders")
+    return name, int(interval), boolean(element, "in_degrees", True)
+
+
+def _names(element: Element, tag: str) -> Names:
+    """Names in an entry, "all" for ALL in any case and for none."""
+    found = tuple(text(element, tag, "all").split())
+    return ALL if not found or found[0].lower() == "all" else found
+
+
+def _kinematics(_: SetupDocument, element: Element) -> Analysis:
+    return KinematicsSetup(*_common(element), _names(element, "coordinates"))
+
+
+def _bodies(_: SetupDocument, element: Element) -> Analysis:
+    local = boolean(element, "express_results_in_body_local_frame")
+    return BodyKinematicsSetup(*_common(element), _names(element, "bodies"), local)
+
+
+def _point(_: SetupDocument, element: Element) -> Analysis:
+    name = text(element, "point_name", "NONAME")
+    if "/" in name or "\\" in name:
+        complain(element.find("point_name"), f"the name {name!r} is part of names of files, and holds a separator")
+    body, seen_from = text(element, "body_name", "ground"), text(element, "relative_to_body_name", "ground")
+    return PointKinematicsSetup(*_common(element), body, seen_from, name, numbers(element, "point", 3, (0.0,) * 3))
+
+
+def _muscles(_: SetupDocument, element: Element) -> Analysis:
+    muscles, coordinates = (_names(element, tag) for tag in ("muscle_list", "moment_arm_coordinate_list"))
+    return MuscleAnalysisSetup(*_common(element), muscles, coordinates, boolean(element, "compute_moments"))
+
+
+def _optimization(_: SetupDocument, element: Element) -> Analysis:
+    if not boolean(element, "use_model_force_set", True):
+        complain(element.find("use_model_force_set"), "<use_model_force_set> must be true: the model's own forces act")
+    power = number(element, "activation_exponent", 2.0)
+    if not 1 <= power <= 10:
+        complain(element.find("activation_exponent"), f"<activation_exponent> must lie in [1, 10], not {power:g}")
+    return StaticOptimizationSetup(*_common(element), power, boolean(element, "use_muscle_physiology", True))
+
+
+def _reaction(document: SetupDocument, element: Element) -> Analysis:
+    joints = _names(element, "joint_names")
+    sides, frames = (tuple(text(element, tag, default).split()) for tag, default in
+                     (("apply_on_bodies", "child"), ("express_in_frame", "ground")))  # fmt: skip
+    for tag, given in (("apply_on_bodies", sides), ("express_in_frame", frames)):
+        if len(given) != 1 and len(given) != len(joints):
+            complain(element.find(tag), f"<{tag}> must be one word, or one for each joint, not {len(given)}")
+    for side in sides:
+        if side not in ("child", "parent"):
+            complain(element.find("apply_on_bodies"), f"<apply_on_bodies> is of child and parent, not {side!r}")
+    return JointReactionSetup(*_common(element), joints, sides, frames, document.file(element, "forces_file"))
+
+
+ANALYSES: dict[str, Callable[[SetupDocument, Element], Analysis]] = {
+    "Kinematics": _kinematics,
+    "BodyKinematics": _bodies,
+    "PointKinematics": _point,
+    "MuscleAnalysis": _muscles,
+    "StaticOptimization": _optimization,
+    "JointReaction": _reaction,
+}

@@ -1,0 +1,56 @@
+"""Controls over time, as OpenSim's tools write them: a ControlSet (.xml) or a table (.sto)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.data.motions import load_table
+from myoquat.data.osim.document import boolean, number
+from myoquat.data.setups.document import members
+from myoquat.data.xml import Element, complain, parse
+from myoquat.joints.errors import ModelError
+from myoquat.kernels.typing import Array
+
+__all__ = ["Control", "read_controls"]
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """Values (t,) at times (t,) [s]: straight lines between them or, in `steps`, each since the time before."""
+
+    time: Array
+    values: Array
+    steps: bool = False
+
+    def at(self, time: Array) -> Array:
+        """(k,) the values at times (k,); those of the ends beyond."""
+        if not self.steps:
+            return np.interp(time, self.time, self.values)
+        return self.values[np.minimum(np.searchsorted(self.time, time, side="right"), len(self.time) - 1)]
+
+
+def read_controls(path: Path) -> dict[str, Control]:
+    """The controls by name; ModelError with file and line for one that is filtered."""
+    if path.suffix.lower() != ".xml":
+        table = load_table(path)
+        time = table.index.to_numpy(dtype=float)
+        return {str(name): Control(time, table[name].to_numpy(dtype=float)) for name in table}
+    root = parse(path)
+    holder = root if root.tag == "ControlSet" else root.find("ControlSet")
+    if holder is None:
+        raise ModelError("the file holds no <ControlSet>", file=path)
+    try:
+        return {(element.get("name") or "").removesuffix(".excitation"): _nodes(element) for element in members(holder)}
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+
+
+def _nodes(element: Element) -> Control:
+    if element.tag != "ControlLinear":
+        complain(element, f"<{element.tag}> is no control that is known here; known: ControlLinear")
+    if boolean(element, "filter_on"):
+        complain(element.find("filter_on"), "<filter_on> must be false: controls are not filtered")
+    nodes = element.findall("x_nodes/ControlLinearNode")
+    pairs = np.array([[number(node, "t"), number(node, "value", 0.0)] for node in nodes] or [[0.0, 0.0]])
+    return Control(pairs[:, 0], pairs[:, 1], boolean(element, "use_steps"))

@@ -1,0 +1,90 @@
+"""IMUPlacer and IMUInverseKinematicsTool: a model, orientations of sensors, and what is written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from myoquat.data.osim.document import boolean, number, numbers, text
+from myoquat.data.setups.document import NOTHING, SetupDocument
+from myoquat.data.xml import complain
+
+__all__ = ["SensorPlacerSetup", "SensorTrackingSetup", "read_sensor_placer", "read_sensor_tracking"]
+
+Angles = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SensorPlacerSetup:
+    """An IMUPlacer: `turn` are angles [rad] about x, y and z of the ground, one after the other, that take the sensors'
+    ground to the model's; `base` and `heading` the sensor whose heading is that of its body, and its axis."""
+
+    name: str
+    path: Path
+    model: Path
+    orientations: Path
+    turn: Angles
+    base: str | None
+    heading: str
+    output: Path | None
+
+
+@dataclass(frozen=True)
+class SensorTrackingSetup:
+    """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written."""
+
+    name: str
+    path: Path
+    model: Path
+    orientations: Path
+    turn: Angles
+    weights: dict[str, float]
+    times: tuple[float, float]
+    errors: bool
+    motion: Path | None
+    results: Path
+
+
+def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
+    """The setup of an <IMUPlacer>."""
+    root = document.root
+    model = document.file(root, "model_file", needed=True)
+    orientations = document.file(root, "orientation_file_for_calibration", needed=True)
+    assert model is not None
+    assert orientations is not None
+    base, heading = text(root, "base_imu_label", ""), text(root, "base_heading_axis", "")
+    if base and heading.lstrip("-") not in ("x", "y", "z"):
+        complain(root.find("base_heading_axis"), f"<base_heading_axis> is x, -x, y, -y, z or -z, not {heading!r}")
+    output = document.output(root, "output_model_file")
+    return SensorPlacerSetup(document.name, document.path, model, orientations, _turn(document),
+                             base if base not in NOTHING else None, heading, output)  # fmt: skip
+
+
+def read_sensor_tracking(document: SetupDocument) -> SensorTrackingSetup:
+    """The setup of an <IMUInverseKinematicsTool>."""
+    root = document.root
+    model = document.file(root, "model_file", needed=True)
+    orientations = document.file(root, "orientations_file", needed=True)
+    assert model is not None
+    assert orientations is not None
+    if document.file(root, "marker_file") is not None:
+        complain(root.find("marker_file"), "<marker_file> must be empty: OpenSim tracks sensors without markers")
+    entries, _ = document.set_of(root, "OrientationWeightSet")
+    weights = {entry.get("name") or "": number(entry, "weight", 1.0) for entry in entries}
+    for entry in entries:
+        if weights[entry.get("name") or ""] < 0:
+            complain(entry, "a weight must not be negative")
+    return SensorTrackingSetup(
+        document.name,
+        document.path,
+        model,
+        orientations,
+        _turn(document),
+        weights,
+        document.times(root),
+        boolean(root, "report_errors", True),
+        document.output(root, "output_motion_file", document.results),
+        document.results,
+    )
+
+
+def _turn(document: SetupDocument) -> Angles:
+    return numbers(document.root, "sensor_to_opensim_rotations", 3, (0.0, 0.0, 0.0))

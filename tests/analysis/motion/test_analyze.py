@@ -1,0 +1,170 @@
+"""AnalyzeTool: its tables from coordinates and from states, beside those of OpenSim."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
+
+import myoquat as mq
+from myoquat.analysis.motion import smooth_angles
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.tools import run_setup
+from myoquat.data import load_table, motion_from_states, write_motion
+from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.muscle import Muscle, PathPoint, equilibrium_states
+from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.states import state_names
+
+SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
+
+CONTROLS = """<ControlSetController><controls_file>controls.xml</controls_file></ControlSetController>"""
+SET = """<OpenSimDocument Version="40000"><ControlSet><objects><ControlLinear name="motor.excitation"><x_nodes>
+<ControlLinearNode><t>0</t><value>-1</value></ControlLinearNode>
+<ControlLinearNode><t>0.5</t><value>2</value></ControlLinearNode></x_nodes></ControlLinear></objects></ControlSet>
+</OpenSimDocument>"""
+RESERVES = """<OpenSimDocument Version="40000"><ForceSet><defaults><CoordinateActuator name="default">
+<optimal_force>2</optimal_force></CoordinateActuator></defaults><objects>{0}</objects></ForceSet></OpenSimDocument>"""
+RESERVE = """<CoordinateActuator name="{0}"><coordinate>{1}</coordinate><min_control>-Inf</min_control>
+<max_control>Inf</max_control></CoordinateActuator>"""
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """Two links in a plane and a muscle over both."""
+    bones = {"mass": 1.0, "center_of_mass": (0.0, -0.1, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
+    bodies = (
+        mq.Body("shank", "ground", RevoluteJoint(), joint_name="knee", coordinate_names=("knee",), **bones),
+        mq.Body("foot", "shank", RevoluteJoint(), joint_name="ankle", coordinate_names=("ankle",),
+                position=(0.0, -0.4, 0.0), **bones),
+    )  # fmt: skip
+    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
+    muscle = Muscle("calf", path, law=Thelen2003(500.0, 0.3, 0.25, tendon="rigid"))
+    return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)), (muscle,), name="arm")
+
+
+@pytest.fixture(scope="module")
+def leg():
+    """The small leg without locks, couplers and motors."""
+    model = mq.load_model(SMALL_LEG)
+    free = tuple(replace(c, locked=False) for c in model.coordinates)
+    return replace(model, couplers=(), coordinates=free, actuators=())
+
+
+def written(model, folder):
+    """The model, a slow walk with activations and fibers, reserves and controls in files."""
+    model.save(folder / "leg.osim")
+    t = np.arange(60) / 100
+    names = model.system.coordinate_names
+    phases = 3 * t[:, None] + np.arange(model.system.nq)
+    q, u = model.start + 0.1 * np.sin(phases), 0.3 * np.cos(phases)
+    a = 0.3 + 0.2 * np.sin(4 * t[:, None] + np.arange(len(model.muscles)))
+    fibers = 1.01 * equilibrium_states(model, q, a) if state_names(model) else None
+    states = motion_from_states(model, t, q, u, activation=a, muscle_states=fibers)
+    write_motion(states, folder / "walk.sto", in_degrees=False, name="states")
+    reserves = [RESERVE.format("motor" if k == 0 else f"reserve_{n}", n) for k, n in enumerate(names)]
+    (folder / "reserves.xml").write_text(RESERVES.format("".join(reserves)))
+    (folder / "controls.xml").write_text(SET)
+    return folder
+
+
+@pytest.fixture
+def folder(arm, tmp_path):
+    return written(arm, tmp_path)
+
+
+def setup(folder, kind, analyses, controllers=""):
+    """The file of a setup."""
+    path = folder / "setup.xml"
+    path.write_text(ANALYSES.format(kind=kind, analyses=analyses, controllers=controllers))
+    return path
+
+
+def test_speeds_and_accelerations_are_rates_of_the_positions(folder):
+    """Of bodies, in the ground, up to the differences; every fourth frame, and the last."""
+    run_setup(setup(folder, "states", MOVES))
+    pos, vel, acc = (load_table(folder / "out" / f"walk_BodyKinematics_{end}_global.sto") for end in
+                     ("pos", "vel", "acc"))  # fmt: skip
+    kept = [name for name in pos if name.endswith(("_X", "_Y", "_Z"))]
+    rate = np.gradient(pos[kept].to_numpy(), pos.index.to_numpy(), axis=0, edge_order=2)
+    assert np.allclose(rate[1:-1], vel[kept].to_numpy()[1:-1], atol=2e-3)
+    assert set(pos) == set(acc)
+    times = load_table(folder / "out" / "walk_Kinematics_q.sto").index
+    assert np.allclose(times, [0.1, *np.arange(0.12, 0.41, 0.04)])
+
+
+def test_reserves_make_up_for_what_muscles_do_not_give(folder, arm):
+    run_setup(setup(folder, "coordinates", OPTIMAL.format(power=3)))
+    found = load_table(folder / "out" / "walk_Optimal_activation.sto")
+    assert list(found) == ["calf", "motor", "reserve_ankle"]
+    forces = load_table(folder / "out" / "walk_Optimal_force.sto")
+    assert np.allclose(forces["motor"], 2 * found["motor"])
+    fit = smooth_angles(mq.data.load_motion(folder / "walk.sto", arm), None).between(0.095, 0.405)
+    J = mq.path_jacobian(arm, fit.q)[:, 0]
+    given = -J * forces["calf"].to_numpy()[:, None] + forces[["motor", "reserve_ankle"]].to_numpy()
+    assert np.allclose(given, mq.inverse_dynamics(arm, fit.q, fit.u, fit.udot), atol=1e-3)
+    price = 3 * found[["motor", "reserve_ankle"]].to_numpy() ** 2 / 2  # of a torque, at the least effort
+    signs = np.sign(found[["motor", "reserve_ankle"]].to_numpy())
+    slope = 3 * found["calf"] ** 2 - (price * signs * -J * (forces["calf"] / found["calf"]).to_numpy()[:, None]).sum(-1)
+    free = (found["calf"] > 0.011) & (found["calf"] < 0.99)
+    assert np.allclose(slope[free], 0.0, atol=1e-6)
+
+
+def test_what_is_not_known_is_left_out_by_name(folder):
+    path = setup(folder, "coordinates", MOVES + MUSCLES + '<ForceReporter name="forces"/>')
+    with pytest.warns(MotionWarning) as told:
+        files = run_setup(path)
+    words = " ".join(str(warning.message) for warning in told)
+    for name in ("<ForceReporter> forces", "walk_Kinematics_dudt.sto", "forces, fibers and tendons"):
+        assert f"{name} " in words, name
+    assert {p.name for p in files} >= {"walk_Kinematics_u.sto", "walk_Muscles_Length.sto"}
+    with pytest.raises(ModelError, match="needs <forces_file>"):
+        run_setup(setup(folder, "coordinates", REACTIONS))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<step_interval>4", "<step_interval>0.5", "<step_interval> must be a count of frames"),
+        ("<point_name>tip", "<point_name>../tip", "holds a separator"),
+        ("walk.sto", "run.sto", "which does not exist"),
+        ("reserves.xml", "controls.xml", "the file holds no <ForceSet>"),
+        ("<body_name>foot", "<body_name>fist", "no body 'fist'"),
+    ],
+)
+def test_broken_analyses_are_named(folder, old, new, message):
+    path = setup(folder, "states", MOVES)
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=message):
+        run_setup(path)
+    assert not (folder / "out").exists()
+
+
+THEIRS = """
+import os
+os.chdir(arguments[0])
+tool = opensim.AnalyzeTool("setup.xml")
+tool.setResultsDir("theirs")
+assert tool.run()
+answer = True
+"""
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("kind", ["states", "coordinates"])
+def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, kind):
+    """Every table that is written, column by column; of static optimization no greater effort."""
+    folder = written(leg, tmp_path)
+    analyses = MOVES + MUSCLES + REACTIONS if kind == "states" else OPTIMAL.format(power=2)
+    in_opensim(THEIRS, str(setup(folder, kind, analyses, CONTROLS if kind == "states" else "").parent))
+    for path in run_setup(folder / "setup.xml"):
+        ours, theirs = load_table(path), load_table(folder / "theirs" / path.name)
+        assert set(ours) <= set(theirs), path.name
+        assert np.allclose(ours.index, theirs.index, atol=1e-9)
+        if path.name.endswith("Optimal_activation.sto"):
+            efforts = [(table[ours.columns] ** 2).sum(axis=1).to_numpy() for table in (ours, theirs)]
+            assert (efforts[0] <= efforts[1] * (1 + 1e-6)).all()
+        elif "Optimal" not in path.name:
+            scale = theirs.abs().to_numpy().max()
+            assert np.abs(ours - theirs[ours.columns]).max(axis=None) <= 1e-8 * scale + 1e-12, path.name
