@@ -17,6 +17,7 @@ __all__ = ["Recording", "Scalar", "Term", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
+_SUM = 16  # terms of a sum among which the one that is subtracted is sought
 _POWERS = 100  # whole exponents up to which a power is written as products
 
 # What operations give on numbers; conditions are 1 or 0, as in the tape.
@@ -160,7 +161,21 @@ class Recording:
             return self.add(a, _only(b))
         if a.operation == "neg":
             return self.negate(self.add(_only(a), b))
-        return self._term("sub", a, b)
+        rest = self._without(a, b)
+        return self._term("sub", a, b) if rest is None else rest
+
+    def _without(self, a: Term, b: Term) -> "Term | float | None":
+        """The sum a less one of its terms b, without its rounding: (b + x) + y gives x + y; None if b is not in it."""
+        beyond: list[Term] = []
+        while a.operation == "add" and a.b is not None and len(beyond) < _SUM:
+            if a.a is b or a.b is b:
+                rest: Scalar = a.b if a.a is b else _only(a)
+                for x in reversed(beyond):
+                    rest = self.add(rest, x)
+                return rest
+            beyond.append(a.b)
+            a = _only(a)
+        return None
 
     def multiply(self, a: Scalar, b: Scalar) -> Scalar:
         if type(a) is not Term:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.kernels.elements import is_term
+from myoquat.joints.stacking import joined
+from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.mapped import mapped
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
@@ -24,10 +25,11 @@ OfLaw = Callable[[Any, Array], Array]  # of a law and its row (..., n), the resu
 
 
 class _Kind(NamedTuple):
-    """Laws of one kind: their places, the first of them, and the numbers (k, c) that differ, by name."""
+    """Laws of one kind: the first of them, the names of the numbers that are symbols in any of them, as in a study, and
+    of those that differ, which are the columns of `numbers` (k, c)."""
 
-    members: list[int]
     first: ForceLaw
+    symbols: tuple[str, ...]
     names: tuple[str, ...]
     numbers: Array
 
@@ -39,55 +41,57 @@ def of_laws(laws: Sequence[ForceLaw], function: OfLaw, rows: Sequence[Array], si
     """
     results: dict[int, Array] = {}
     for members in _grouped(laws, rows):
-        kind = _kind([laws[i] for i in members], members) if len(members) >= FEWEST else None
-        if kind is None:
+        if len(members) < FEWEST:
             results |= {i: function(laws[i], rows[i]) for i in members}
             continue
-        stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
-        element = partial(_element, function, kind.first, kind.names)
-        found = mapped(element, stacked, kind.numbers, size)
+        kind = _kind([laws[i] for i in members])
+        own = [[as_array(getattr(laws[i], name))[..., None] for name in kind.symbols] for i in members]
+        given = [joined([rows[i], *symbols]) for i, symbols in zip(members, own, strict=True)]
+        stacked = np.stack(np.broadcast_arrays(*given, subok=True), axis=-2)
+        found = mapped(partial(_element, function, kind), stacked, kind.numbers, size)
         results |= {i: found[..., k, :] for k, i in enumerate(members)}
     return [results[i] for i in range(len(laws))]
 
 
-def _element(function: OfLaw, first: ForceLaw, names: tuple[str, ...], row: Array, numbers: Array) -> Array:
-    """What the function gives for a law like `first` with other numbers, past its checks."""
-    law = copy.copy(first)
-    for k, name in enumerate(names):
+def _element(function: OfLaw, kind: _Kind, row: Array, numbers: Array) -> Array:
+    """What the function gives for a law like the first with other numbers, past its checks."""
+    law, own = copy.copy(kind.first), row.shape[-1] - len(kind.symbols)
+    for k, name in enumerate(kind.symbols):
+        object.__setattr__(law, name, row[..., own + k])
+    for k, name in enumerate(kind.names):
         object.__setattr__(law, name, numbers[..., k])
-    return function(law, row)
+    return function(law, row[..., :own])
 
 
 def _grouped(laws: Sequence[ForceLaw], rows: Sequence[Array]) -> list[list[int]]:
-    """The places of the laws, those of one kind together, in order."""
+    """The places of the laws, those of one kind together, in order; one with arrays of numbers by itself."""
     groups: dict[Hashable, list[int]] = {}
     for i, (law, row) in enumerate(zip(laws, rows, strict=True)):
-        groups.setdefault((*_settings(law), row.shape[-1]) if _is_known(law) else i, []).append(i)
+        settings = tuple(value for name, value in _fields(law) if not _is_number(value))
+        try:
+            key: Hashable = (type(law), settings, row.shape[-1])
+            groups.setdefault(key, []).append(i)
+        except TypeError:  # an array has no hash
+            groups[i] = [i]
     return list(groups.values())
 
 
-def _settings(law: ForceLaw) -> tuple[Hashable, ...]:
-    """The class of a law, and what it has beside numbers."""
-    return (type(law), *(getattr(law, f.name) for f in fields(law) if not _is_number(law, f.name)))  # type: ignore[arg-type]
+def _fields(law: ForceLaw) -> list[tuple[str, Any]]:
+    return [(f.name, getattr(law, f.name)) for f in fields(law)]  # type: ignore[arg-type]
 
 
-def _is_known(law: ForceLaw) -> bool:
-    """Whether the law has numbers and settings only, no arrays or symbols: it does not vary in a study."""
-    try:
-        hash(_settings(law))
-    except TypeError:
-        return False
-    return not any(is_term(getattr(law, f.name)) for f in fields(law))  # type: ignore[arg-type]
+def _is_number(value: Any) -> bool:
+    return _is_symbol(value) or (isinstance(value, (float, int)) and not isinstance(value, bool))
 
 
-def _is_number(law: ForceLaw, name: str) -> bool:
-    value = getattr(law, name)
-    return isinstance(value, (float, int)) and not isinstance(value, bool)
+def _is_symbol(value: Any) -> bool:
+    return is_symbolic(value) and value.ndim == 0
 
 
-def _kind(laws: Sequence[ForceLaw], members: list[int]) -> _Kind:
-    """The kind of some laws: of their numbers those that are not the same in all."""
-    numbers = {f.name for f in fields(laws[0]) if _is_number(laws[0], f.name)}  # type: ignore[arg-type]
-    names = tuple(name for name in sorted(numbers) if len({getattr(law, name) for law in laws}) > 1)
-    table = [[float(getattr(law, name)) for name in names] for law in laws]
-    return _Kind(members, laws[0], names, np.array(table).reshape(len(laws), len(names)))
+def _kind(laws: Sequence[ForceLaw]) -> _Kind:
+    """The kind of some laws: of their numbers those that are symbols, and those that are not the same in all."""
+    columns = {name: [getattr(law, name) for law in laws] for name, value in _fields(laws[0]) if _is_number(value)}
+    symbols = tuple(name for name, values in columns.items() if any(map(_is_symbol, values)))
+    names = tuple(name for name, values in columns.items() if name not in symbols and len(set(values)) > 1)
+    table = np.array([columns[name] for name in names], dtype=float).reshape(len(names), len(laws)).T
+    return _Kind(laws[0], symbols, names, np.ascontiguousarray(table))

@@ -115,3 +115,8 @@ def test_a_term_has_neither_value_nor_truth():
         bool(x)
     with pytest.raises(TypeError, match=r"NumPy's functions"):
         float(x)
+
+
+def test_a_term_of_a_sum_is_taken_away_without_its_rounding():
+    kernel = kernels.compile(lambda x: x[0] + x[1] + x[2] - x[0], {"x": 3})
+    assert kernel(np.array([1e12, 0.1, 0.2])) == 0.1 + 0.2
