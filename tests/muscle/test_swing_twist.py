@@ -61,7 +61,9 @@ def test_a_limb_that_tumbles_keeps_its_energy(model, rng):
     energies = [LIMIT.energy(model.system, np.array([model.system.integrate(a, s * h * b) for a, b in
                                                      zip(Q, u, strict=True)])) for s in (-1, 1)]  # fmt: skip
     assert np.allclose((energies[1] - energies[0]) / (2 * h), -np.sum(tau * u, axis=-1), atol=1e-6)
-    start = mq.simulate(model, [1.0, 0.0, 0.0, 0.0], [9.0, 4.0, 7.0], duration=100.0, step=1e-4,
+    # The method's own error, above all at the edges of the limits, grows with the sixth power of the speed; here it is
+    # a tenth of the bound.
+    start = mq.simulate(model, [1.0, 0.0, 0.0, 0.0], [6.0, 3.0, 5.0], duration=100.0, step=1e-4,
                         output_step=0.1)  # fmt: skip
     total = start.kinetic_energy + LIMIT.energy(model.system, start.q)
     assert LIMIT.energy(model.system, start.q).max() > 1.0

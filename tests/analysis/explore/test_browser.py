@@ -74,11 +74,11 @@ def page(address):
         browser = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
         page = browser.new_page(viewport={"width": 1400, "height": 1050})
         page.goto(f"{address}/lab/tree/explore.ipynb?reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-        page.wait_for_selector("text=/ipykernel.* Idle/", timeout=60_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=600_000)
+        page.wait_for_selector("text=/ipykernel.* Idle/", timeout=600_000)
         page.click("text=Run >> nth=0")
         page.click("text=Run All Cells")
-        page.wait_for_function("document.querySelectorAll('.gl-container canvas').length >= 2", timeout=60_000)
+        page.wait_for_function("document.querySelectorAll('.gl-container canvas').length >= 2", timeout=600_000)
         page.add_style_tag(content=".Toastify { display: none }")  # Jupyter's own news
         yield page
         browser.close()
@@ -135,6 +135,6 @@ def test_a_film_plays(page):
     page.locator(".jupyter-widget-play button, .widget-play button").first.click()
     clocks = "[...document.querySelectorAll('.widget-label')].map(label => label.textContent)"
     page.wait_for_function(  # as soon as it has moved on, however long a frame takes
-        f"{clocks}.some(text => /^t = [0-9.]+ s$/.test(text) && parseFloat(text.slice(4)) > 0.1)", timeout=120_000
+        f"{clocks}.some(text => /^t = [0-9.]+ s$/.test(text) && parseFloat(text.slice(4)) > 0.1)", timeout=600_000
     )
     picture(page, "player.png")
