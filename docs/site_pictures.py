@@ -141,7 +141,7 @@ def _shoulder() -> Any:
     """The shoulder of the library from behind and from the right, and arms of muscles as the humerus is abducted."""
     model = mq.load_model("thoracoscapular")
     stick, ribs = stick_figure(model, model.start), model.constraints[0]
-    figure, axes = plt.subplots(1, 3, figsize=(11.0, 4.2), layout="constrained", width_ratios=(1, 1, 1.4))
+    figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.2), layout="constrained", width_ratios=(1, 1, 1.6))
     for ax, (x, y), title in zip(axes, ((0, 1), (2, 1)), ("from behind", "from the right"), strict=False):
         centre, radii = np.array(ribs.first_point), 2 * np.array(ribs.radii)
         ax.add_patch(Ellipse((centre[x], centre[y]), radii[x], radii[y], color="0.9"))
@@ -150,7 +150,7 @@ def _shoulder() -> Any:
                 ax.plot(segment[:, x], segment[:, y], color="0.3", lw=3, solid_capstyle="round")
         for k, points in enumerate(stick.muscles.values()):
             ax.plot(points[:, x], points[:, y], color=plt.get_cmap("viridis")(k / 20), lw=1.2)
-        ax.set(aspect="equal", title=title, ylim=(-0.4, 0.16), xticks=[], yticks=[])
+        ax.set(aspect="equal", title=title, ylim=(-0.4, 0.16), xlabel=f"{'xyz'[x]} [m]", ylabel="y [m]")
     axes[1].invert_xaxis()
     angle = np.linspace(0.0, np.pi / 2, 46)
     q = np.tile(model.start, (len(angle), 1))
@@ -161,7 +161,7 @@ def _shoulder() -> Any:
         axes[2].plot(np.degrees(angle), arm, label=name.replace("_", " "), **_muscle(k))
     axes[2].set(xlabel="glenohumeral abduction [deg]", ylabel="moment arm [mm]", xlim=(0, 90))
     axes[2].axhline(0.0, color="0.7", lw=0.8)
-    axes[2].legend(fontsize=8)
+    axes[2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     return figure
 
 
