@@ -15,9 +15,9 @@ import numpy as np
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints import state
 from myoquat.kernels.typing import Array
+from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths
 from myoquat.muscle.states import state_names, state_slices
 
 __all__ = ["StiffnessWarning", "settling_rates", "stiffness_message"]
@@ -73,7 +73,7 @@ def settling_rates(model: Model, q: Array, u: Array, activation: Array, states: 
     speeds held, NaN or infinite where the law has no slope."""
     layout = model.system.layout
     poses = np.stack([q, *(state.integrate(layout, q, h * u) for h in (SMALL, -SMALL))])
-    l, ahead, behind = lengths(model.system, model.muscles, poses)
+    l, ahead, behind = path_lengths(model, poses)  # by the kernel that finds equilibria at the start
     speed = (ahead - behind) / (2 * SMALL)
     found = np.zeros(states.shape)
     for k, (muscle, part) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
