@@ -1,5 +1,6 @@
 """Records: frozen dataclasses whose fields hold Python's own numbers and tuples, whatever was given."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
@@ -7,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["Record"]
+__all__ = ["Record", "unchecked"]
 
 
 class Record:
@@ -28,6 +29,14 @@ class Record:
             plain = _plain(given, floating)
             if plain is not given:
                 object.__setattr__(self, name, plain)
+
+
+def unchecked(record: Any, changes: Mapping[str, Any]) -> Any:
+    """A dataclass with fields changed, as `dataclasses.replace` makes it, but without its checks: symbols have none."""
+    new = object.__new__(type(record))
+    for f in fields(record):
+        object.__setattr__(new, f.name, changes.get(f.name, getattr(record, f.name)))
+    return new
 
 
 @cache

@@ -30,14 +30,17 @@ class SetupDocument:
             complain(self.root, f"the name {name!r} is part of names of files, and holds a separator of folders")
         return name
 
-    def file(self, parent: Element, tag: str, needed: bool = False) -> Path | None:
+    def file(self, parent: Element, tag: str) -> Path | None:
         """The file that an entry names, None if it names none; ModelError where it does not exist."""
         name = text(parent, tag, "")
-        if name in NOTHING:
-            if needed:
-                complain(parent, f"<{parent.tag}> needs <{tag}>")
-            return None
-        return self.named(parent, tag, name)
+        return None if name in NOTHING else self.named(parent, tag, name)
+
+    def needed_file(self, parent: Element, tag: str) -> Path:
+        """The file that an entry names; ModelError where it names none, or does not exist."""
+        found = self.file(parent, tag)
+        if found is None:
+            complain(parent, f"<{parent.tag}> needs <{tag}>")
+        return found
 
     def named(self, parent: Element, tag: str, name: str) -> Path:
         """The file of a name in an entry; ModelError where it does not exist."""

@@ -27,9 +27,7 @@ class InverseDynamicsSetup:
 def read_inverse_dynamics(document: SetupDocument) -> InverseDynamicsSetup:
     """The setup of an <InverseDynamicsTool>."""
     root = document.root
-    model, motion = document.file(root, "model_file", needed=True), document.file(root, "coordinates_file", needed=True)
-    assert model is not None
-    assert motion is not None
+    model, motion = document.needed_file(root, "model_file"), document.needed_file(root, "coordinates_file")
     output = document.output(root, "output_gen_force_file", document.results) or document.results / "inverse_dynamics"
     return InverseDynamicsSetup(
         document.name,

@@ -31,9 +31,7 @@ class InverseKinematicsSetup:
 def read_inverse_kinematics(document: SetupDocument) -> InverseKinematicsSetup:
     """The setup of an <InverseKinematicsTool>."""
     root = document.root
-    model, markers = document.file(root, "model_file", needed=True), document.file(root, "marker_file", needed=True)
-    assert model is not None
-    assert markers is not None
+    model, markers = document.needed_file(root, "model_file"), document.needed_file(root, "marker_file")
     return InverseKinematicsSetup(
         document.name,
         document.path,

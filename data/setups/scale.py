@@ -74,8 +74,7 @@ def read_scale(document: SetupDocument) -> ScaleSetup:
     maker = root.find("GenericModelMaker")
     if maker is None:
         complain(root, "<ScaleTool> needs <GenericModelMaker>")
-    model = document.file(maker, "model_file", needed=True)
-    assert model is not None
+    model = document.needed_file(maker, "model_file")
     marker_file = document.file(maker, "marker_set_file")
     mass = number(root, "mass", -1.0)
     scaler, placer = root.find("ModelScaler"), root.find("MarkerPlacer")
@@ -150,8 +149,7 @@ def _inside(element: Element, tag: str) -> list[Element]:
 
 
 def _placer(document: SetupDocument, element: Element) -> PlacerSetup:
-    trial = document.file(element, "marker_file", needed=True)
-    assert trial is not None
+    trial = document.needed_file(element, "marker_file")
     return PlacerSetup(
         read_tasks(document, element),
         trial,

@@ -46,10 +46,8 @@ class SensorTrackingSetup:
 def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
     """The setup of an <IMUPlacer>."""
     root = document.root
-    model = document.file(root, "model_file", needed=True)
-    orientations = document.file(root, "orientation_file_for_calibration", needed=True)
-    assert model is not None
-    assert orientations is not None
+    model = document.needed_file(root, "model_file")
+    orientations = document.needed_file(root, "orientation_file_for_calibration")
     base, heading = text(root, "base_imu_label", ""), text(root, "base_heading_axis", "")
     if base and heading.lstrip("-") not in ("x", "y", "z"):
         complain(root.find("base_heading_axis"), f"<base_heading_axis> is x, -x, y, -y, z or -z, not {heading!r}")
@@ -61,10 +59,8 @@ def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
 def read_sensor_tracking(document: SetupDocument) -> SensorTrackingSetup:
     """The setup of an <IMUInverseKinematicsTool>."""
     root = document.root
-    model = document.file(root, "model_file", needed=True)
-    orientations = document.file(root, "orientations_file", needed=True)
-    assert model is not None
-    assert orientations is not None
+    model = document.needed_file(root, "model_file")
+    orientations = document.needed_file(root, "orientations_file")
     if document.file(root, "marker_file") is not None:
         complain(root.find("marker_file"), "<marker_file> must be empty: OpenSim tracks sensors without markers")
     entries, _ = document.set_of(root, "OrientationWeightSet")

@@ -3,7 +3,6 @@
 Laws are of one kind that are of one class and differ in nothing but numbers.
 """
 
-import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
 from functools import partial
@@ -14,6 +13,7 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.mapped import mapped
+from myoquat.kernels.records import unchecked
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -55,12 +55,10 @@ def of_laws(laws: Sequence[ForceLaw], function: OfLaw, rows: Sequence[Array], si
 
 def _element(function: OfLaw, kind: _Kind, row: Array, numbers: Array) -> Array:
     """What the function gives for a law like the first with other numbers, past its checks."""
-    law, own = copy.copy(kind.first), row.shape[-1] - len(kind.symbols)
-    for k, name in enumerate(kind.symbols):
-        object.__setattr__(law, name, row[..., own + k])
-    for k, name in enumerate(kind.names):
-        object.__setattr__(law, name, numbers[..., k])
-    return function(law, row[..., :own])
+    own = row.shape[-1] - len(kind.symbols)
+    changes = {name: row[..., own + k] for k, name in enumerate(kind.symbols)}
+    changes |= {name: numbers[..., k] for k, name in enumerate(kind.names)}
+    return function(unchecked(kind.first, changes), row[..., :own])
 
 
 def _grouped(laws: Sequence[ForceLaw], rows: Sequence[Array]) -> list[list[int]]:

@@ -1,10 +1,11 @@
 """A model with numbers replaced: through the constructors and their checks for floats, past them for symbols."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.records import unchecked
 
 __all__ = ["with_values"]
 
@@ -21,12 +22,4 @@ def with_values(node: Any, values: Mapping[Step, Any]) -> Any:
     if isinstance(node, tuple):
         return tuple(with_values(item, below[i]) if i in below else item for i, item in enumerate(node))
     changes = {str(key): with_values(getattr(node, str(key)), inner) for key, inner in below.items()}
-    return _unchecked(node, changes) if any(map(is_symbolic, values.values())) else replace(node, **changes)
-
-
-def _unchecked(node: Any, changes: Mapping[str, Any]) -> Any:
-    """A dataclass with fields changed, as `dataclasses.replace` makes it, but without its checks: symbols have none."""
-    new = object.__new__(type(node))
-    for f in fields(node):
-        object.__setattr__(new, f.name, changes.get(f.name, getattr(node, f.name)))
-    return new
+    return unchecked(node, changes) if any(map(is_symbolic, values.values())) else replace(node, **changes)
