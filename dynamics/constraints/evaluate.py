@@ -13,8 +13,7 @@ from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel
-from myoquat.kernels.arrays import as_casadi_vector, symbols_casadi
-from myoquat.kernels.libraries import casadi
+from myoquat.kernels.trace import trace
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["ConstraintArrays"]
@@ -130,10 +129,13 @@ class ConstraintArrays:
 
     def varies(self) -> bool:
         """True if the constraints depend on time explicitly."""
-        q, u = symbols_casadi("q", (self.system.nq,)), symbols_casadi("u", (self.system.nu,))
-        t = symbols_casadi("t", ())
-        rows = as_casadi_vector(np.concatenate([self.constraints.position(q, t), self.constraints.rate(q, u, t)]))
-        return bool(casadi.depends_on(rows, as_casadi_vector(t)))
+        nq, nu = self.system.nq, self.system.nu
+
+        def rows(q: Array, u: Array, t: Array) -> Array:
+            return np.concatenate([self.constraints.position(q, t), self.constraints.rate(q, u, t)])
+
+        tape = trace(rows, {"q": nq, "u": nu, "t": ()}, None, "constraints_rows").tape
+        return any(node.operation == "input" and node.number == nq + nu for node in tape.nodes)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
