@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import animation
+from matplotlib import animation, rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from myoquat.data.files import write_bytes
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture, curve_styles
+from myoquat.joints.picture import NO_ENCODER, Picture, curve_styles, film_encoder
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 from myoquat.muscle.stick import stick_figure
@@ -85,10 +85,8 @@ def check_film(path: Path) -> None:
     """ValueError if no film can be written there: an unknown ending, or a program that it needs is not installed."""
     if path.suffix not in WRITERS:
         raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
-    if not animation.writers.is_available(WRITERS[path.suffix]):
-        raise ValueError(
-            f"{path.suffix} films need {WRITERS[path.suffix]}, which is not installed; .gif and .html do not"
-        )
+    if path.suffix == ".mp4" and film_encoder() is None:
+        raise ValueError(f"{NO_ENCODER}; .gif and .html need none")
 
 
 def _write(moving: animation.FuncAnimation, path: Path) -> None:
@@ -96,7 +94,7 @@ def _write(moving: animation.FuncAnimation, path: Path) -> None:
     if path.suffix == ".html":
         write_bytes(path, moving.to_jshtml(fps=RATE).encode())
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, rc_context({"animation.ffmpeg_path": film_encoder() or "ffmpeg"}):
         made = Path(folder) / f"film{path.suffix}"
         moving.save(made, writer=WRITERS[path.suffix], fps=RATE)
         write_bytes(path, made.read_bytes())
