@@ -15,7 +15,7 @@ from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import NO_ENCODER, Picture, curve_styles, film_encoder
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
-from myoquat.muscle.stick import stick_figure
+from myoquat.muscle.stick import stick_figures
 
 __all__ = ["animate", "check_film", "plot"]
 
@@ -107,6 +107,7 @@ class _Film:
         model = trajectory.model
         self.model = model if isinstance(model, Model) else Model(trajectory.system)
         self.time, self.q = trajectory.time[frames], trajectory.q[run][frames]
+        self.sticks = stick_figures(self.model, self.q)
         forces = trajectory.forces[run][frames] if trajectory.activation is not None else np.zeros((len(frames), 0))
         self.shade = np.clip(forces / max(float(np.nanmax(forces, initial=0.0)), 1e-12), 0, 1)
         self.figure = Picture(figsize=(6, 6), layout="constrained")
@@ -118,7 +119,7 @@ class _Film:
 
     def _frame_all(self) -> None:
         """The same scale along all axes, with everything in sight at all times."""
-        few = [stick_figure(self.model, q) for q in self.q[:: max(1, len(self.q) // 40)]]
+        few = self.sticks[:: max(1, len(self.q) // 40)]
         bones = [segment for s in few for segments in s.bones.values() for segment in segments]
         points = np.concatenate([*bones, *(s.attachments for s in few)])
         centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 or 1.0
@@ -139,7 +140,7 @@ class _Film:
         """Draw one frame."""
         for line in self.lines:
             line.remove()
-        stick = stick_figure(self.model, self.q[frame])
+        stick = self.sticks[frame]
         self.lines = [
             *(self._line(s, color="0.3", lw=4) for segments in stick.bones.values() for s in segments),
             *(
