@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from myoquat.analysis.explore.controls import BallControl, controls_of
-from myoquat.analysis.explore.view import View
+from myoquat.analysis.explore.view import LiveFigure, View
 from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints import euler_from_quaternion, spatial_to_euler
@@ -57,11 +57,13 @@ class Explorer:
         self.activations = [_activation(muscle, self.update) for muscle in self.model.muscles]
         self.forces, self.label = self._values()
         self.view = View(self.model, self._room(), self._greatest(), self.label)
-        self.arms = go.FigureWidget(layout=_arms_layout(len(self.model.muscles)))
+        self.arms = LiveFigure(layout=_arms_layout(len(self.model.muscles)))
         self.arms.add_trace(go.Heatmap(colorscale="RdBu", zmid=0, texttemplate="%{z:.3f}", showscale=False))
-        self.widget = self._assembled()
         self._ready = True
         self.update()
+        for figure in (self.view.figure, self.arms):
+            figure.publish()
+        self.widget = self._assembled()
 
     @property
     def _joints(self) -> list[tuple[Body, slice]]:

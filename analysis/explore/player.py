@@ -6,7 +6,7 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from myoquat.analysis.explore.view import View
+from myoquat.analysis.explore.view import LiveFigure, View
 from myoquat.dynamics import Trajectory
 from myoquat.joints.labels import markup
 from myoquat.muscle import Model
@@ -65,9 +65,11 @@ class Player:
         self.button = widgets.Play(min=0, max=len(self.frames) - 1, interval=1000 // RATE)
         widgets.jslink((self.button, "value"), (self.slider, "value"))
         self.slider.observe(lambda _: self.show(self.slider.value), "value")
+        self.show(0)
+        for figure in (self.view.figure, self.curves):
+            figure.publish()
         bar = widgets.HBox([self.button, self.slider, self.clock])
         self.widget = widgets.VBox([widgets.HBox([self.view.figure, self.curves]), bar])
-        self.show(0)
 
     def show(self, frame: int) -> None:
         """Draw one frame."""
@@ -96,4 +98,4 @@ class Player:
             "yaxis": {"title": "velocities u"},
             "legend": {"orientation": "h"},
         }
-        return go.FigureWidget(lines, layout=layout)
+        return LiveFigure(lines, layout=layout)

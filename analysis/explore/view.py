@@ -4,21 +4,76 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import traitlets
 from plotly.colors import sample_colorscale
 
 from myoquat.joints.labels import markup
 from myoquat.muscle import Model
 from myoquat.muscle.stick import Stick, stick_figure
 
-__all__ = ["View"]
+__all__ = ["LiveFigure", "View"]
 
 BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
 WIDTH = {"bone": 12, "muscle": 6}
 
 
+# Every figure of plotly brings plotly's own module, 5 MB, and a page gives up on a figure whose module is not there and
+# parsed within two seconds: it shows what it was opened with and never moves. So the figures of a page share one
+# module, and each is there at once and has its module when that is ready.
+LOADER = """
+function plotly(model) {
+  if (!window.myoquat_plotly) {
+    const text = new Blob([model.get("_module")], { type: "text/javascript" });
+    window.myoquat_plotly = import(URL.createObjectURL(text));
+  }
+  return window.myoquat_plotly;
+}
+
+export default () => {
+  let figure;
+  return {
+    initialize({ model }) {
+      figure = plotly(model).then((module) => {
+        const made = module.default();
+        made.initialize({ model });
+        return made;
+      });
+    },
+    async render(context) {
+      return (await figure).render(context);
+    },
+  };
+};
+"""
+
+
+class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
+    """A figure that a notebook is told of by `publish`, as it is then.
+
+    A FigureWidget announces itself while it is still empty and sends its traces after that, when a busy page may not
+    listen yet.
+    """
+
+    _esm = LOADER
+    _module = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)
+    _published = False
+
+    def open(self) -> None:
+        """Called by the constructor of every widget; waits for `publish`."""
+        if self._published:
+            super().open()
+
+    def publish(self) -> None:
+        """Tell the notebook, once, with everything that was drawn until now."""
+        if not self._published:
+            self._repr_mimebundle_()  # brings the state that is sent up to date with data and layout
+            self._published = True
+            self.open()
+
+
 class View:
-    """`figure`, a plotly FigureWidget that the mouse turns; `show` moves it.
+    """`figure`, a LiveFigure that the mouse turns; `show` moves it.
 
     values: what colours the muscles, from 0 to `greatest`; `label` names it at the colour bar. The axes have room for
     all of `poses` (n, nq).
@@ -28,12 +83,12 @@ class View:
         self.model, self.greatest = model, greatest if greatest > 0 else 1.0
         stick = stick_figure(model, poses[0])
         traces = [
-            _trace("bones", _bones(stick), mode="lines"),
+            _trace("bones", _bones(stick), mode="lines", line={"width": WIDTH["bone"], "color": BONE}),
             _trace("joints", stick.joints, mode="markers", marker={"size": 7, "color": JOINT}),
             *(_trace(name, path, mode="lines+markers", marker={"size": 3}) for name, path in stick.muscles.items()),
         ]
         bar = [_color_bar(self.greatest, label)] if model.muscles else []
-        self.figure = go.FigureWidget([*traces, *bar], _layout(*_box(model, poses)))
+        self.figure = LiveFigure([*traces, *bar], _layout(*_box(model, poses)))
         self._bones, self._joints, *drawn = self.figure.data[: len(traces)]
         self._muscles = dict(zip(stick.muscles, drawn, strict=True))
 
@@ -43,7 +98,6 @@ class View:
         shades = sample_colorscale(SCALE, np.clip(0.2 + 0.8 * values / self.greatest, 0, 1)) if len(values) else []
         with self.figure.batch_update():
             _place(self._bones, _bones(stick))
-            self._bones.line = {"width": WIDTH["bone"], "color": BONE}  # given before, it is lost on the way
             _place(self._joints, stick.joints)
             for name, color, value in zip(stick.muscles, shades, values, strict=True):
                 trace = self._muscles[name]
