@@ -51,6 +51,7 @@ class Stages:
     c: tuple[float, ...]
     taken: tuple[tuple[int, ...], ...]
     updates: tuple[Callable[..., Any], ...]
+    entrywise: bool = False  # whether the updates are of every component by itself
 
     def __post_init__(self) -> None:
         earlier = all(0 <= j <= k for k, taken in enumerate(self.taken) for j in taken)
@@ -62,7 +63,7 @@ class Stages:
         """The stages of a Runge-Kutta method."""
         rows = (*tableau.a[1:], tableau.b)
         taken = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
-        return cls(tableau.c, taken, tuple(_combination([w for w in row if w != 0.0]) for row in rows))
+        return cls(tableau.c, taken, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
 
 
 def _combination(weights: list[float]) -> Callable[..., Any]:
