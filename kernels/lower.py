@@ -16,8 +16,8 @@ from myoquat.kernels.tape import Node, Tape, arguments, levels
 
 __all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
 
-_WHOLE = 1000  # operations up to which a function stays whole
-_PART = 500  # operations per part above
+_WHOLE = 600  # operations up to which a function stays whole
+_PART = 300  # operations per part above
 
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _TRUTH = frozenset([*_COMPARE, "not", "and", "or"])

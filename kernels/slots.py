@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder, Module, double
 
-__all__ = ["At", "copy", "copy_port", "fill", "over", "shared", "summed", "turns"]
+__all__ = ["At", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns"]
 
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
@@ -60,9 +60,10 @@ def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
 
 def over(module: Module, length: int) -> Builder:
     """A builder of a function on the components of arrays of this length in `turns`: of W lanes, or, for one lane, of
-    as many components at once as registers hold."""
+    as many components at once as registers hold, if there are many: what was just written one by one is slow to read
+    together."""
     width = 1
-    while module.lanes == 1 and 2 * width <= min(module.width, length):
+    while module.lanes == 1 and length > _FEW and 2 * width <= module.width:
         width *= 2
     return module.builder(width if module.lanes == 1 else None)
 
@@ -125,17 +126,28 @@ def shared(b: Builder, slot: int) -> str:
     return b.load(address) if b.module.lanes > 1 else b.splat(b.load(address, "double"))
 
 
-def copy_port(b: Builder, source: Port, target: Port) -> None:
-    """Call a function that copies an array; nothing for an array onto itself."""
-    if source.slot == target.slot:
+def each(b: Builder, name: str, length: int, write: Callable[[Builder], None]) -> None:
+    """What `write` puts into a builder `over` components: here, or where that has other lanes, in a function `name` of
+    its own that is called here."""
+    module, own = b.module, over(b.module, length)
+    if own.lanes == b.lanes:
+        write(b)
         return
-    module, name = b.module, f"copy_{source.slot}_{target.slot}_{source.length}"
 
-    def write() -> None:
-        own = over(module, source.length)
-        for at in turns(own, source.length):
-            own.store(own.load(at(source)), at(target))
+    def define() -> None:
+        write(own)
         own.line("ret void")
         module.define(name, "void", "ptr %frame", own)
 
-    b.line(f"call void @{module.once(name, write)}(ptr %frame)")
+    b.line(f"call void @{module.once(name, define)}(ptr %frame)")
+
+
+def copy_port(b: Builder, source: Port, target: Port) -> None:
+    """Copy an array; nothing for an array onto itself."""
+
+    def write(own: Builder) -> None:
+        for at in turns(own, source.length):
+            own.store(own.load(at(source)), at(target))
+
+    if source.slot != target.slot:
+        each(b, f"copy_{source.slot}_{target.slot}_{source.length}", source.length, write)

@@ -93,7 +93,6 @@ class _Writer:
             self._stop_at_bound()
         self._accept()
         self._advance()
-        self._show()
         self._entry()
         return Size(at.frame.slots, self.operations, self.price)
 
@@ -120,47 +119,40 @@ class _Writer:
 
     def _accept(self) -> None:
         """accept(frame, s): running lanes with a finite next state take it; others stop at step s."""
-        self._look()
-        self._settle()
-        b, at = self.module.builder(), self.at
+        b, at, size = self.module.builder(), self.at, self.plan.size
         chosen = b.slot("%frame", at.chosen.slot)
-        b.line("call void @look(ptr %frame)")
+        slots.each(b, "look", size, self._look)
         running, finite = b.truth(b.load(b.slot("%frame", at.running.slot))), b.truth(b.load(chosen))
         go = b.logic("and", running, finite)
         b.store(b.number(go), chosen)
-        b.line("call void @settle(ptr %frame)")
+        slots.each(b, "settle", size, self._settle)
         self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
         b.store(b.number(go), b.slot("%frame", at.running.slot))
         b.line("ret void")
         self.module.define("accept", "void", "ptr %frame, i64 %s", b)
 
-    def _look(self) -> None:
-        """look(frame): chosen are lanes whose next state is finite. x - x is 0 or NaN, and NaN stays in a sum."""
-        b, at = slots.over(self.module, self.plan.size), self.at
+    def _look(self, b: Builder) -> None:
+        """Chosen are lanes whose next state is finite. x - x is 0 or NaN, and NaN stays in a sum."""
 
         def term(place: slots.At) -> str:
-            value = b.load(place(at.following))
+            value = b.load(place(self.at.following))
             return b.sub(value, value)
 
         finite = b.compare("oeq", slots.summed(b, self.plan.size, term), 0.0)
-        address = b.offset("%frame", 8 * self.module.lanes * at.chosen.slot)
+        address = b.offset("%frame", 8 * self.module.lanes * self.at.chosen.slot)
         if self.module.lanes > 1:
             b.store(b.number(finite), address)
         else:
             b.store(b.let(f"uitofp i1 {b.all(finite)} to double"), address, "double")
-        b.line("ret void")
-        self.module.define("look", "void", "ptr %frame", b)
 
-    def _settle(self) -> None:
-        """settle(frame): chosen lanes take the next state."""
-        b, at = slots.over(self.module, self.plan.size), self.at
+    def _settle(self, b: Builder) -> None:
+        """Chosen lanes take the next state."""
+        at = self.at
         go = b.truth(slots.shared(b, at.chosen.slot))
         for place in slots.turns(b, self.plan.size):
             kept = b.select(go, b.load(place(at.following)), b.load(place(at.state)))
             b.store(kept, place(at.state))
             b.store(kept, place(at.stage))
-        b.line("ret void")
-        self.module.define("settle", "void", "ptr %frame", b)
 
     def _stop(self, b: Builder, lanes: str, outcome: Outcome) -> None:
         """Note step %s and the outcome for `lanes`."""
@@ -304,19 +296,16 @@ class _Writer:
         running = b.truth(b.load(b.slot("%frame", at.running.slot)))
         shown = b.logic("or", running, b.logic("and", now, bound))
         b.store(b.number(shown), b.slot("%frame", at.chosen.slot))
-        b.line("call void @show(ptr %frame)")
+        slots.each(b, "show", self.plan.size, self._show)
         number = 1 + len(at.parameters) + len(at.inputs)
         moved = b.let(f"mul i64 {row}, {8 * self.plan.size}")
         self._transfer(b, write_rows, number, first, last, at.shown, moved)
 
-    def _show(self) -> None:
-        """show(frame): the state of chosen lanes, NaN in others."""
-        b, at = slots.over(self.module, self.plan.size), self.at
-        chosen = b.truth(slots.shared(b, at.chosen.slot))
+    def _show(self, b: Builder) -> None:
+        """The row of the trajectory is the state of chosen lanes, NaN in others."""
+        chosen = b.truth(slots.shared(b, self.at.chosen.slot))
         for place in slots.turns(b, self.plan.size):
-            b.store(b.select(chosen, b.load(place(at.state)), math.nan), place(at.shown))
-        b.line("ret void")
-        self.module.define("show", "void", "ptr %frame", b)
+            b.store(b.select(chosen, b.load(place(self.at.state)), math.nan), place(self.at.shown))
 
     def _finish(self, b: Builder, first: str, last: str) -> None:
         at = self.at
