@@ -40,8 +40,9 @@ class Stages:
     """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
 
     k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes), the last one being the state after
-    the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order. Updates that are `entrywise`,
-    the same for every component by itself, are given single numbers, and their code does not grow with the state.
+    the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order. Updates that are
+    `entrywise`, the same for every component by itself, are given single numbers, and their code does not grow with
+    the state.
 
     >>> from myoquat.kernels import METHODS, Stages
     >>> stages = Stages.of(METHODS["rk4"])
