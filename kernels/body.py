@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from myoquat.kernels import slots
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port, write_driver
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.libraries import casadi
-from myoquat.kernels.lower import Call, Frame, emit_straight, write_table
+from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.tape import Tape, casadi_outputs, read_tape
@@ -23,6 +24,7 @@ __all__ = [
     "Cost",
     "Deferred",
     "DeferredBody",
+    "Entrywise",
     "Ports",
     "Straight",
     "StraightRecipe",
@@ -124,6 +126,41 @@ class Straight:
         return cost
 
 
+@dataclass(frozen=True)
+class Entrywise:
+    """A formula of single numbers as a body on arrays: every component by itself, but for inputs of one number."""
+
+    straight: Straight
+    size: int
+
+    @property
+    def signature(self) -> Signature:
+        """That of the formula."""
+        return self.straight.signature
+
+    def identity(self) -> str:
+        return digest("entrywise", self.straight.identity(), str(self.size))
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        tape = rewritten(self.straight.tape, fused=True)
+        ports, (result,) = [inputs[key] for key in self.signature.inputs], outputs.values()
+        b = slots.over(module, self.size)
+        for at in slots.turns(b, self.size):
+            leaf = functools.partial(_component, b, at, ports, self.size)
+            (value,) = emit_values(b, tape, leaf)
+            b.store(value, at(result))
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        cost = price(tape)
+        return Cost(cost.operations * self.size, cost.price * self.size)
+
+
+def _component(b: Builder, at: slots.At, ports: Sequence[Port], size: int, index: int) -> str:
+    """The component of an input, or its one number."""
+    port = ports[index]
+    return b.load(at(port)) if port.length == size else slots.shared(b, port.slot)
+
+
 class DeferredBody:
     """A body that is made only when somebody asks for more than its machine code, which the cache has under `key`.
 
@@ -207,8 +244,8 @@ def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: i
     )
     function, ports, cost = _step_of(module, frame, step, sizes)
     b = module.builder()
-    _copied(b, own["start"], ports["state"])
-    _copied(b, own["given"], ports["constants"])
+    slots.copy_port(b, own["start"], ports["state"])
+    slots.copy_port(b, own["given"], ports["constants"])
     running = b.slot("%frame", own["where"].slot)
     with b.loop(0, count):
         go, after = b.label("go"), b.label("after")
@@ -218,7 +255,7 @@ def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: i
         _taken(b, ports, running, settle)
         b.jump(after)
         b.begin(after)
-    _copied(b, ports["state"], own["result"])
+    slots.copy_port(b, ports["state"], own["result"])
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     total = Cost(cost.operations * count, cost.price * count)
@@ -248,11 +285,6 @@ def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
         still = b.logic("and", still, b.compare("ule", b.abs(b.sub(new, old)), settle))
         b.store(b.select(on, new, old), state)
     b.store(b.number(b.logic("and", on, b.negate(still))), running)
-
-
-def _copied(b: Builder, source: Port, target: Port) -> None:
-    for k in range(source.length):
-        b.store(b.load(b.slot("%frame", source.slot + k)), b.slot("%frame", target.slot + k))
 
 
 @dataclass(frozen=True)

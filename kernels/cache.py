@@ -39,7 +39,11 @@ def digest(*parts: bytes | str) -> str:
 
 
 class Cache:
-    """Entries (header, code) under keys in one folder; beyond the limit the least recently used go first."""
+    """Entries (header, code) under keys in one folder; beyond the limit the least recently used go first.
+
+    Looking through a full folder takes longer than compiling a kernel, so that it is done now and then: the folder is
+    beyond its limit by a few hundredths at times.
+    """
 
     def __init__(self, folder: Path | None, limit: int = LIMIT_BYTES) -> None:
         self.folder = folder
@@ -67,8 +71,10 @@ class Cache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_private(self.folder):
                 return False
-            _write(self._path(key), _pack(key, header, code, _secret(self.folder)))
-            self._shrink()
+            entry = _pack(key, header, code, _secret(self.folder))
+            _write(self._path(key), entry)
+            if self._is_due(key, len(entry)):
+                self._shrink()
         except OSError:
             return False
         return True
@@ -81,7 +87,12 @@ class Cache:
         assert self.folder is not None
         return self.folder / (key + _SUFFIX)
 
-    def _entries(self) -> list[tuple[float, int, Path]]:
+    def _is_due(self, key: str, size: int) -> bool:
+        """Whether an entry of so many bytes is one after which the folder is looked through: about one in every 64th of
+        the limit that is written, by whichever processes, since digits of keys are as good as random."""
+        return int(key[:8], 16) * self.limit < 64 * size * 2**32
+
+    def _entries(self) -> list[tuple[float, int, str]]:
         """(last use, bytes, path) of every entry, the oldest first."""
         found = []
         if self.folder is not None:
@@ -90,7 +101,7 @@ class Cache:
                     with contextlib.suppress(OSError):
                         if item.name.endswith((_SUFFIX, ".tmp")):
                             status = item.stat()
-                            found.append((status.st_mtime, status.st_size, Path(item.path)))
+                            found.append((status.st_mtime, status.st_size, item.path))
         return sorted(found)
 
     def _shrink(self) -> None:
@@ -100,7 +111,7 @@ class Cache:
             if excess <= 0:
                 break
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
             excess -= size
 
 

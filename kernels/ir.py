@@ -42,9 +42,11 @@ class Module:
         """Name a function from outside: an intrinsic or one of libm."""
         self._declarations[f"declare {result} @{name}({', '.join(arguments)})"] = None
 
-    def define(self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "internal") -> None:
-        """Add the function that `body` holds. The body ends with its own `ret`."""
-        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind {{"
+    def define(
+        self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "internal", facts: str = ""
+    ) -> None:
+        """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`."""
+        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind {facts} {{"
         self._functions[name] = "\n".join([head, *body.lines, "}"])
 
     def once(self, name: str, write: Callable[[], None]) -> str:
@@ -62,7 +64,7 @@ class Module:
 
     def text(self) -> str:
         """The whole module as assembly."""
-        return "\n".join([*self._declarations, *self._globals, *self._functions.values(), ""])
+        return "\n".join([*self._declarations, *self._globals, *self._functions.values(), "!0 = !{}", ""])
 
 
 class Builder:
@@ -251,6 +253,12 @@ class Builder:
         mask = self.let(f"bitcast {self.B} {truth} to i{self.lanes}")
         return self.let(f"icmp ne i{self.lanes} {mask}, 0")
 
+    def all(self, truth: str) -> str:
+        """One i1: true if it is true in every lane."""
+        if self.lanes == 1:
+            return truth
+        return self.let(f"xor i1 {self.any(self.negate(truth))}, true")
+
     # ---- lanes and memory -----------------------------------------------------------------------------------
 
     def splat(self, scalar: str) -> str:
@@ -279,6 +287,10 @@ class Builder:
     def load(self, address: str, kind: str | None = None) -> str:
         return self.let(f"load {kind or self.T}, ptr {address}, align 8")
 
+    def load_unchanging(self, address: str) -> str:
+        """Lanes from memory that nothing in this function writes."""
+        return self.let(f"load {self.T}, ptr {address}, align 8, !invariant.load !0")
+
     def store(self, a: Value, address: str, kind: str | None = None) -> None:
         self.line(f"store {kind or self.T} {self._float(a)}, ptr {address}, align 8")
 
@@ -303,3 +315,12 @@ class Builder:
         self.lines.insert(at, f"{counter} = phi i64 [{first}, %{before}], [{successor}, %{self.block}]")
         self.jump(head)
         self.begin(end)
+
+    def summed(self, last: int, step: int, term: Callable[[str], str]) -> str:
+        """The sum of term(counter) over a loop from 0."""
+        before, at, total = self.block, len(self.lines) + 2, f"%{self.label('sum')}"
+        with self.loop(0, last, step) as counter:
+            new = self.add(total, term(counter))
+            after = self.block
+        self.lines.insert(at, f"{total} = phi {self.T} [{self.constant(0.0)}, %{before}], [{new}, %{after}]")
+        return total

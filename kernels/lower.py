@@ -9,15 +9,15 @@ instruction selection and register allocation of one huge block take more than l
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from myoquat.kernels import elementary
+from myoquat.kernels import elementary, slots
 from myoquat.kernels.ir import Builder, Module, Value, double
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.tape import Node, Tape, arguments, levels
 
 __all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
 
-_WHOLE = 1000  # operations up to which a function stays whole
-_PART = 500  # operations per part above
+_WHOLE = 600  # operations up to which a function stays whole
+_PART = 300  # operations per part above
 
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
@@ -249,16 +249,16 @@ def _spill_slots(tape: Tape, parts: list[list[int]], frame: Frame) -> dict[int, 
         for argument in arguments(tape.nodes[index]):
             if argument in part_of:
                 last[argument] = max(last.get(argument, 0), number)
-    slots: dict[int, int] = {}
+    taken: dict[int, int] = {}
     free: list[int] = []
     expiring: dict[int, list[int]] = {}
     for number, part in enumerate(parts):
         free += expiring.pop(number, [])
         for index in part:
             if last.get(index, number) > number:
-                slots[index] = free.pop() if free else frame.take(1)
-                expiring.setdefault(last[index] + 1, []).append(slots[index])
-    return slots
+                taken[index] = free.pop() if free else frame.take(1)
+                expiring.setdefault(last[index] + 1, []).append(taken[index])
+    return taken
 
 
 class _Split:
@@ -276,6 +276,7 @@ class _Split:
         self.tape = tape
         self.inputs = inputs
         self.spills = spills
+        self.last = 0  # slot that the part being written reads
         self.targets: dict[int, list[int]] = {}  # node -> output slots
         for slot, index in zip(outputs, tape.outputs, strict=True):
             self.targets.setdefault(index, []).append(slot)
@@ -305,13 +306,29 @@ class _Split:
         return leaves
 
     def _part(self, name: str, part: list[int], leaves: list[int]) -> None:
-        """Define one part; `leaves`: outputs that are inputs or constants."""
-        b = self.module.builder()
-        self._write(b, part, leaves)
-        b.line("ret void")
-        self.module.define(name, "void", "ptr %frame", b)
+        """Define one part; `leaves`: outputs that are inputs or constants.
 
-    def _write(self, b: Builder, part: list[int], leaves: list[int]) -> None:
+        No part writes a slot that it reads. Reads are told so, each to be as good before as after any write: else the
+        scheduler of instructions weighs every read against every write.
+        """
+        b = self.module.builder()
+        self.last = 0
+        self._write(b, part)
+        self._pass_on(b, name, leaves)
+        b.line("ret void")
+        frame = f"ptr align 8 dereferenceable({8 * b.lanes * (self.last + 1)}) %frame"
+        self.module.define(name, "void", frame, b, facts="nofree nosync")
+
+    def _pass_on(self, b: Builder, name: str, leaves: list[int]) -> None:
+        """Outputs that are inputs or constants: many of them in loops over tables of their slots."""
+        nodes = self.tape.nodes
+        copies = [(self.inputs[int(nodes[i].number)], slot) for i in leaves if nodes[i].operation == "input"
+                  for slot in self.targets[i]]  # fmt: skip
+        fixed = [(nodes[i].number, slot) for i in leaves if nodes[i].operation == "const" for slot in self.targets[i]]
+        slots.copy(b, f"{name}_copies", copies)
+        slots.fill(b, f"{name}_constants", fixed)
+
+    def _write(self, b: Builder, part: list[int]) -> None:
         nodes = self.tape.nodes
         emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
         for group in _steps(b, nodes, part, emitter.paired):
@@ -321,14 +338,12 @@ class _Split:
                     self._store(b, emitter.number(index), self.spills[index])
                 for slot in self.targets.get(index, ()):
                     self._store(b, emitter.number(index), slot)
-        for index in leaves:
-            for slot in self.targets[index]:
-                self._store(b, emitter.number(index), slot)
 
     def _read(self, b: Builder, index: int) -> str:
         node = self.tape.nodes[index]
         slot = self.inputs[int(node.number)] if node.operation == "input" else self.spills[index]
-        value = b.load(b.slot("%frame", slot))
+        self.last = max(self.last, slot)
+        value = b.load_unchanging(b.slot("%frame", slot))
         return b.truth(value) if node.operation in _TRUTH else value
 
     def _store(self, b: Builder, value: Value, slot: int) -> None:

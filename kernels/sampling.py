@@ -1,7 +1,9 @@
 """Inputs that change with time: rows of a table, interpolated, into the frame."""
 
+from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.rows import read_rows
+from myoquat.kernels.slots import turns
 
 __all__ = ["read_sample"]
 
@@ -42,7 +44,7 @@ def _define(module: Module, name: str, length: int) -> None:
 
 
 def _mix(b: Builder, length: int) -> None:
-    weight = b.splat("%weight")
-    for k in range(length):
-        low, high = b.load(b.slot("%slots", k)), b.load(b.slot("%spare", k))
-        b.store(b.fma(weight, b.sub(high, low), low), b.slot("%slots", k))
+    weight, row = b.splat("%weight"), Port(0, length)
+    for at in turns(b, length):
+        low, high = b.load(at(row, "%slots")), b.load(at(row, "%spare"))
+        b.store(b.fma(weight, b.sub(high, low), low), at(row, "%slots"))

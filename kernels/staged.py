@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from myoquat.kernels import slots
 from myoquat.kernels.body import Cost, Ports, Straight, price, take_ports
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
@@ -123,10 +124,10 @@ class _TableLoop:
         buffer, rows = link
         columns = []
         for column in rows.reshape(len(rows), -1).T:
-            slots = self.buffers[buffer].slot + column * self._row_length(buffer)
-            found = [k for k, known in enumerate(self.offsets) if np.array_equal(known, slots)]
+            wanted = self.buffers[buffer].slot + column * self._row_length(buffer)
+            found = [k for k, known in enumerate(self.offsets) if np.array_equal(known, wanted)]
             if not found:
-                self.offsets.append(slots)
+                self.offsets.append(wanted)
             columns.append(found[0] if found else len(self.offsets) - 1)
         return columns
 
@@ -212,12 +213,7 @@ class Staged:
             nanoseconds += cost.price
         for key in self.signature.outputs:  # an input may be asked for as an output
             if key in inputs:
-                _copy(b, inputs[key], outputs[key])
+                slots.copy_port(b, inputs[key], outputs[key])
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
         return Cost(operations, nanoseconds)
-
-
-def _copy(b: Builder, source: Port, target: Port) -> None:
-    for k in range(source.length):
-        b.store(b.load(b.slot("%frame", source.slot + k)), b.slot("%frame", target.slot + k))

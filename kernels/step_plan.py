@@ -20,7 +20,7 @@ class StepPlan:
     `slope` (t, x, inputs, parameters) -> xdot at the nodes `c`, with `updates`, one body (x, h, slopes...) -> x per
     stage from the second on and one for the whole step, which take the slopes of the stages `taken`; or `step`
     (t, h, x, inputs, parameters) -> x, inputs at `node`. `bound` (t, x, inputs, parameters) -> a number that stops a
-    lane when it is positive.
+    lane when it is positive. `project` x -> x, where it is not part of the last update.
     """
 
     size: int
@@ -29,7 +29,8 @@ class StepPlan:
     slope: Body | None = None
     c: tuple[float, ...] = ()
     taken: tuple[tuple[int, ...], ...] = ()
-    updates: tuple[Straight, ...] = ()
+    updates: tuple[Body, ...] = ()
+    project: Body | None = None
     step: Body | None = None
     node: float = 0.0
     bound: Straight | None = None
@@ -41,7 +42,7 @@ class StepPlan:
 
     def identity(self) -> str:
         """Text that two plans share only if they evaluate the same."""
-        bodies = [self.slope, *self.updates, self.step, self.bound]
+        bodies = [self.slope, *self.updates, self.project, self.step, self.bound]
         shapes = str((self.size, dict(self.inputs), dict(self.parameters), self.c, self.taken, self.node))
         return digest("steps", shapes, *("" if body is None else body.identity() for body in bodies))
 
@@ -68,6 +69,7 @@ class Places:
         self.loaded = [self._take(1) for _ in plan.inputs]  # per input one i64: the row that its slots hold
         self.parameters: Ports = take_ports(self.frame, plan.parameters)
         self.value = self._take(1)  # of the bound
+        self.chosen = self._take(1)  # of which lanes something holds, 1 or 0
         self.running, self.stopped, self.reason = self._take(1), self._take(1), self._take(1)
 
     def _take(self, length: int) -> Port:

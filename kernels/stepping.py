@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from myoquat.kernels import slots
 from myoquat.kernels.body import Body, Ports
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
@@ -105,39 +106,53 @@ class _Writer:
 
     def _updates(self) -> None:
         """update_k: the state of stage k (of the step, at the end) from the slopes before it."""
-        at = self.at
-        for stage, (body, taken) in enumerate(zip(self.plan.updates, self.plan.taken, strict=True), start=1):
+        at, plan = self.at, self.plan
+        end = at.following if plan.project is None else at.stage
+        for stage, (body, taken) in enumerate(zip(plan.updates, plan.taken, strict=True), start=1):
             ports = [at.state, at.h, *(at.slope_of(j) for j in taken)]
             given = dict(zip(body.signature.inputs, ports, strict=True))
-            self._body(f"update_{stage}", body, given, at.following if stage > len(at.slopes) else at.stage)
+            self._body(f"update_{stage}", body, given, end if stage > len(at.slopes) else at.stage)
+        if plan.project is not None:
+            self._body("project", plan.project, {"x": at.stage}, at.following)
 
     # ---- acceptance -----------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         """accept(frame, s): running lanes with a finite next state take it; others stop at step s."""
-        b, at = self.module.builder(), self.at
-        following = [b.load(b.slot("%frame", at.following.slot + k)) for k in range(self.plan.size)]
-        self._settle(b, self._finite(b, following), following)
+        b, at, size = self.module.builder(), self.at, self.plan.size
+        chosen = b.slot("%frame", at.chosen.slot)
+        slots.each(b, "look", size, self._look)
+        running, finite = b.truth(b.load(b.slot("%frame", at.running.slot))), b.truth(b.load(chosen))
+        go = b.logic("and", running, finite)
+        b.store(b.number(go), chosen)
+        slots.each(b, "settle", size, self._settle)
+        self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
+        b.store(b.number(go), b.slot("%frame", at.running.slot))
         b.line("ret void")
         self.module.define("accept", "void", "ptr %frame, i64 %s", b)
 
-    def _finite(self, b: Builder, values: list[str]) -> str:
-        """Truth lanes: all values finite. x - x is 0 for those and NaN for the rest, and NaN stays in a sum."""
-        total = b.constant(0.0)
-        for value in values:
-            total = b.add(total, b.sub(value, value))
-        return b.compare("oeq", total, 0.0)
+    def _look(self, b: Builder) -> None:
+        """Chosen are lanes whose next state is finite. x - x is 0 or NaN, and NaN stays in a sum."""
 
-    def _settle(self, b: Builder, finite: str, following: list[str]) -> None:
+        def term(place: slots.At) -> str:
+            value = b.load(place(self.at.following))
+            return b.sub(value, value)
+
+        finite = b.compare("oeq", slots.summed(b, self.plan.size, term), 0.0)
+        address = b.offset("%frame", 8 * self.module.lanes * self.at.chosen.slot)
+        if self.module.lanes > 1:
+            b.store(b.number(finite), address)
+        else:
+            b.store(b.let(f"uitofp i1 {b.all(finite)} to double"), address, "double")
+
+    def _settle(self, b: Builder) -> None:
+        """Chosen lanes take the next state."""
         at = self.at
-        running = b.truth(b.load(b.slot("%frame", at.running.slot)))
-        go = b.logic("and", running, finite)
-        for k, value in enumerate(following):
-            kept = b.select(go, value, b.load(b.slot("%frame", at.state.slot + k)))
-            b.store(kept, b.slot("%frame", at.state.slot + k))
-            b.store(kept, b.slot("%frame", at.stage.slot + k))
-        self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
-        b.store(b.number(go), b.slot("%frame", at.running.slot))
+        go = b.truth(slots.shared(b, at.chosen.slot))
+        for place in slots.turns(b, self.plan.size):
+            kept = b.select(go, b.load(place(at.following)), b.load(place(at.state)))
+            b.store(kept, place(at.state))
+            b.store(kept, place(at.stage))
 
     def _stop(self, b: Builder, lanes: str, outcome: Outcome) -> None:
         """Note step %s and the outcome for `lanes`."""
@@ -161,8 +176,10 @@ class _Writer:
                 self._time(b, node)
                 self._load_inputs(b, plan.nodes.index(node))
                 b.line("call void @slope(ptr %frame)")
-                self._copy(b, at.slope, at.slope_of(stage))
+                slots.copy_port(b, at.slope, at.slope_of(stage))
                 b.line(f"call void @update_{stage + 1}(ptr %frame)")
+            if plan.project is not None:
+                b.line("call void @project(ptr %frame)")
         after = b.let("add i64 %s, 1")
         b.line(f"call void @accept(ptr %frame, i64 {after})")
         if plan.bound is not None:
@@ -181,12 +198,6 @@ class _Writer:
         b.store(b.number(b.logic("and", running, b.negate(stop))), b.slot("%frame", at.running.slot))
         b.line("ret void")
         self.module.define("stop_at_bound", "void", "ptr %frame, i64 %s", b)
-
-    def _copy(self, b: Builder, source: Port, target: Port) -> None:
-        if source.slot == target.slot:
-            return
-        for k in range(source.length):
-            b.store(b.load(b.slot("%frame", source.slot + k)), b.slot("%frame", target.slot + k))
 
     def _time(self, b: Builder, node: float) -> None:
         """t = start + (s + node) h in every lane."""
@@ -211,10 +222,10 @@ class _Writer:
             index = b.load(b.offset(self._header(b, "index", "ptr"), place), "i64")
             weight = b.load(b.offset(self._header(b, "weight", "ptr"), place), "double")
             pointer, stride = self._array(b, 1 + len(self.plan.parameters) + number)
-            slots, spare, loaded = (b.slot("%frame", p.slot) for p in (port, self.spare, self.at.loaded[number]))
+            own, spare, loaded = (b.slot("%frame", p.slot) for p in (port, self.spare, self.at.loaded[number]))
             b.line(
                 f"call void @{read_sample(self.module, port.length)}(ptr {pointer}, i64 {stride}, i64 %first, "
-                f"i64 %last, ptr {slots}, ptr {spare}, ptr {loaded}, i64 {index}, double {weight})"
+                f"i64 %last, ptr {own}, ptr {spare}, ptr {loaded}, i64 {index}, double {weight})"
             )
 
     def _array(self, b: Builder, number: int) -> tuple[str, str]:
@@ -259,9 +270,9 @@ class _Writer:
             return
         pointer, stride = self._array(b, number)
         rows = b.offset(pointer, moved) if moved != "0" else pointer
-        slots = b.slot("%frame", port.slot)
+        own = b.slot("%frame", port.slot)
         function = way(self.module, port.length)
-        b.line(f"call void @{function}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {slots})")
+        b.line(f"call void @{function}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {own})")
 
     def _start(self, b: Builder, first: str, last: str) -> None:
         """Read the states and parameters of a block; lanes whose state is not finite stop at step 0."""
@@ -271,7 +282,7 @@ class _Writer:
             self._transfer(b, read_rows, number, first, last, port)
         for port in at.loaded:
             b.store("-1", b.slot("%frame", port.slot), "i64")
-        self._copy(b, at.following, at.state)
+        slots.copy_port(b, at.following, at.state)
         for port, value in ((at.running, 1.0), (at.stopped, math.nan), (at.reason, float(Outcome.COMPLETED))):
             b.store(value, b.slot("%frame", port.slot))
         b.line("call void @accept(ptr %frame, i64 0)")
@@ -284,12 +295,17 @@ class _Writer:
         bound = b.compare("oeq", b.load(b.slot("%frame", at.reason.slot)), float(Outcome.BOUND))
         running = b.truth(b.load(b.slot("%frame", at.running.slot)))
         shown = b.logic("or", running, b.logic("and", now, bound))
-        for k in range(self.plan.size):
-            value = b.load(b.slot("%frame", at.state.slot + k))
-            b.store(b.select(shown, value, math.nan), b.slot("%frame", at.shown.slot + k))
+        b.store(b.number(shown), b.slot("%frame", at.chosen.slot))
+        slots.each(b, "show", self.plan.size, self._show)
         number = 1 + len(at.parameters) + len(at.inputs)
         moved = b.let(f"mul i64 {row}, {8 * self.plan.size}")
         self._transfer(b, write_rows, number, first, last, at.shown, moved)
+
+    def _show(self, b: Builder) -> None:
+        """The row of the trajectory is the state of chosen lanes, NaN in others."""
+        chosen = b.truth(slots.shared(b, self.at.chosen.slot))
+        for place in slots.turns(b, self.plan.size):
+            b.store(b.select(chosen, b.load(place(self.at.state)), math.nan), place(self.at.shown))
 
     def _finish(self, b: Builder, first: str, last: str) -> None:
         at = self.at

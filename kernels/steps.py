@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels import batch as _batch
-from myoquat.kernels.body import Body, Straight
+from myoquat.kernels.body import Body, Entrywise, Straight
 from myoquat.kernels.build import assembly, build
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import count_call
@@ -162,6 +162,7 @@ class _Wanted:
             c=() if stages is None else stages.c,
             taken=() if stages is None else stages.taken,
             updates=() if stages is None else _updates(name, self.state, stages, self.project),
+            project=_projection(name, self.state, stages, self.project),
             step=None if self.step is None else _body(f"{name}_step", self.step, stepped, wanted),
             node=self.node,
             bound=None if self.bound is None else _traced(f"{name}_bound", self.bound, arguments, ()),
@@ -195,15 +196,24 @@ def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted:
     return body
 
 
-def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> tuple[Straight, ...]:
-    """One body per stage from the second on, and one for the whole step, with the projection."""
-    bodies = []
+def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> tuple[Body, ...]:
+    """One body per stage from the second on, and one for the whole step, with the projection but for entrywise ones."""
+    bodies: list[Body] = []
+    shape = () if stages.entrywise else (state,)
     for stage, (formula, taken) in enumerate(zip(stages.updates, stages.taken, strict=True), start=1):
-        arguments: dict[str, Shape] = {"x": (state,), "h": (), **{f"slope{j}": (state,) for j in taken}}
-        if project is not None and stage == len(stages.c):
+        arguments: dict[str, Shape] = {"x": shape, "h": (), **{f"slope{j}": shape for j in taken}}
+        if project is not None and stage == len(stages.c) and not stages.entrywise:
             formula = _then(formula, project)
-        bodies.append(_traced(f"{name}_update{stage}", formula, arguments, (state,)))
+        body = _traced(f"{name}_update{stage}", formula, arguments, shape)
+        bodies.append(Entrywise(body, state) if stages.entrywise else body)
     return tuple(bodies)
+
+
+def _projection(name: str, state: int, stages: Stages | None, project: Formula | None) -> Straight | None:
+    """The projection by itself, after updates of every component by itself."""
+    if project is None or stages is None or not stages.entrywise:
+        return None
+    return _traced(f"{name}_project", project, {"x": (state,)}, (state,))
 
 
 def _then(first: Formula, second: Formula) -> Formula:

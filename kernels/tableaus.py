@@ -40,7 +40,9 @@ class Stages:
     """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
 
     k_i = f(t + c_i h, x_i) with x_0 = x and x_i = updates[i - 1](x, h, *slopes), the last one being the state after
-    the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order.
+    the step; taken[i - 1] says which of the slopes before it update i - 1 takes, in order. Updates that are
+    `entrywise`, the same for every component by itself, are given single numbers, and their code does not grow with
+    the state.
 
     >>> from myoquat.kernels import METHODS, Stages
     >>> stages = Stages.of(METHODS["rk4"])
@@ -51,6 +53,7 @@ class Stages:
     c: tuple[float, ...]
     taken: tuple[tuple[int, ...], ...]
     updates: tuple[Callable[..., Any], ...]
+    entrywise: bool = False
 
     def __post_init__(self) -> None:
         earlier = all(0 <= j <= k for k, taken in enumerate(self.taken) for j in taken)
@@ -62,7 +65,7 @@ class Stages:
         """The stages of a Runge-Kutta method."""
         rows = (*tableau.a[1:], tableau.b)
         taken = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
-        return cls(tableau.c, taken, tuple(_combination([w for w in row if w != 0.0]) for row in rows))
+        return cls(tableau.c, taken, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
 
 
 def _combination(weights: list[float]) -> Callable[..., Any]:

@@ -232,6 +232,15 @@ def test_the_least_recently_used_go_first(folder):
     assert cache.size() <= 5000
 
 
+def test_a_folder_is_looked_through_after_a_share_of_what_is_written(folder, monkeypatch):
+    looks = []
+    monkeypatch.setattr(Cache, "_shrink", lambda cache: looks.append(cache))
+    cache = Cache(folder, limit=2**20)  # of which a 64th is 16 KiB: about 32 files of half a KiB
+    keys = [digest(str(k)) for k in range(320)]
+    assert all(cache.store(key, {}, b"x" * 380) for key in keys)
+    assert 4 <= len(looks) <= 20
+
+
 def _compile_and_evaluate(folder):
     return made(folder)(Q)
 

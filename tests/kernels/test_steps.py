@@ -123,6 +123,28 @@ def test_projection_and_whole_steps(start):
     np.testing.assert_allclose(final, [0.5 * (math.cos(1.0) + math.cos(1.5) + math.cos(2.0)), 1.5], rtol=1e-15)
 
 
+def test_long_states_are_moved_in_loops_with_the_same_bits():
+    """Of a length that no register has: the Euler method in NumPy, projected onto the sphere, inputs between rows."""
+    rng, n = np.random.default_rng(4), 37
+    x0, rows = rng.normal(size=(3, n)), rng.normal(size=(2, n))
+    x0[1, 30] = np.inf
+    runs = [
+        step_loop(
+            n, rhs=lambda t, x, drive: drive * x[::-1], inputs={"drive": n}, method="euler", lanes=lanes,
+            project=lambda x: x / np.sqrt(np.sum(x * x)),
+        )(x0, h=0.1, steps=3, drive=Tabulated([0.0, 0.5], rows))
+        for lanes in (1, 8)
+    ]  # fmt: skip
+    one, many = runs
+    assert np.array_equal(one.states, many.states, equal_nan=True)
+    assert one.stopped.tolist() == many.stopped.tolist() == [-1, 0, -1]
+    x = x0[[0, 2]]
+    for k in range(3):
+        x = x + 0.1 * (rows[0] + (rows[1] - rows[0]) * 0.2 * k) * x[:, ::-1]
+        x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    np.testing.assert_allclose(one.final[[0, 2]], x, rtol=1e-12, atol=1e-13)
+
+
 def test_stages_on_a_group(start):
     """z' = i w(t) z by Heun's method on the circle: |z| stays, and the angle is exact for linear w."""
 

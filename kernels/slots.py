@@ -1,0 +1,153 @@
+"""Numbers moved between slots of a frame: few one by one, many in a loop, so that the code does not grow with them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from myoquat.kernels.driver import Port
+from myoquat.kernels.ir import Builder, Module, double
+
+__all__ = ["At", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns"]
+
+At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
+
+_FEW = 16  # moves that are written one by one
+_TOGETHER = 4  # moves of one turn of a loop
+
+
+def copy(b: Builder, name: str, pairs: Sequence[tuple[int, int]]) -> None:
+    """The slots (from, to), by tables of that name if they are many."""
+    if len(pairs) <= _FEW:
+        for source, target in pairs:
+            b.store(b.load(b.slot("%frame", source)), b.slot("%frame", target))
+        return
+    offsets = _offsets(b, name, np.array(pairs))
+    with b.loop(0, len(offsets), _TOGETHER) as counter:
+        for k in range(_TOGETHER):
+            row = _row(b, name, counter, 16, k)
+            here, there = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
+            b.store(b.load(b.offset("%frame", here)), b.offset("%frame", there))
+
+
+def fill(b: Builder, name: str, values: Sequence[tuple[float, int]]) -> None:
+    """Constants into slots (number, slot), by tables of that name if they are many."""
+    zeros = [slot for number, slot in values if double(number) == double(0.0)]
+    if len(zeros) <= _FEW:
+        zeros = []
+    for number, slot in values:
+        if not zeros or double(number) != double(0.0):
+            b.store(number, b.slot("%frame", slot))
+    if zeros:
+        offsets = _offsets(b, name, np.array(zeros)[:, None])
+        with b.loop(0, len(offsets), _TOGETHER) as counter:
+            for k in range(_TOGETHER):
+                b.store(0.0, b.offset("%frame", b.load(_row(b, name, counter, 8, k), "i64")))
+
+
+def _offsets(b: Builder, name: str, slots: np.ndarray) -> np.ndarray:
+    """The table of the bytes from the frame, its last row again until its length is whole turns of a loop."""
+    rest = -len(slots) % _TOGETHER
+    table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]) * (8 * b.lanes)
+    b.module.constants(name, "i64", map(str, table.ravel().tolist()))
+    return table
+
+
+def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
+    return b.offset(f"@{name}", b.let(f"mul i64 {b.let(f'add i64 {counter}, {k}')}, {size}"))
+
+
+def over(module: Module, length: int) -> Builder:
+    """A builder of a function on the components of arrays of this length in `turns`: of W lanes, or, for one lane, of
+    as many components at once as registers hold, if there are many: what was just written one by one is slow to read
+    together."""
+    width = 1
+    while module.lanes == 1 and length > _FEW and 2 * width <= module.width:
+        width *= 2
+    return module.builder(width if module.lanes == 1 else None)
+
+
+def turns(b: Builder, length: int) -> Iterator[At]:
+    """The components of arrays of a length, one after the other or, in a builder `over` them, several at once: where
+    those of a turn are in a port's array. Few turns are written out, many are one, in a loop.
+
+    The last components come once more where a turn holds several and their number is no multiple.
+    """
+    width = _width(b)
+    if length <= _FEW * width:
+        for first in range(0, length, width):
+            yield _Straight(b, min(first, length - width))
+        return
+    with b.loop(0, length, width) as counter:
+        yield _in_loop(b, counter, length)
+
+
+def summed(b: Builder, length: int, term: Callable[[At], str]) -> str:
+    """The sum of a term over the `turns`, in which components may be twice."""
+    width = _width(b)
+    if length <= _FEW * width:
+        total = b.constant(0.0)
+        for at in turns(b, length):
+            total = b.add(total, term(at))
+        return total
+    return b.summed(length, width, lambda counter: term(_in_loop(b, counter, length)))
+
+
+def _width(b: Builder) -> int:
+    """The components of a turn."""
+    return b.lanes if b.module.lanes == 1 else 1
+
+
+@dataclass(frozen=True)
+class _Straight:
+    """The place of a component that is known."""
+
+    b: Builder
+    first: int
+
+    def __call__(self, port: Port, base: str = "%frame") -> str:
+        return self.b.offset(base, 8 * self.b.module.lanes * (port.slot + self.first))
+
+
+def _in_loop(b: Builder, counter: str, length: int) -> At:
+    """The place of the component of a loop's counter."""
+    width = _width(b)
+    if length % width:
+        over = b.let(f"icmp sgt i64 {counter}, {length - width}")
+        counter = b.let(f"select i1 {over}, i64 {length - width}, i64 {counter}")
+    own = b.let(f"mul i64 {counter}, {8 * b.module.lanes}")
+    return lambda port, base="%frame": b.offset(b.offset(base, own), 8 * b.module.lanes * port.slot)
+
+
+def shared(b: Builder, slot: int) -> str:
+    """The lanes of a slot, in a builder `over` components: the same number for all of a turn."""
+    address = b.offset("%frame", 8 * b.module.lanes * slot)
+    return b.load(address) if b.module.lanes > 1 else b.splat(b.load(address, "double"))
+
+
+def each(b: Builder, name: str, length: int, write: Callable[[Builder], None]) -> None:
+    """What `write` puts into a builder `over` components: here, or where that has other lanes, in a function `name` of
+    its own that is called here."""
+    module, own = b.module, over(b.module, length)
+    if own.lanes == b.lanes:
+        write(b)
+        return
+
+    def define() -> None:
+        write(own)
+        own.line("ret void")
+        module.define(name, "void", "ptr %frame", own)
+
+    b.line(f"call void @{module.once(name, define)}(ptr %frame)")
+
+
+def copy_port(b: Builder, source: Port, target: Port) -> None:
+    """Copy an array; nothing for an array onto itself."""
+
+    def write(own: Builder) -> None:
+        for at in turns(own, source.length):
+            own.store(own.load(at(source)), at(target))
+
+    if source.slot != target.slot:
+        each(b, f"copy_{source.slot}_{target.slot}_{source.length}", source.length, write)
