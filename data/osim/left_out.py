@@ -11,7 +11,7 @@ CHANGES: dict[str, str] = {
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
     **dict.fromkeys(("PrescribedController", "ControlSetController"), "excitations are given with the simulation"),
-    **dict.fromkeys(("Schutte1993Muscle_Deprecated", "Delp1990Muscle_Deprecated"), "the path has no force law"),
+    "Delp1990Muscle_Deprecated": "the path has no force law",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.document import boolean, numbers, objects, text
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
 from myoquat.data.osim.muscles import read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
@@ -62,7 +62,7 @@ def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
     for element in document.iterfind("BodySet/objects/Body"):
         if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
             doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
-    for tag in TIMES:
+    for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
                 doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
