@@ -10,7 +10,7 @@ CHANGES: dict[str, str] = {
     **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
-    **dict.fromkeys(("PrescribedController", "ControlSetController"), "excitations are given with the simulation"),
+    **dict.fromkeys(("PrescribedController", "ControlSetController"), "controls are given with the simulation"),
     "Delp1990Muscle_Deprecated": "the path has no force law",
 }  # fmt: skip
 
