@@ -11,10 +11,11 @@ from myoquat.joints.tree import Link
 from myoquat.joints.types import EulerJoint
 from myoquat.kernels.typing import Array
 
-__all__ = ["check_definite", "check_locks", "check_massive", "check_regular"]
+__all__ = ["check_definite", "check_locks", "check_massive", "check_pose", "check_regular"]
 
 SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
+NOTABLE = 0.05  # of the greatest part of a motion: what is named of it
 CAPACITY = 1024
 
 _least: dict[str, float] = {}  # by content: see `_least_share`
@@ -55,6 +56,23 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
         if isinstance(body.joint, EulerJoint):
             check_lock(q[..., iq], body.joint.sequence, f"{function}: body {body.name!r}")
+
+
+def check_pose(system: ArticulatedSystem, M: Array) -> None:
+    """ModelError, naming the velocities that move together without inertia, if the mass matrix M (nu, nu) of a pose is
+    singular, as where axes of joints beyond which there is no mass coincide."""
+    size = np.sqrt(np.abs(np.diag(M)))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(M / np.outer(size, size))
+    if values.min(initial=1.0) > PIVOT:
+        return
+    moves = np.abs(vectors[:, values <= PIVOT] / size[:, None])
+    share = (moves / moves.max(axis=0)).max(axis=1)
+    names = [repr(name) for name, part in zip(system.velocity_names, share, strict=True) if part > NOTABLE]
+    raise ModelError(
+        f"the mass matrix is singular at this pose: {', '.join(names)} can move together so that nothing with inertia "
+        f"moves{_massless(system)}. Give these bodies a mass and an inertia, or start at another pose"
+    )
 
 
 def singular_velocity(system: ArticulatedSystem) -> int | None:
@@ -105,10 +123,15 @@ def _weightless_end(system: ArticulatedSystem, i: int) -> bool:
 
 def _error(system: ArticulatedSystem, k: int) -> ModelError:
     body = system.bodies[system.indices.body_of_velocity(k)]
-    massless = [link.name for link in system.tree.links if _weightless(link)]
-    hint = f"; bodies without mass and inertia: {', '.join(massless)}" if massless else ""
     return ModelError(
         f"the mass matrix is singular: velocity {system.velocity_names[k]!r} moves nothing that has inertia once the "
-        f"joints beyond it are free{hint}. Give the body a mass and an inertia, or the joint a rotor inertia",
+        f"joints beyond it are free{_massless(system)}. Give the body a mass and an inertia, or the joint a "
+        "rotor inertia",
         element=f"body {body.name!r}",
     )
+
+
+def _massless(system: ArticulatedSystem) -> str:
+    """The bodies without mass and inertia, in words."""
+    massless = [link.name for link in system.tree.links if _weightless(link)]
+    return f"; bodies without mass and inertia: {', '.join(massless)}" if massless else ""

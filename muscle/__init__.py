@@ -21,6 +21,7 @@ from myoquat.muscle.evaluate import (
     unit_wrenches,
 )
 from myoquat.muscle.flags import PathFlag
+from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
@@ -45,6 +46,7 @@ __all__ = [
     "Parameters",
     "PathFlag",
     "PathPoint",
+    "PrescribedInput",
     "Wrap",
     "WrapCylinder",
     "WrapEllipsoid",

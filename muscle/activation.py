@@ -12,7 +12,7 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["ActivationDynamics"]
 
-FORMS = ("smooth", "piecewise")
+FORMS = ("smooth", "piecewise", "quadratic")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class ActivationDynamics(Record):
     2016, eqs. 1 and 2]:
 
         da/dt = ((f + 0.5) / (tau_a (0.5 + 1.5 a)) + (0.5 - f) (0.5 + 1.5 a) / tau_d) (e - a).
+
+    "quadratic" is da/dt = (e - a) (e / tau_a + 1 / tau_d) while e is above a, (e - a) / tau_d while it is below
+    [C. C. Raasch, F. E. Zajac, B. Ma, W. S. Levine, J. Biomech. 30, 1997; OpenSim's Schutte1993Muscle_Deprecated].
 
     activation_time tau_a and deactivation_time tau_d [s], smoothing b; minimum_activation: e and a below it are taken
     to be as large. Activations that start in [0, 1] stay there if the excitation does.
@@ -46,6 +49,10 @@ class ActivationDynamics(Record):
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
         e = np.maximum(excitation, self.minimum_activation)
         a = np.maximum(activation, self.minimum_activation)
+        if self.form == "quadratic":
+            faster = np.where(e >= a, e / self.activation_time, 0.0)
+            quadratic: Array = (e - a) * (faster + 1 / self.deactivation_time)
+            return quadratic
         z = 0.5 + 1.5 * a
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
         rate: Array
@@ -59,5 +66,5 @@ class ActivationDynamics(Record):
     def check(self, element: str) -> None:
         """ModelError for an unknown form or numbers that cannot be."""
         if self.form not in FORMS:
-            raise ModelError(f"form is 'smooth' or 'piecewise', not {self.form!r}", element=element)
+            raise ModelError(f"form is 'smooth', 'piecewise' or 'quadratic', not {self.form!r}", element=element)
         check_ranges(self, element)

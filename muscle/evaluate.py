@@ -21,7 +21,7 @@ from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.flags import flags
-from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
+from myoquat.muscle.laws.equilibrium import LawKind, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import carried_wrenches, lengths, wrenches
 
@@ -452,18 +452,18 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     return found
 
 
-def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[type, Any]) -> Array:
+def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawKind, Any]) -> Array:
     """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none; `numbers`
-    of the laws of every class in `states.elastic`."""
+    of the laws of every kind in `states.elastic`."""
     found = np.full((*l.shape[:-1], len(states.state_names(model))), np.nan)
-    slices = states.state_slices(model)
+    slices, kinds = states.state_slices(model), states.elastic_kinds(model)
     for kind in numbers:
-        members = [i for i, s in enumerate(slices) if s.stop > s.start and type(model.muscles[i].law) is kind]
+        members = [i for i, own in enumerate(kinds) if own == kind]
         places = [slices[i].start for i in members]
         found[..., places] = equilibrium_lengths(kind, numbers[kind], l[..., members], a[..., members])
     for i, s in enumerate(slices):
         law = model.muscles[i].law
-        if s.stop > s.start and law is not None and type(law) not in numbers:
+        if s.stop > s.start and law is not None and kinds[i] not in numbers:
             found[..., s] = law.equilibrium(l[..., i], 0.0, a[..., i])
     return found
 

@@ -22,6 +22,7 @@ from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -34,7 +35,8 @@ class Model(Record):
 
     start_q (nq,), start_u (nu,): where a simulation starts if nothing else is said; None for neutral and at rest.
     limits act where coordinates leave their ranges, forces (`myoquat.muscle.forces`) always, actuators
-    (`myoquat.muscle.actuators`) as their controls tell, inputs of a simulation. constraints, numbers and names without
+    (`myoquat.muscle.actuators`) as their controls tell, inputs of a simulation, which obeys the model's own `inputs`
+    where it is given none. constraints, numbers and names without
     functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a
     file says beyond the mechanics, by the names of its coordinates.
 
@@ -63,6 +65,7 @@ class Model(Record):
     constraints: tuple[Constraint, ...] = ()
     forces: tuple[PassiveForce, ...] = ()
     actuators: tuple[Actuator, ...] = ()
+    inputs: tuple[PrescribedInput, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,6 +112,8 @@ class Model(Record):
                 raise ModelError(f"the name {actuator.name!r} is taken twice", element=actuator.element)
             seen.add(actuator.name)
             actuator.check(self.system)
+        for given in self.inputs:
+            given.check((*self.muscle_names, *self.control_names))
 
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""
@@ -150,7 +155,8 @@ class Model(Record):
     @property
     def _acting(self) -> tuple[object, ...]:
         """All beside the system that the model computes with."""
-        return self.muscles, self.limits, self.forces, self.actuators, self.couplers, self.constraints
+        own = (self.inputs,) if self.inputs else ()
+        return self.muscles, self.limits, self.forces, self.actuators, self.couplers, self.constraints, *own
 
     def pose(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
         """(..., nq) the start with coordinates set by name, angles [rad] and lengths [m] that broadcast.

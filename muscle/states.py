@@ -15,6 +15,7 @@ from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import jacobians
 from myoquat.muscle.laws import ForceLaw, HillLaw
+from myoquat.muscle.laws.equilibrium import LawKind, kind_of
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths
@@ -76,13 +77,19 @@ def check_start(model: Model, name: str, values: ArrayLike) -> Array:
     return checked
 
 
-def elastic(model: Model) -> dict[type, list[HillLaw]]:
-    """The Hill-type laws with elastic tendons, by their class, in the model's order."""
-    found: dict[type, list[HillLaw]] = {}
-    for muscle in model.muscles:
-        if isinstance(muscle.law, HillLaw) and muscle.law.states:
-            found.setdefault(type(muscle.law), []).append(muscle.law)
+def elastic(model: Model) -> dict[LawKind, list[HillLaw]]:
+    """The Hill-type laws with elastic tendons, by their kind, in the model's order."""
+    found: dict[LawKind, list[HillLaw]] = {}
+    for muscle, kind in zip(model.muscles, elastic_kinds(model), strict=True):
+        if kind is not None and isinstance(muscle.law, HillLaw):
+            found.setdefault(kind, []).append(muscle.law)
     return found
+
+
+def elastic_kinds(model: Model) -> list[LawKind | None]:
+    """The kind of every muscle's law, None for one that is not Hill-type with an elastic tendon."""
+    laws = [muscle.law for muscle in model.muscles]
+    return [kind_of(law) if isinstance(law, HillLaw) and law.states else None for law in laws]
 
 
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:

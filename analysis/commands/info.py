@@ -102,6 +102,8 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"  passive {force.element}: {type(force).__name__}"
     for actuator in model.actuators:
         yield f"  {actuator.element}: {type(actuator).__name__}"
+    for given in model.inputs:
+        yield f"  input {given.name}: {type(given.function).__name__} of the time"
     for muscle in model.muscles:
         yield f"  muscle {muscle.name}: {_muscle(muscle)}"
     for limit in model.limits:

@@ -56,6 +56,8 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
         raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
     for actuator in model.actuators:
         left.count("actuators", actuator.name)
+    for given in model.inputs:
+        left.count("inputs over time", given.name)
     system, coordinates = model.system, {c.name: c for c in model.coordinates}
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add(root, "option", gravity=system.gravity)

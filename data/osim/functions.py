@@ -1,6 +1,6 @@
 """Functions of a coordinate, read and written by one table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
 
-__all__ = ["FUNCTIONS", "add_function", "function_in", "read_function"]
+__all__ = ["FUNCTIONS", "add_curves", "add_function", "curves", "function_in", "read_function"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +83,25 @@ def add_function(parent: Element, function: AxisFunction, element: str, name: st
             add_function(add(own, key), value, element)
         else:
             add(own, key, value)
+
+
+def curves(element: Element, names: Mapping[str, str]) -> dict[str, Any]:
+    """The curves that a file gives an element, by our names; `names`: ours -> the file's.
+
+    A curve stands in a holder that is called so, or bears the name itself, as in the files that OpenSim 4 writes.
+    """
+    found = {}
+    for ours, theirs in names.items():
+        holder = element.find(theirs)
+        named = [child for child in element if child.get("name") == theirs and child.tag != theirs]
+        if holder is not None:
+            found[ours] = function_in(holder, element)
+        elif named:
+            found[ours] = read_function(named[0])
+    return found
+
+
+def add_curves(parent: Element, record: Any, names: Mapping[str, str]) -> None:
+    """The curves of a record as children of an element, in holders; `names`: ours -> the file's."""
+    for ours, theirs in names.items():
+        add_function(add(parent, theirs), getattr(record, ours), f"force {parent.get('name')!r}")

@@ -8,8 +8,9 @@ from typing import Any
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.document import boolean, number, text
 from myoquat.data.osim.elements import add
-from myoquat.data.osim.functions import add_function, function_in
+from myoquat.data.osim.functions import add_curves, curves
 from myoquat.data.osim.millard import add_millard, add_numbers, is_rigid, read_millard
+from myoquat.data.osim.schutte import SCHUTTE, add_schutte, read_quadratic, read_schutte
 from myoquat.data.xml import complain, described
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.activation import ActivationDynamics
@@ -23,10 +24,11 @@ from myoquat.muscle.laws import (
     PathActuator,
     PathSpring,
     RigidTendonMuscle,
+    Schutte1993,
     Thelen2003,
 )
 
-__all__ = ["LAWS", "TIMES", "read_activation", "read_activation_dynamics", "read_law"]
+__all__ = ["LAWS", "MUSCLES", "TIMES", "read_activation", "read_activation_dynamics", "read_law"]
 
 Table = dict[str, tuple[str, float | None]]  # ours: (the file's, the value where it is left out, None for none)
 COMMON: Table = {
@@ -77,26 +79,31 @@ TIMES = {  # of activation and deactivation [s], and the form
     "Millard2012EquilibriumMuscle": (0.010, 0.040, "piecewise"),
     "DeGrooteFregly2016Muscle": (0.015, 0.060, "smooth"),
 }
+MUSCLES = (*TIMES, SCHUTTE)  # those with activation dynamics and a tendon
 
 
 def read_activation_dynamics(element: Any) -> ActivationDynamics | None:
     """The activation dynamics of a muscle; None for one without, or where the file says to ignore them."""
-    if element.tag not in TIMES or boolean(element, "ignore_activation_dynamics"):
+    if element.tag not in MUSCLES or boolean(element, "ignore_activation_dynamics"):
         return None
+    dynamics = read_quadratic(element) if element.tag == SCHUTTE else _read_times(element)
+    try:
+        dynamics.check(described(element))
+    except ModelError as error:
+        complain(element, error.message)
+    return dynamics
+
+
+def _read_times(element: Any) -> ActivationDynamics:
     up, down, form = TIMES[element.tag]
     piecewise = form == "piecewise"
-    dynamics = ActivationDynamics(
+    return ActivationDynamics(
         number(element, "activation_time_constant", up),
         number(element, "deactivation_time_constant", down),
         form,
         number(element, "activation_dynamics_smoothing", 0.1),
         number(element, "minimum_activation", 0.01) if piecewise else 0.0,
     )
-    try:
-        dynamics.check(described(element))
-    except ModelError as error:
-        complain(element, error.message)
-    return dynamics
 
 
 def read_activation(element: Any) -> float | None:
@@ -116,12 +123,6 @@ def _degroote(element: Any) -> ForceLaw:
 
 def _common(element: Any) -> dict[str, Any]:
     return _numbers(element, COMMON)
-
-
-def _curves(element: Any, names: dict[str, str]) -> dict[str, Any]:
-    """The curves that a file gives, by our names."""
-    given = {ours: element.find(theirs) for ours, theirs in names.items()}
-    return {ours: function_in(holder, element) for ours, holder in given.items() if holder is not None}
 
 
 def _hill(law: Callable[..., HillLaw], own: Table) -> Callable[[Any], HillLaw]:
@@ -148,17 +149,12 @@ def _write_degroote(force: Any, law: Any) -> None:
 
 def _write_rigid(force: Any, law: Any) -> None:
     add_numbers(force, law, COMMON)
-    _add_curves(force, law, RIGID_CURVES)
+    add_curves(force, law, RIGID_CURVES)
 
 
 def _write_ligament(force: Any, law: Any) -> None:
     add_numbers(force, law, LIGAMENT)
-    _add_curves(force, law, LIGAMENT_CURVES)
-
-
-def _add_curves(force: Any, law: Any, names: dict[str, str]) -> None:
-    for ours, theirs in names.items():
-        add_function(add(force, theirs), getattr(law, ours), f"force {force.get('name')!r}")
+    add_curves(force, law, LIGAMENT_CURVES)
 
 
 def _numbers(element: Any, table: Table) -> dict[str, Any]:
@@ -181,10 +177,11 @@ LAWS: dict[str, Kind] = {
         Millard2012, lambda e: read_millard(e, COMMON), lambda force, law: add_millard(force, law, COMMON)
     ),
     "RigidTendonMuscle": Kind(
-        RigidTendonMuscle, lambda e: RigidTendonMuscle(**_common(e), **_curves(e, RIGID_CURVES)), _write_rigid
+        RigidTendonMuscle, lambda e: RigidTendonMuscle(**_common(e), **curves(e, RIGID_CURVES)), _write_rigid
     ),
+    SCHUTTE: Kind(Schutte1993, lambda e: read_schutte(e, COMMON), lambda force, law: add_schutte(force, law, COMMON)),
     "Ligament": Kind(
-        Ligament, lambda e: Ligament(**_numbers(e, LIGAMENT), **_curves(e, LIGAMENT_CURVES)), _write_ligament
+        Ligament, lambda e: Ligament(**_numbers(e, LIGAMENT), **curves(e, LIGAMENT_CURVES)), _write_ligament
     ),
     "Blankevoort1991Ligament": Kind(
         Blankevoort1991,

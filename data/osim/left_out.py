@@ -10,8 +10,8 @@ CHANGES: dict[str, str] = {
     **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
-    **dict.fromkeys(("PrescribedController", "ControlSetController"), "excitations are given with the simulation"),
-    **dict.fromkeys(("Schutte1993Muscle_Deprecated", "Delp1990Muscle_Deprecated"), "the path has no force law"),
+    **dict.fromkeys(("PrescribedController", "ControlSetController"), "controls are given with the simulation"),
+    "Delp1990Muscle_Deprecated": "the path has no force law",
 }  # fmt: skip
 
 

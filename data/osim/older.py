@@ -33,6 +33,7 @@ RENAMED = {
     "YAttachment": "y_location",
     "ZAttachment": "z_location",
     "pennation_angle": "pennation_angle_at_optimal",
+    "Schutte1993Muscle": "Schutte1993Muscle_Deprecated",
 }
 SOCKETS = {  # by the set in which an element stands: what names a body or a coordinate
     "PathPointSet": {

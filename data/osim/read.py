@@ -9,10 +9,11 @@ from myoquat.data.osim.actuators import ACTUATORS, read_actuator
 from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.contact import CONTACTS, Contacts
+from myoquat.data.osim.controllers import read_inputs
 from myoquat.data.osim.document import boolean, numbers, objects, text
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.laws import TIMES
+from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
 from myoquat.data.osim.muscles import read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
@@ -26,7 +27,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["read_model"]
 
-SILENT = {"ControllerSet", "ProbeSet", "ComponentSet"}  # counted, if they hold anything
+SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
@@ -62,7 +63,7 @@ def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
     for element in document.iterfind("BodySet/objects/Body"):
         if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
             doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
-    for tag in TIMES:
+    for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
                 doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
@@ -84,9 +85,12 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
     for surface in contacts.unused:
         census.count(surface, "ContactGeometrySet")
+    muscles = tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths)
+    actuators = tuple(read_actuator(force, frames) for force in forces.actuators)
+    known = (*(muscle.name for muscle in muscles), *(name for a in actuators for name in a.control_names))
     model = Model(
         system,
-        tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths),
+        muscles,
         name=name,
         description=text(element, "credits", ""),
         start_q=skeleton.start_q,
@@ -98,7 +102,8 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
         constraints=constraints,
         forces=passive,
-        actuators=tuple(read_actuator(force, frames) for force in forces.actuators),
+        actuators=actuators,
+        inputs=read_inputs(element, known, census),
     )
     return settled(model)
 

@@ -44,7 +44,8 @@ A model file (all numbers in SI units, quaternions scalar first):
     activation_dynamics = { activation_time = 0.015, deactivation_time = 0.06 }    # optional: the activation is a state
 
     [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]],
-                                        # [[constraints]], [[forces]], [[actuators]]
+                                        # [[constraints]], [[forces]], [[actuators]],
+                                        # [[inputs]]
     name = "stop"
     coordinate = "A.angle"              # by name
     lower = -1.0                        # [rad or m], and other fields of `myoquat.muscle.limits.CoordinateLimit`

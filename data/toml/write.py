@@ -14,6 +14,7 @@ from myoquat.joints.system import Body
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -30,6 +31,7 @@ EXTRAS: dict[str, type] = {
     "constraints": Constraint,
     "forces": PassiveForce,
     "actuators": Actuator,
+    "inputs": PrescribedInput,
 }
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint

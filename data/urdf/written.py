@@ -43,6 +43,8 @@ def written_drives(model: Model, left: Leftovers) -> dict[str, Drive]:
             drives[actuator.coordinate].limit["effort"] = repr(float(actuator.upper))
         else:
             left.count("actuators", actuator.name)
+    for given in model.inputs:
+        left.count("inputs over time", given.name)
     for coupler in model.couplers:
         line = _line(coupler)
         if line is None or coupler.dependent not in joints or coupler.independent not in joints:

@@ -9,6 +9,7 @@ from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, mass_matrix
+from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
@@ -95,8 +96,9 @@ class ConstraintArrays:
         return joint_reactions(self.system, q, u, found.acceleration, wrenches if f_ext is None else wrenches + f_ext)
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
-        """Rank of A at one pose, in the metric of M."""
+        """Rank of A at one pose, in the metric of M; ModelError where M is singular there."""
         A, M = self.jacobian(q, t), composite.mass(self.system, np.asarray(q, dtype=float))
+        check_pose(self.system, M)
         C = np.linalg.solve(np.linalg.cholesky(M), A.T)
         s = np.linalg.svd(C, compute_uv=False)
         return int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum())

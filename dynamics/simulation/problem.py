@@ -1,6 +1,8 @@
 """What step loops and adaptive methods share: a model's equations of motion, and the checks of a call's inputs."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from myoquat.joints.door import SystemLike, system_of
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.muscle.inputs import values_at
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import check_start, state_names
@@ -95,7 +98,7 @@ class Problem:
             raise ValueError("activation: the model has no muscles")
         if self.equations.actuated:
             assert isinstance(self.model, Model)
-            given = np.zeros(self.equations.actuated) if inputs.controls is None else inputs.controls
+            given = _own_controls(self.model) if inputs.controls is None else inputs.controls
             found["controls"] = Control("controls", given, self.model.check_controls)
         elif inputs.controls is not None and _has_values(inputs.controls):
             raise ValueError("controls: the model has no actuators")
@@ -121,6 +124,10 @@ class Problem:
             )
         if excitation is not None:
             return excitation
+        if not self.equations.excited and activation is not None:
+            return activation
+        if _prescribes(model):
+            return partial(values_at, model.inputs, model.muscle_names)
         return _default_activation(model) if activation is None else activation
 
     # ---- the muscles' states at the start ----------------------------------------------------------------------
@@ -129,7 +136,8 @@ class Problem:
         self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None
     ) -> tuple[Array, ...]:
         """The muscles' states at the start: activations, given or equal to the excitations, and the states of the laws,
-        given or in equilibrium at rest. ValueError where they do not fit or there is none."""
+        given or in equilibrium at rest. ValueError where they do not fit or there is none. Where the model
+        prescribes the excitations, activations start as it names them."""
         names = state_names(self.model) if isinstance(self.model, Model) else ()
         if inputs.muscle_states is not None and not names:
             raise ValueError("muscle_states: this model's muscles have none")
@@ -143,6 +151,9 @@ class Problem:
             given = self.model.check_activation(inputs.activation)
             follows = np.isin(np.arange(self.equations.muscles), excited)
             at_start = np.where(follows, given, at_start)
+        elif excited and inputs.excitation is None and _prescribes(self.model):
+            own = [math.nan if muscle.activation is None else muscle.activation for muscle in self.model.muscles]
+            at_start = np.where(np.isnan(own), at_start, own)
         if inputs.muscle_states is not None:
             states = check_start(self.model, "muscle_states", inputs.muscle_states)
         elif p is not None:
@@ -182,6 +193,18 @@ def _varied(
         if name.startswith(("start_q.", "start_u.")) or name.endswith(".activation"):
             raise ValueError(f"parameters: {name!r} is an input of its own: q0, u0, activation")
     return varied
+
+
+def _prescribes(model: Model) -> bool:
+    """Whether the model has inputs of its own for muscles."""
+    return any(own.name in model.muscle_names for own in model.inputs)
+
+
+def _own_controls(model: Model) -> ControlLike:
+    """The controls that the model has itself; zero without."""
+    if not any(own.name in model.control_names for own in model.inputs):
+        return np.zeros(len(model.control_names))
+    return partial(values_at, model.inputs, model.control_names)
 
 
 def _default_activation(model: Model) -> Array:

@@ -64,6 +64,7 @@ def simulate(
     rtol           bound on the local error of each step relative to 1 + |x|; asks for an adaptive method (1e-6).
     activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)) with
                    linear interpolation, or a function of t. With activation dynamics it is a state, and this its start.
+                   A model's own `inputs` are its excitations and controls where a call gives none.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
                    couplers; redundant ones need dop853 or rk45.

@@ -24,12 +24,12 @@ class MuscleStarts:
         self.equations, model = equations, equations.muscled
         self.names = {kind: list(numbers_of(kind, laws)) for kind, laws in elastic(model).items()}
         sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
-        names = ["lengths", *(kind.__name__ for kind in self.names)]
+        names = ["lengths", *(f"kind_{i}" for i in range(len(self.names)))]
         content = lasting_content(("muscle_starts", equations.key))
         self.kernel = kernels.compile(self._formula, sizes, names, name="muscle_starts", content=content, threads=1)
 
     def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
-        """Path lengths (m,), and of every class of laws its numbers (names, laws)."""
+        """Path lengths (m,), and of every kind of laws its numbers (names, laws)."""
         bound = replace(self.equations, model=self.equations.bound(p if self.equations.names else None)).muscled
         values = [numbers_of(kind, laws) for kind, laws in elastic(bound).items()]
         return (

@@ -9,6 +9,7 @@ from myoquat.muscle.laws.ligament import Ligament
 from myoquat.muscle.laws.ligament_blankevoort import Blankevoort1991
 from myoquat.muscle.laws.millard import Millard2012
 from myoquat.muscle.laws.rigid_tendon import RigidTendonMuscle
+from myoquat.muscle.laws.schutte import Schutte1993
 from myoquat.muscle.laws.springs import PathActuator, PathSpring
 from myoquat.muscle.laws.thelen import Thelen2003
 
@@ -21,6 +22,7 @@ LAWS: dict[str, type[ForceLaw]] = {
         DeGrooteFregly2016,
         Millard2012,
         RigidTendonMuscle,
+        Schutte1993,
         Ligament,
         Blankevoort1991,
         PathSpring,
@@ -42,5 +44,6 @@ __all__ = [
     "PathSpring",
     "PushWarning",
     "RigidTendonMuscle",
+    "Schutte1993",
     "Thelen2003",
 ]

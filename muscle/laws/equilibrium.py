@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,28 +14,44 @@ from myoquat.kernels.classes import identity, is_foreign
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.bracketing import find_root
 
-__all__ = ["equilibrium_lengths", "numbers_of"]
+__all__ = ["LawKind", "equilibrium_lengths", "kind_of", "numbers_of"]
 
 TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 BALANCED = 1e-12  # of the greatest isometric force: what the curves' own round-off may leave over
 GREATEST = 1e12  # of the same: what is larger counts as that
 
 
-def numbers_of(kind: type, laws: Sequence[Any]) -> dict[str, Any]:
-    """(k,) or (..., k) the numbers of k laws of one class by their names; floats, arrays (...) or symbols."""
-    named = [f.name for f in fields(kind) if f.name in ranges_of(kind)]
+class LawKind(NamedTuple):
+    """What Hill-type laws have in common whose equilibria are found together: their class, and what is no number, such
+    as a curve, as (name, value)."""
+
+    law: type
+    settings: tuple[tuple[str, Any], ...]
+
+
+def kind_of(law: Any) -> LawKind:
+    """The kind of a law."""
+    kind: type = type(law)
+    numbers = ranges_of(kind)
+    settings = tuple((f.name, getattr(law, f.name)) for f in fields(law) if f.name not in numbers)
+    return LawKind(kind, settings)
+
+
+def numbers_of(kind: LawKind, laws: Sequence[Any]) -> dict[str, Any]:
+    """(k,) or (..., k) the numbers of k laws of one kind by their names; floats, arrays (...) or symbols."""
+    named = [f.name for f in fields(kind.law) if f.name in ranges_of(kind.law)]
     return {
         name: np.stack(np.broadcast_arrays(*(as_array(getattr(law, name)) for law in laws), subok=True), axis=-1)
         for name in named
     }
 
 
-def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Array, activation: Array) -> Array:
-    """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one class pull as their tendons, at rest.
+def equilibrium_lengths(kind: LawKind, numbers: Mapping[str, Any], length: Array, activation: Array) -> Array:
+    """(..., k) fiber lengths [m] at which the fibers of k Hill-type laws of one kind pull as their tendons, at rest.
 
     numbers (..., k) as `numbers_of` gives them, length and activation (..., k), floats. Every finite path length has an
     answer: see `HillLaw.equilibrium`; NaN where a number is not finite. The excess of the fiber's force is a kernel
-    that takes the laws' numbers as inputs, so that every class of laws is compiled once.
+    that takes the laws' numbers as inputs, so that every kind of laws is compiled once.
     """
     names = list(numbers)
     length, activation, *values = np.broadcast_arrays(length, activation, *numbers.values())
@@ -58,7 +74,7 @@ def equilibrium_lengths(kind: type, numbers: Mapping[str, Any], length: Array, a
     return found
 
 
-def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
+def _excess(kind: LawKind, names: list[str]) -> Callable[..., Array]:
     """By how much a fiber of that length, at rest, pulls harder than its tendon, over the greatest isometric force."""
 
     def formula(rows: Array) -> Array:
@@ -68,7 +84,7 @@ def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
         return result
 
     kernel = kernel_for(
-        ("excess", kind if is_foreign(kind) else identity(kind), tuple(names)),
+        ("excess", kind.law if is_foreign(kind.law) else identity(kind.law), kind.settings, tuple(names)),
         lambda content: kernels.compile(formula, {"rows": 3 + len(names)}, ["excess"], name="excess", content=content),
     )
 
@@ -80,12 +96,10 @@ def _excess(kind: type, names: list[str]) -> Callable[..., Array]:
     return excess
 
 
-def _with_numbers(kind: type, names: list[str], values: list[Any]) -> Any:
-    """A law with an elastic tendon and these numbers, arrays or symbols, past its checks."""
-    law: Any = object.__new__(kind)
-    for f in fields(kind):
-        object.__setattr__(law, f.name, f.default)
-    for name, value in zip(names, values, strict=True):
+def _with_numbers(kind: LawKind, names: list[str], values: list[Any]) -> Any:
+    """A law of the kind with an elastic tendon and these numbers, arrays or symbols, past its checks."""
+    law: Any = object.__new__(kind.law)
+    for name, value in (*kind.settings, *zip(names, values, strict=True)):
         object.__setattr__(law, name, value)
     object.__setattr__(law, "tendon", "elastic")
     return law

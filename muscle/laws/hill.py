@@ -11,7 +11,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
-from myoquat.muscle.laws.equilibrium import equilibrium_lengths, numbers_of
+from myoquat.muscle.laws.equilibrium import equilibrium_lengths, kind_of, numbers_of
 
 __all__ = ["TENDONS", "HillLaw"]
 
@@ -154,8 +154,8 @@ class HillLaw(ForceLaw):
         the tendon its slack length. Raises ValueError for numbers that are not finite.
         """
         l, a = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
-        numbers = numbers_of(type(self), [self])
-        found = equilibrium_lengths(type(self), numbers, l[..., None], a[..., None])
+        kind = kind_of(self)
+        found = equilibrium_lengths(kind, numbers_of(kind, [self]), l[..., None], a[..., None])
         failed = np.isnan(found[..., 0])
         if np.any(failed):
             where = tuple(int(i) for i in np.argwhere(failed)[0])

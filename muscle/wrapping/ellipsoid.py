@@ -26,9 +26,10 @@ from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 __all__ = ["WrapEllipsoid"]
 
 NEWTON = 8  # steps for theta and s
-SETTLED = 1e-9  # [rad, m] by which the last but one step may move: the last one squares it
+SETTLED = 1e-6  # [rad, m] by which the last but one step may move: the last one squares it
 FINEST = 7  # substeps of the finest rule that is extrapolated
-ROUND, FLAT = 1.28, 0.48  # parts of a geodesic as long as the largest radius, and times the largest over the smallest
+PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
+ROUGH, LONGER = 0.05, 2.0  # after a step of more than this [rad], how many times as long parts may be: they only steer
 LOST = 1e9  # a step's size that says that none was found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
@@ -38,8 +39,8 @@ class WrapEllipsoid(Wrap):
     """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
 
     The path takes the shorter way in every quadrant: it would slip off a longer one, and OpenSim's, which reads a
-    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius: the longer a geodesic
-    and the flatter the ellipsoid, the more parts it is integrated in.
+    quadrant here, takes the shorter one too. Lengths are right to 1e-10 of the largest radius where the smallest is
+    no less than 0.4 of it, to 1e-9 down to a quarter: a geodesic is integrated in the more parts the more it bends.
 
     >>> import numpy as np
     >>> from myoquat.muscle import WrapEllipsoid
@@ -86,7 +87,7 @@ class WrapEllipsoid(Wrap):
         f1 = start.p - center
         f2 = cross(unit(a), f1)
         arc = start.arc[..., None]
-        state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc])
+        state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc - 1.0])
         on = winding.on & ~inside
         given = joined([a, b, center, f1, f2, 1.0 / radii])
         sought = where if backwards else on & where
@@ -101,7 +102,7 @@ class WrapEllipsoid(Wrap):
             solved[..., 1],
             inside,
             winding.jump * smallest,
-            np.where(on, solved[..., 5], 0.0),
+            np.where(on, np.maximum(solved[..., 5], 0.0), 0.0),
         )
 
     def onto(self, x: Array) -> Array:
@@ -115,13 +116,17 @@ class WrapEllipsoid(Wrap):
 
 
 def _newton(state: Array, given: Array) -> Array:
-    """theta, s, the end of the geodesic and the size of the step, after a step of Newton's method."""
+    """theta, s, the end of the geodesic and the size of the step, below zero before the first, after a step of Newton's
+    method."""
     a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
     c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
     v, dv = _tangent(x - a / scale, dx)
     D = scale * scale
-    x, v, dx, dv = geodesic(x, v, dx, dv, state[..., 1:2], D)
+    size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
+    moved = state[..., 5]
+    part = np.where((moved < 0) | (moved > ROUGH * size), LONGER * PART, PART)
+    x, v, dx, dv = geodesic(x, v, dx, dv, state[..., 1:2], D, part[..., None])
     B, n, dn = b / scale, D * x, D * dx
     across, dacross = cross(n, v), cross(dn, v) + cross(n, dv)
     force = -_bending(x, v, D)[..., None] * n  # x''
@@ -131,7 +136,6 @@ def _newton(state: Array, given: Array) -> Array:
     h2_s = dot(B - x, cross(D * v, v) + cross(n, force))
     det = h1_theta * h2_s - h1_s * h2_theta
     det = np.where(det != 0, det, 1.0)
-    size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
     rotation = within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
     run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
     end = x + dx * rotation[..., None] + v * run[..., None]
@@ -153,17 +157,29 @@ def _bending(x: Array, v: Array, D: Array) -> Array:
     return dot(v, D * v) / dot(n, n)
 
 
-def geodesic(x: Array, v: Array, dx: Array, dv: Array, length: Array, D: Array) -> tuple[Array, Array, Array, Array]:
+def geodesic(
+    x: Array, v: Array, dx: Array, dv: Array, length: Array, D: Array, part: Array
+) -> tuple[Array, Array, Array, Array]:
     """Point, unit velocity, and their derivatives dx, dv with respect to a parameter, after `length` (..., 1)."""
-    flat = np.maximum(np.maximum(D[..., :1], D[..., 1:2]), D[..., 2:3])  # 1 / the smallest radius squared
-    long = np.minimum(np.minimum(D[..., :1], D[..., 1:2]), D[..., 2:3])
-    longest = 1.0 / np.maximum(ROUND * np.sqrt(long), FLAT * flat / np.sqrt(long))
-    y, w, _ = followed(_part, joined([x, dx]), joined([v, dv]), 0.0 * x[..., :0], length, longest, D, FINEST)
+    given = joined([D, part])
+    y, w, _ = followed(_part, joined([x, dx]), joined([v, dv]), 0.0 * x[..., :0], length, _longest, given, FINEST)
     return y[..., :3], w[..., :3], y[..., 3:], w[..., 3:]
 
 
-def _part(y: Array, w: Array, D: Array) -> Rates:
+def _longest(y: Array, w: Array, given: Array) -> Array:
+    """(..., 1) how long a part may be from x with the velocity v: of the distance at which |D x|, by which the right
+    side divides, may vanish for a complex length. D x turns and grows as D v, and D v as D x''."""
+    x, v, D = y[..., :3], w[..., :3], given[..., :3]
+    n, dn = D * x, D * v
+    square = dot(n, n)
+    rate = dot(dn, dn) / square + _bending(x, v, D) * np.sqrt(dot(D * n, D * n) / square)
+    longest: Array = given[..., 3:] / np.sqrt(rate)[..., None]
+    return longest
+
+
+def _part(y: Array, w: Array, given: Array) -> Rates:
     """The right side x'' and its derivative along a part that begins at y = (x, dx) with the velocity w = (v, dv)."""
+    D = given[..., :3]
     x, dx, v, dv = y[..., :3], y[..., 3:], w[..., :3], w[..., 3:]
     n, dn = D * x, D * dx
     j = dot(n, n) * dot(v, D * v)

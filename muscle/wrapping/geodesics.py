@@ -3,7 +3,7 @@
 On a surface whose geodesics obey x'' = f(x), where no velocity enters f, Stoermer's rule needs one evaluation of f per
 step and its error holds even powers of the step only, so that results of 1, 2, 3, ... steps extrapolate to high order
 (E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, II.14). A geodesic is followed in parts
-no longer than a given length, as many as it needs.
+no longer than the surface allows where they begin, as many as it needs.
 """
 
 from collections.abc import Callable
@@ -21,28 +21,29 @@ __all__ = ["finite", "followed", "within"]
 MOST = 512  # parts of a geodesic
 
 Part = Callable[[Array, Array, Array], "Rates"]  # x, v, given -> the right side
+Longest = Callable[[Array, Array, Array], Array]  # x, v, given -> how long a part may be (..., 1)
 Rates = Callable[[Array], tuple[Array, Array]]  # x -> x'', z'
 
 
 def followed(
-    part: Part, x: Array, v: Array, z: Array, length: Array, longest: Array, given: Array, finest: int
+    part: Part, x: Array, v: Array, z: Array, length: Array, longest: Longest, given: Array, finest: int
 ) -> tuple[Array, Array, Array]:
-    """x (..., n), v = x' (..., n) and z (..., k) after `length` (..., 1), in parts of at most `longest` (..., 1).
+    """x (..., n), v = x' (..., n) and z (..., k) after `length` (..., 1), in parts of at most longest(x, v, given).
 
     part(x, v, given) is the function x -> x'', z' that holds along one part, from the numbers `given` (..., c) and
     where the part begins. What MOST parts do not reach is left out; a solver sees it as a condition not met.
     """
     n, k = x.shape[-1], z.shape[-1]
-    start, constants = joined([x, v, z, length]), joined([longest, given])
-    end = iterate(partial(_advanced, part, n, k, finest), start, constants, MOST)
+    end = iterate(partial(_advanced, (part, longest), n, k, finest), joined([x, v, z, length]), given, MOST)
     return end[..., :n], end[..., n : 2 * n], end[..., 2 * n : 2 * n + k]
 
 
-def _advanced(part: Part, n: int, k: int, finest: int, state: Array, given: Array) -> Array:
+def _advanced(rules: tuple[Part, Longest], n: int, k: int, finest: int, state: Array, given: Array) -> Array:
     """One part further; a state that has arrived stands still."""
     x, v, z, left = state[..., :n], state[..., n : 2 * n], state[..., 2 * n : 2 * n + k], state[..., -1:]
-    h = within(left, given[..., :1])
-    rates = part(x, v, given[..., 1:])
+    part, longest = rules
+    h = within(left, longest(x, v, given))
+    rates = part(x, v, given)
     moved = extrapolated(lambda count: _stoermer(x, v, z, h / count, count, rates), finest)
     return joined([np.where(left != 0, moved, state[..., :-1]), left - h])
 

@@ -192,10 +192,15 @@ def _shortened(share: Array, given: Array) -> Array:
 
 def _geodesic(phi: Array, psi: Array, turning: Array, c: Array, length: Array, R: Array, r: Array) -> Array:
     """(..., 3) phi, psi and dpsi/ds after a geodesic of `length`."""
-    psi, turning, phi, length, longest = (x[..., None] for x in (psi, turning, phi, length, PART * r))
+    psi, turning, phi, length = (x[..., None] for x in (psi, turning, phi, length))
     given = np.stack(np.broadcast_arrays(c, R, r, subok=True), axis=-1)
-    psi, turning, phi = followed(_part, psi, turning, phi, length, longest, given, FINEST)
+    psi, turning, phi = followed(_part, psi, turning, phi, length, _longest, given, FINEST)
     return joined([phi, psi, turning])
+
+
+def _longest(psi: Array, turning: Array, given: Array) -> Array:
+    """(..., 1) how long a part may be: so many radii of the tube."""
+    return PART * given[..., 2:3]
 
 
 def _part(psi: Array, turning: Array, given: Array) -> Rates:

@@ -12,6 +12,7 @@ from myoquat.dynamics import (
     mass_matrix,
     wrench_at,
 )
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -105,3 +106,15 @@ def test_arrays_that_do_not_fit():
         inverse_dynamics(system, np.stack([q, q]), np.zeros((3, 3)), u)
     with pytest.raises(TypeError, match="a Model or an ArticulatedSystem"):
         mass_matrix("arm", q)
+
+
+def test_a_pose_in_which_axes_without_mass_between_them_coincide_is_named():
+    """Two hinges about one axis, of which the bodies between have no mass: regular where the axes differ."""
+    tilt = Body("tilt", "ground", RevoluteJoint((0, 0, 1)), coordinate_names=("first",))
+    turn = Body("turn", "tilt", RevoluteJoint((1, 0, 0)), coordinate_names=("middle",))
+    arm = Body("arm", "turn", RevoluteJoint((0, 0, 1)), coordinate_names=("last",), **SOLID)
+    system = ArticulatedSystem((tilt, turn, arm))
+    held = ConstraintArrays(Constraints(system, (Distance("arm", "ground", (0, 0, -1.0), (3.0, 0, 0), 3.0),)))
+    assert held.rank([0.0, 0.2, 0.3], 0.0) == 1
+    with pytest.raises(ModelError, match=r"singular at this pose: 'first.*', 'last.*' can .* inertia: tilt, turn"):
+        held.rank([0.0, 0.0, 0.3], 0.0)

@@ -21,6 +21,7 @@ from myoquat.muscle.laws import (
     PathActuator,
     PathSpring,
     RigidTendonMuscle,
+    Schutte1993,
     Thelen2003,
 )
 from myoquat.muscle.points import ConditionalPoint
@@ -47,6 +48,7 @@ POINTS = (PathPoint("ground", (1.0, 0.0, 0.0)), PathPoint("a", (1.0, 0.0, 0.0)))
         (PathActuator(1.0), ("max_isometric_force",), (-1.0, math.inf)),
         (RigidTendonMuscle(*HILL), ("max_isometric_force", "pennation"), (-1.0,)),
         (RigidTendonMuscle(*HILL), ("max_contraction_velocity",), (0.0,)),
+        (Schutte1993(*HILL), ("damping", "tendon_strain"), (0.0, -0.1)),
         (Thelen2003(*HILL), ("active_shape", "passive_shape", "concentric_shape", "tendon_strain"), (0.0, -1.0)),
         (Thelen2003(*HILL), ("max_isometric_force",), (-1.0, math.nan)),
         (Thelen2003(*HILL), ("passive_strain",), (0.0, -0.6)),

@@ -30,6 +30,6 @@ def actuated(model: Model, motion: Motion, controls: Array) -> tuple[Array | Non
             at_joints[:, columns] = 0.0
     free = tuple(replace(a, lower=-np.inf, upper=np.inf) if isinstance(a, ScalarActuator) else a
                  for a in model.actuators)  # fmt: skip
-    torque = actuator_forces(replace(model, actuators=free), motion.q, motion.u, at_joints)
+    torque = actuator_forces(replace(model, actuators=free, inputs=()), motion.q, motion.u, at_joints)
     wrenches = body_wrenches(system, motion.q, loads) if loads else None
     return (torque if at_joints.any() else None), wrenches

@@ -96,7 +96,7 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     model = load_model(setup.model, rotations)
     own = {actuator.name: actuator for actuator in model.actuators}
     own |= {actuator.name: actuator for path in setup.force_sets for actuator in read_force_set(path)}
-    model = replace(model, actuators=tuple(own.values()))
+    model = replace(model, actuators=tuple(own.values()), inputs=())
     if setup.speeds is not None:
         note("<speeds_file> is not read: speeds are derivatives of the coordinates")
     if setup.states is None:

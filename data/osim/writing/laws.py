@@ -8,6 +8,7 @@ from lxml import etree
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.elements import add
 from myoquat.data.osim.laws import LAWS, TIMES, read_activation_dynamics, read_law
+from myoquat.data.osim.schutte import SCHUTTE, add_quadratic
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.laws import ForceLaw
@@ -48,6 +49,10 @@ def force_element(parent: Element, muscle: Muscle) -> Element:
 
 def _add_activation_dynamics(force: Element, muscle: Muscle) -> None:
     dynamics = muscle.activation_dynamics
+    if force.tag == SCHUTTE:
+        if dynamics is not None:
+            add_quadratic(force, dynamics)
+        return
     if dynamics is None:
         if force.tag in TIMES:
             add(force, "ignore_activation_dynamics", True)

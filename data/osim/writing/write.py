@@ -10,6 +10,7 @@ from lxml import etree
 
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
+from myoquat.data.osim.controllers import add_inputs
 from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.actuators import add_actuators
@@ -81,6 +82,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
     add_actuators(forces, model.actuators)
+    add_inputs(element, model.inputs)
     add_surfaces(element, model)
     _add_markers(element, model)
 

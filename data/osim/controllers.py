@@ -1,0 +1,79 @@
+"""Controllers of a file: those that prescribe controls as functions of time."""
+
+from typing import Any
+
+from myoquat.data.leftovers import Census
+from myoquat.data.osim.document import boolean, last_name, objects, text
+from myoquat.data.osim.elements import add, add_set
+from myoquat.data.osim.functions import FUNCTIONS, add_function, read_function
+from myoquat.data.xml import Element, complain
+from myoquat.muscle.inputs import PrescribedInput
+
+__all__ = ["add_inputs", "read_inputs"]
+
+PRESCRIBED = "PrescribedController"
+ALL = "ALL"
+
+
+def read_inputs(model: Element, known: tuple[str, ...], census: Census) -> tuple[PrescribedInput, ...]:
+    """What the controllers of a model prescribe for the muscles and controls `known` that are read; others are noted,
+    and so are functions that are not known and tables of controls. ModelError with its line for a controller that names
+    what does not exist, or has not one function for every actuator."""
+    found: list[PrescribedInput] = []
+    named = {str(force.get("name")) for force in objects(model, "ForceSet")}
+    for element in objects(model, "ControllerSet"):
+        if element.tag != PRESCRIBED:
+            census.count(element, "ControllerSet")
+        elif not boolean(element, "enabled", True):
+            census.count(element, "enabled is false")
+        elif any(function.tag not in FUNCTIONS for function in _functions(element)):
+            census.count(element, "a function that is not known")
+        elif text(element, "controls_file", ""):
+            census.count(element, "controls in another file")
+        else:
+            given = _prescribed(element, known)
+            for one in given:
+                if one.name not in known and one.name not in named:
+                    complain(element, f"<{PRESCRIBED}> names {one.name!r}, which is no force of the model")
+            found += [one for one in given if one.name in known]
+    return tuple(found)
+
+
+def _functions(element: Element) -> list[Any]:
+    holders = [child for child in element if child.tag == "ControlFunctions" or child.get("name") == "ControlFunctions"]
+    functions = None if not holders else holders[0].find("objects")
+    if functions is None and holders:
+        functions = holders[0].find("FunctionSet/objects")
+    return [] if functions is None else [child for child in functions if isinstance(child.tag, str)]
+
+
+def _prescribed(element: Element, known: tuple[str, ...]) -> list[PrescribedInput]:
+    """One function for every actuator, in their order."""
+    listed = text(element, "actuator_list", "") or text(element, "socket_actuators", "")
+    names = [last_name(word) for word in listed.split()]
+    if any(name.upper() == ALL for name in names):
+        names = list(known)
+    functions = _functions(element)
+    if len(functions) != len(names):
+        complain(
+            element, f"<{PRESCRIBED}> has {len(functions)} functions for {len(names)} actuators; it needs one for each"
+        )
+    return [PrescribedInput(name, read_function(one)) for name, one in zip(names, functions, strict=True)]
+
+
+def add_inputs(parent: Element, inputs: tuple[PrescribedInput, ...]) -> None:
+    """A controller for all inputs; another one for each further function of a name."""
+    rounds: list[list[PrescribedInput]] = []
+    for given in inputs:
+        free = next((one for one in rounds if given.name not in {other.name for other in one}), None)
+        if free is None:
+            rounds.append([given])
+        else:
+            free.append(given)
+    controllers = add_set(parent, "ControllerSet") if rounds else parent
+    for k, one in enumerate(rounds):
+        controller = add(controllers, PRESCRIBED, name="inputs" if k == 0 else f"inputs_{k + 1}")
+        add(controller, "actuator_list", " ".join(given.name for given in one))
+        functions = add(add(controller, "FunctionSet", name="ControlFunctions"), "objects")
+        for given in one:
+            add_function(functions, given.function, f"input {given.name!r}", name=given.name)
