@@ -196,13 +196,22 @@ def _chunks(nodes: list[Node], group: list[int], width: int) -> list[list[int]]:
     return [[i for part in lists[k : k + width] for i in part] for k in range(0, len(lists), width)]
 
 
-def emit_values(b: Builder, tape: Tape, leaf: Callable[[int], str]) -> list[str]:
-    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i."""
+def emit_values(
+    b: Builder, tape: Tape, leaf: Callable[[int], str], ready: Callable[[int, str], None] | None = None
+) -> list[str]:
+    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i; `ready` is told the number
+    and the register of an output that is an operation as soon as that is written."""
     nodes = tape.nodes
     part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
+    places: dict[int, list[int]] = {}
+    for number, index in enumerate(tape.outputs):
+        places.setdefault(index, []).append(number)
     emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
     for group in _steps(b, nodes, part, emitter.paired):
         emitter.write(group)
+        for index in group if ready else ():
+            for number in places.get(index, ()):
+                ready(number, emitter.number(index))
     return [emitter.number(index) for index in tape.outputs]
 
 
