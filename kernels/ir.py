@@ -44,7 +44,7 @@ class Module:
 
     def define(self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "internal") -> None:
         """Add the function that `body` holds. The body ends with its own `ret`."""
-        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind {{"
+        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {{"
         self._functions[name] = "\n".join([head, *body.lines, "}"])
 
     def once(self, name: str, write: Callable[[], None]) -> str:

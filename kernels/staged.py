@@ -81,7 +81,7 @@ class TableStage:
             _zero(b, buffers[key])
         with b.loop(0, self.count) as element:
             loop.enter(element)
-            loop.scatter_rest(emit_values(b, tape, loop.leaf, loop.scatter))
+            loop.scatter_rest(emit_values(b, tape, loop.leaf, loop.scatter, loop.split))
         b.line("ret void")
         loop.define_tables()
         module.define(name, "void", "ptr %frame", b)
@@ -116,7 +116,7 @@ class _TableLoop:
         self.written: set[int] = set()
         self.pointers: dict[int, str] = {}
         self.leaves: list[tuple[str, int, int]] = self._leaves()
-        self.row = self.parameters = ""
+        self.row = self.parameters = self.element = ""
 
     def _row_length(self, buffer: str) -> int:
         return math.prod(self.shapes[buffer][1:])
@@ -156,7 +156,7 @@ class _TableLoop:
 
     def enter(self, element: str) -> None:
         """Find the element's rows: one pointer per gathered or scattered row."""
-        b = self.b
+        b, self.element = self.b, element
         if self.numbers.size:
             offset = b.let(f"mul i64 {element}, {8 * self.numbers.shape[1]}")
             self.parameters = b.offset(f"@{self.name}_numbers", offset)
@@ -164,6 +164,15 @@ class _TableLoop:
             self.row = b.offset(f"@{self.name}_offsets", b.let(f"mul i64 {element}, {8 * len(self.offsets)}"))
         for k in range(len(self.offsets)):
             self.pointers[k] = b.offset("%frame", b.load(b.offset(self.row, 8 * k), "i64"))
+
+    def split(self) -> None:
+        """A new block of code, which LLVM joins with none: it would compute early what then waits long in memory. The
+        condition, that the element's number is not negative, is one that it does not see through."""
+        after, never = self.b.label("after"), self.b.label("never")
+        self.b.fork(self.b.let(f"icmp sge i64 {self.element}, 0"), after, never)
+        self.b.begin(never)
+        self.b.line("ret void")
+        self.b.begin(after)
 
     def leaf(self, index: int) -> str:
         """The register of a flat input of the element."""

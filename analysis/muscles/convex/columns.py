@@ -14,12 +14,13 @@ import numpy as np
 from myoquat.analysis.muscles.convex import terms
 from myoquat.kernels.typing import Array
 
-__all__ = ["BALANCED", "FIXED", "STATE", "WAY", "Columns", "Shape"]
+__all__ = ["BALANCED", "FIXED", "STATE", "WAY", "Columns", "Shape", "triangle"]
 
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
 FIXED = ("weight", "low", "high", "has_low", "has_high", "kept", "root", "power")  # `power` only of mixed programs
 STATE = ("x", "room_low", "room_high", "bound_low", "bound_high")
 WAY = ("stationary", "softness", "pull", "price")
+TILE = 4  # rows of a matrix that are summed together
 BALANCED = 6  # sums over all variables at a point
 
 
@@ -187,11 +188,17 @@ def _dot(columns: Array, multipliers: Array) -> Array:
 
 
 def _lower_triangle(columns: Array, softness: Array) -> Array:
-    """(..., r (r + 1) / 2) of the sum of columns, times softness, times columns, row by row."""
+    """(..., r (r + 1) / 2) of the sum of columns, times softness, times columns, in the order of `triangle`."""
     soft = columns * softness[..., None]
-    r = columns.shape[-1]
-    entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i in range(r) for j in range(i + 1)]
+    entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
     return np.stack(entries, axis=-1)
+
+
+def triangle(r: int) -> list[tuple[int, int]]:
+    """The places (i, j), j <= i, in the lower triangle of an (r, r) matrix: a few rows at a time, and in them column by
+    column, so that machine code has what it multiplies in its registers."""
+    blocks = [range(first, min(first + TILE, r)) for first in range(0, r, TILE)]
+    return [(i, j) for block in blocks for j in range(block.stop) for i in block if j <= i]
 
 
 def _both(x: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.convex import cones
-from myoquat.analysis.muscles.convex.columns import Shape
+from myoquat.analysis.muscles.convex.columns import Shape, triangle
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.dynamics.blocks import Factors
 from myoquat.kernels.typing import Array
@@ -150,7 +150,8 @@ class Conditions:
     def _matrix(self, entries: Array, scales: Sequence[Array]) -> list[list[Any]]:
         """The lower triangle of B D^-1 B^T, with W^2 added for the cones."""
         r, e, d = self.shape.rows, self.shape.e, self.shape.d
-        rows = [[entries[..., i * (i + 1) // 2 + j] for j in range(i + 1)] for i in range(r)]
+        place = {at: k for k, at in enumerate(triangle(r))}
+        rows = [[entries[..., place[i, j]] for j in range(i + 1)] for i in range(r)]
         for i in range(e, r):
             width = scales[1][..., (i - e) // d, (i - e) % d]
             rows[i][i] = rows[i][i] + width * width
