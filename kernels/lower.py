@@ -215,9 +215,10 @@ def emit_values(
     emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
     for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
         emitter.write(group)
-        for index in group if ready else ():
+        for index in group:
             for number in places.get(index, ()):
-                ready(number, emitter.number(index))
+                if ready:
+                    ready(number, emitter.number(index))
         if split and count % _BLOCK == 0:
             split()
     return [emitter.number(index) for index in tape.outputs]

@@ -264,9 +264,13 @@ class Program:
         return {key: settled(buffers[key]) for key in wanted}
 
     def side_by_side(self, arrays: Mapping[str, Array], outputs: Sequence[str]) -> tuple[Array, ...]:
-        """The stages in NumPy for many states at once: inputs (k, *shape), buffers (k, *shape). For formulas that run
-        on leading axes, and tables of which no element reads what another has written."""
-        buffers = {key: np.array(np.asarray(arrays[key], dtype=float)) for key in self.inputs}
+        """The stages in NumPy for many states at once: inputs (k, *shape) or (1, *shape), buffers (k, *shape). For
+        formulas that run on leading axes, and tables of which no element reads what another has written."""
+        batch = max(len(arrays[key]) for key in self.inputs)
+        buffers = {
+            key: np.array(np.broadcast_to(arrays[key], (batch, *shape)), dtype=float)
+            for key, shape in self.inputs.items()
+        }
         for step in self._steps:
             step.advance(buffers, self.buffers)
         return tuple(buffers[key] for key in outputs)

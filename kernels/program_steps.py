@@ -88,13 +88,18 @@ class TableStep:
     zeroes: tuple[str, ...]
 
     def stage(self) -> TableStage:
+        written = {
+            kind: {key: (link.buffer, link.rows) for key, link in links.items()} for kind, links in self.written.items()
+        }
         return TableStage(
             self.body,
             self.count,
             {key: (link.buffer, link.rows) for key, link in self.gathered.items()},
             dict(self.parameters),
             self.shared,
-            *({key: (link.buffer, link.rows) for key, link in links.items()} for links in self.written.values()),
+            written["store"],
+            written["add"],
+            written["least"],
             self.zeroes,
         )
 
@@ -176,7 +181,8 @@ def _scatter_all(buffer: Array, link: Link, value: Array, together: np.ufunc | N
     elif (link.rows == link.rows[:1]).all():
         buffer[:, link.rows[0]] = together(buffer[:, link.rows[0]], together.reduce(given, axis=1))
     else:
-        together.at(buffer, (slice(None), link.rows), given)
+        places: Any = (slice(None), link.rows)
+        together.at(buffer, places, given)
 
 
 def _scatter(buffer: np.ndarray, rows: Any, value: Any, together: np.ufunc | None) -> None:

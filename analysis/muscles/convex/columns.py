@@ -1,7 +1,7 @@
 """What a step of the interior-point method computes variable by variable: a group of variables at a time, with their
 columns of B, as elements of tables.
 
-All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 7 or 8)
+All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T; `fixed` (..., g, 6 or 7)
 and `state` (..., g, 5) in the order of FIXED and STATE; `way` (..., g, 4) in that of WAY. What belongs to a whole
 program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
 """
@@ -17,7 +17,7 @@ from myoquat.kernels.typing import Array
 __all__ = ["BALANCED", "FIXED", "STATE", "WAY", "Columns", "Shape", "triangle"]
 
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
-FIXED = ("weight", "low", "high", "has_low", "has_high", "kept", "root", "power")  # `power` only of mixed programs
+FIXED = ("weight", "low", "high", "has_low", "has_high", "root", "power")  # `power` only where powers differ
 STATE = ("x", "room_low", "room_high", "bound_low", "bound_high")
 WAY = ("stationary", "softness", "pull", "price")
 TILE = 4  # rows of a matrix that are summed together
@@ -46,9 +46,30 @@ class Columns:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
-    def started(self, a: Array, g: Array, scale: Array, kept: Array) -> Array:
-        """(..., r) a column of B: those of A and G, scaled, or zero for a variable that is held."""
-        return np.concatenate([a, g], axis=-1) * scale * kept[..., None]
+    def started(self, a: Array, g: Array, scale: Array, lower: Array, upper: Array, weight: Array, power: Array,
+                greatest: Array) -> dict[str, Array]:  # fmt: skip
+        """Of one variable: its column of B, that of A and G scaled, or zero where its bounds are equal and hold it;
+        `fixed`; and the `state` it starts from, strictly within its bounds, x and the multipliers of the bounds. The
+        number of its bounds, and what it adds to B x."""
+        low, high, kept = (np.where(c, 1.0, 0.0) for c in (lower > -np.inf, upper < np.inf, lower < upper))
+        low, high, weight = low * kept, high * kept, weight * kept
+        bottom, top = np.where(low > 0, lower, 0.0), np.where(high > 0, upper, 0.0)
+        x = np.where(high > 0, np.where(low > 0, (bottom + top) / 2, top - 1), low * (bottom + 1))
+        rooms = (np.where(low > 0, x - bottom, 1.0), np.where(high > 0, top - x, 1.0))
+        p = power if self.shape.power is None else float(self.shape.power)
+        if isinstance(p, float) and p == 2:
+            root = 1.0 + 0.0 * x
+        else:
+            root = terms.power_of(np.where(weight > 0, weight, greatest), -1.0 / p)
+        column = np.concatenate([a, g], axis=-1) * scale * kept[..., None]
+        fixed = (weight, bottom, top, low, high, root, *((power,) if self.shape.power is None else ()))
+        return {
+            "columns": column,
+            "fixed": np.stack(fixed, axis=-1),
+            "state": np.stack([x, *rooms, low * greatest, high * greatest], axis=-1),
+            "bounds": np.stack([low + high], axis=-1),
+            "begun": column * x[..., None],
+        }
 
     def prepared(self, columns: Array, fixed: Array, state: Array, multipliers: Array, about: Array, mu: Array,
                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
@@ -140,7 +161,8 @@ class Columns:
         """(..., g, 5) the state after a share of the way."""
         dx, has = change[..., 0], fixed[..., 3:5]
         after = np.concatenate([dx[..., None], has * _both(dx), change[..., 1:3]], axis=-1)
-        return state + share[..., None, None] * after
+        result: Array = state + share[..., None, None] * after
+        return result
 
     def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
         """(..., 2) summed over the variables: by how much the objective rises above its tangent over a share of the
@@ -154,16 +176,20 @@ class Columns:
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _power(self, fixed: Array) -> Any:
-        return fixed[..., 7] if self.shape.power is None else float(self.shape.power)
+        return fixed[..., 6] if self.shape.power is None else float(self.shape.power)
 
     def _curvature(self, fixed: Array, p: Any, x: Array, about: Array, mu: Array) -> Array:
         """(..., g) of the objective, of powers other than 2 as if no variable were so small that it adds less than mu:
         near zero the curvature of a high power vanishes and that of a low one is infinite."""
         weight, floor = fixed[..., 0], PROXIMAL * about[..., 2, None]
         if isinstance(p, float) and p == 2:
-            return np.maximum(2 * weight, floor)
-        small = terms.power_of(mu, 1.0 / p)[..., None] if isinstance(p, float) else terms.power_of(mu[..., None], 1 / p)
-        return np.maximum(terms.curvature(weight, p, np.maximum(np.abs(x), small * fixed[..., 6])), floor)
+            own: Array = 2 * weight
+        else:
+            one = isinstance(p, float)
+            small = terms.power_of(mu, 1.0 / p)[..., None] if one else terms.power_of(mu[..., None], 1 / p)
+            own = terms.curvature(weight, p, np.maximum(np.abs(x), small * fixed[..., 5]))
+        result: Array = np.maximum(own, floor)
+        return result
 
     def _turned(self, columns: Array, frames: Array | None) -> Array:
         """(..., g, r) columns of B, the rows of each cone along the axes of its scaling: there what it adds is

@@ -42,6 +42,25 @@ class Conditions:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
+    def opened(self, target: Array, begun: Array, bounds: Array, greatest: Array) -> dict[str, Array]:
+        """What is known of a program before its first point: multipliers, s, `about`, and the records. `begun` (..., 1,
+        r) is B x there, of which the cones' s are as long."""
+        zero, d = 0.0 * greatest, self.shape.d
+        values = begun[..., 0, :] - target
+        lengths = [np.sqrt(np.sum(v * v, axis=-1)) for v in self._of_rows(values)]
+        e = cones.identity(d)
+        s = [np.maximum(length, 1.0)[..., None] * e for length in lengths]
+        z = [greatest[..., None] * e for _ in lengths]
+        begin = {"merit": 10 * FAR, "since": 0.0, "status": float(Status.UNSETTLED), "steps": 0.0, "number": 0.0}
+        number = bounds[..., 0, 0]
+        return {
+            **{name: zero + value for name, value in {**begin, "running": 1.0, "mu": 1.0, "best_bound": 0.0}.items()},
+            "best_multipliers": 0.0 * target,
+            "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], *z], axis=-1),
+            "s": np.concatenate(s, axis=-1) if s else zero[..., None],
+            "about": np.stack([number + self.shape.c, number, greatest, SMALL * greatest], axis=-1),
+        }
+
     def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
         """The scalings of the cones: their axes (..., c, d, d) and widths (..., c, d)."""
         scales = [cones.scaling(a, b) for a, b in zip(self._cones(s), self._of_rows(multipliers), strict=True)]
@@ -73,12 +92,14 @@ class Conditions:
         return {
             "off": np.where(off < FAR, off, FAR),
             "refuted": np.where(proof > SAFE, 1.0, 0.0),
+            "bound": fixed + least,
             "mu_here": products / np.maximum(about[..., 0], 1.0),
             "residual": rows,
         }
 
     def recorded(self, off: Array, refuted: Array, running: Array, merit: Array, since: Array, status: Array,
-                 steps: Array, number: Array, best: Array, multipliers: Array) -> dict[str, Array]:  # fmt: skip
+                 steps: Array, number: Array, best_bound: Array, best: Array, bound: Array, multipliers: Array
+                 ) -> dict[str, Array]:  # fmt: skip
         """What is kept of a program so far, and whether it goes on."""
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
         waited = np.where(better > 0, 0.0, since + 1)
@@ -91,6 +112,7 @@ class Conditions:
             "steps_next": np.where(running > 0, number, steps),
             "number_next": number + 1,
             "running_next": running * np.where(go, 1.0, 0.0),
+            "best_bound_next": np.where(better > 0, bound, best_bound),
             "best_multipliers_next": np.where(better[..., None] > 0, multipliers, best),
         }
 

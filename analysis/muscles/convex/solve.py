@@ -50,8 +50,7 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
     split = _Split(programs)
     parts = []
     for first in range(0, len(programs.b), block):
-        rows = np.arange(first, min(first + block, len(programs.b)))
-        given = programs.taken(rows)
+        given = programs.taken(slice(first, first + block))
         parts.append(_solved_or_nearest(_Scaled(given, split), backend))
     names = Solutions.__dataclass_fields__
     if not parts:
@@ -94,45 +93,43 @@ class _Split:
 
 
 class _Scaled:
-    """Programs with rows of length about 1, and variables that cannot move taken out: A and G are left as they are,
-    to be taken times `scale` (k, rows) and without the columns that are not `kept` (k, n)."""
+    """Programs with rows of length about 1: A and G are left as they are, to be taken times `scale` (k, rows); what
+    variables whose bounds are equal add, `at` (k, n), is taken from b and h."""
 
     def __init__(self, given: Programs, split: _Split) -> None:
         self.given, self.split = given, split
         p = split.applied(given)
-        held = p.lower == p.upper
-        self.kept, self.at = ~held, np.where(held, p.lower, 0.0)
+        self.held = p.lower == p.upper
+        self.at = np.where(self.held, p.lower, 0.0)
         sizes = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
         self.rows, self.cones = _powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), _powers_of_two(sizes)
         self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
-        b, h, self.fixed = p.b, p.h, 0.0
-        if held.any():
+        b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
+        if self.held.any():
             b, h, self.fixed = -p.residual(self.at), p.cone_values(self.at), p.objective(self.at)
-        self.program = replace(
+        self.program = replace(p, b=b / self.rows, h=h / self.cones[..., None])
+
+    def solution(self, ends: Ends) -> Solutions:
+        """In the variables and units that were given."""
+        p, x = self.given, self.split.merged(np.where(self.held, self.at, ends.x))
+        e = p.b.shape[1]
+        y = ends.multipliers[:, :e] / self.rows
+        z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
+        return Solutions(x, ends.status, p.objective(x), ends.bound + self.fixed, y, z, p.residual(x), ends.steps)
+
+    def applied(self, rows: Array) -> Programs:
+        """Some of the programs, with the scale, and with free variables without columns for those that are held."""
+        p, held = self.program.taken(rows), self.held[rows]
+        k, e, n = p.A.shape
+        B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None] * ~held[:, None]
+        return replace(
             p,
-            b=b / self.rows,
-            h=h / self.cones[..., None],
+            A=B[:, :e],
+            G=B[:, e:].reshape(p.G.shape),
             weights=np.where(held, 0.0, p.weights),
             lower=np.where(held, -np.inf, p.lower),
             upper=np.where(held, np.inf, p.upper),
         )
-
-    def solution(self, ends: Ends) -> Solutions:
-        """In the variables and units that were given."""
-        p, x = self.given, self.split.merged(np.where(self.kept, ends.x, self.at))
-        e = p.b.shape[1]
-        y = ends.multipliers[:, :e] / self.rows
-        z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
-        bound = self.program.certificates(ends.x, ends.multipliers, ends.price)[0] + self.fixed
-        return Solutions(x, ends.status, p.objective(x), bound, y, z, p.residual(x), ends.steps)
-
-    def applied(self, rows: Array) -> Programs:
-        """Some of the programs, with the scale and without the columns."""
-        p = self.program.taken(rows)
-        k, e, n = p.A.shape
-        B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None]
-        B *= self.kept[rows][:, None]
-        return replace(p, A=B[:, :e], G=B[:, e:].reshape(p.G.shape))
 
 
 def _powers_of_two(sizes: Array) -> Array:
@@ -143,7 +140,7 @@ def _powers_of_two(sizes: Array) -> Array:
 def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     """The solutions; what violates the conditions the least where there is none. Its multipliers may prove that, where
     the search for a solution has ended without a proof: along variables without bounds proofs are long in coming."""
-    ends = descended(scaled.program, scaled.scale, scaled.kept, backend)
+    ends = descended(scaled.program, scaled.scale, backend)
     rows = np.flatnonzero(ends.status != Status.SOLVED)
     if not len(rows):
         return scaled.solution(ends)
@@ -154,9 +151,8 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     ends.x[refuted], ends.status[refuted] = nearest.x[np.isin(rows, refuted)], Status.INFEASIBLE
     for name in ("multipliers", "price"):
         getattr(ends, name)[rows[proof > SAFE]] = getattr(nearest, name)[proof > SAFE]
-    found = scaled.solution(ends)
-    found.bound[refuted] = np.inf
-    return found
+    ends.bound[refuted] = np.inf
+    return scaled.solution(ends)
 
 
 def _least_violation(p: Programs, backend: str) -> Ends:
@@ -182,5 +178,5 @@ def _least_violation(p: Programs, backend: str) -> Ends:
         G=np.concatenate([p.G, extra], axis=-1),
         h=p.h,
     )
-    found = descended(relaxed, np.ones((k, e + c * d)), np.ones(relaxed.lower.shape, dtype=bool), backend)
+    found = descended(relaxed, np.ones((k, e + c * d)), backend)
     return replace(found, x=found.x[:, :n], price=found.price[:, :n])

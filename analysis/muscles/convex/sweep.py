@@ -2,12 +2,12 @@
 them, until every program that is solved side by side is done. NumPy runs the same stages without compiling."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from myoquat.analysis.muscles.convex.columns import BALANCED, FIXED, STATE, WAY, Columns, Shape
-from myoquat.analysis.muscles.convex.interior import ABOUT, FAR, Conditions
-from myoquat.analysis.muscles.convex.outcome import Status
+from myoquat.analysis.muscles.convex.interior import Conditions
 from myoquat.kernels import Program
 from myoquat.kernels.typing import Array
 
@@ -15,15 +15,16 @@ __all__ = ["GROUP", "OUTPUTS", "sweeps"]
 
 STEPS = 100
 HALVINGS = 10  # of a step along which the objective bends too much
-GROUP = 4  # variables of one element of a table: sums are read and written once for all of them
-OUTPUTS = ("best", "best_multipliers", "status", "merit", "steps")
-_RECORDS = ("merit", "since", "status", "steps", "number", "best_multipliers")
+GROUP = 2  # variables of one element of a table: sums are read and written once for them
+OUTPUTS = ("best", "best_multipliers", "best_bound", "status", "merit", "steps")
+_RECORDS = ("merit", "since", "status", "steps", "number", "best_bound", "best_multipliers")
 
 
+@lru_cache(maxsize=16)
 def sweeps(shape: Shape) -> Program:
-    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; fixed (N, .), state (N, 5) and about
-    as `FIXED`, `STATE` and `ABOUT` say, N the variables up to a whole number of groups; multipliers (r) and s to start
-    from. Outputs: best (N, 2), x and price of the best point, its multipliers, status, merit and steps."""
+    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n),
+    and the greatest weight (). Outputs: best (N, 2), x and price of the best point, N the variables up to a whole
+    number of groups; its multipliers, bound and merit; status, and steps."""
     return _Sweeps(shape).program
 
 
@@ -34,9 +35,9 @@ class _Sweeps:
         cd, r, n = shape.c * shape.d, shape.rows, shape.n
         self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
         self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
-        size = self.groups.size
-        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "fixed": (size, len(FIXED)),
-                  "state": (size, len(STATE)), "about": len(ABOUT), "multipliers": r, "s": max(cd, 1)}  # fmt: skip
+        self.fixed = len(FIXED) - (shape.power is not None)
+        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (),
+                  **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
         self.program = Program("interior_point", inputs)
         self.frames = ["frames"] if shape.c else []
         self.point = ["residual", "multipliers", "s", *(("frames", "widths") if shape.c else ())]
@@ -48,20 +49,35 @@ class _Sweeps:
                 self._go()
 
     def _start(self) -> None:
-        shape, program = self.shape, self.program
-        gather = {"fixed": ("fixed", np.arange(shape.n))}
+        shape, program, each = self.shape, self.program, np.arange(self.shape.n)
+        gather = {}
         for name, rows in (("A", shape.e), ("G", shape.c * shape.d)):
             program.view(f"{name}_entries", name, (rows * shape.n,))
-            gather[name.lower()] = (f"{name}_entries", np.arange(shape.n)[:, None] + shape.n * np.arange(rows))
-
-        def started(a: Array, g: Array, scale: Array, fixed: Array) -> Array:
-            return self.columns.started(a, g, scale, fixed[..., FIXED.index("kept")])
-
+            gather[name.lower()] = (f"{name}_entries", each[:, None] + shape.n * np.arange(rows))
+        gather |= {key: (f"{key}s", each) for key in ("lower", "upper", "weight", "power")}
+        widths = {"columns": shape.rows, "fixed": self.fixed, "state": len(STATE)}
+        sums = {"bounds": 1, "begun": shape.rows}
         program.table(
-            started, shape.n, gather=gather, shared=["scale"], store={"output0": ("columns", np.arange(shape.n))},
-            buffers={"columns": (self.groups.size, shape.rows), "best": (self.groups.size, 2)},
-        )  # fmt: skip
-        program.formula(_opened, ["about", "target"])
+            self.columns.started,
+            shape.n,
+            gather=gather,
+            shared=["scale", "greatest"],
+            store={key: (key, each) for key in widths},
+            add={key: (key, 0 * each) for key in sums},
+            buffers={key: (self.groups.size, width) for key, width in {**widths, "best": 2}.items()}
+            | {key: (1, width) for key, width in sums.items()},
+        )
+        over = np.arange(shape.n, self.groups.size)  # variables that are there to fill the last group
+        if len(over):
+            program.table(
+                lambda row: row + np.array([0.0, 1.0, 1.0, 0.0, 0.0]), len(over), gather={"row": ("state", over)},
+                store={"output0": ("state", over)},
+            )  # fmt: skip
+            full = np.eye(self.fixed)[5] + (np.eye(self.fixed)[6] if self.fixed > 6 else 0.0)
+            program.table(
+                lambda row: row + full, len(over), gather={"row": ("fixed", over)}, store={"output0": ("fixed", over)}
+            )
+        program.formula(self.conditions.opened, ["target", "begun", "bounds", "greatest"])
 
     # ---- a round ---------------------------------------------------------------------------------------------
 
@@ -76,7 +92,7 @@ class _Sweeps:
             new={"way": len(WAY)}, sums=sums,
         )  # fmt: skip
         program.formula(conditions.measured, ["values", "balance", "target", "multipliers", "s", "about"])
-        program.formula(conditions.recorded, ["off", "refuted", "running", *_RECORDS, "multipliers"])
+        program.formula(conditions.recorded, ["off", "refuted", "running", *_RECORDS, "bound", "multipliers"])
         self._table(self.columns.noted, ["state", "way", "best"], ["better"], store={"output0": "best"})
 
     def _go(self) -> None:
@@ -134,7 +150,7 @@ class _Sweeps:
         they are other than the outputs'."""
         new, sums, name = new or {}, sums or {}, names or {}
         once = np.zeros(len(self.groups), dtype=int)
-        buffers = {key: (self.groups.size, width) for key, width in new.items()}
+        buffers: dict[str, tuple[int, ...]] = {key: (self.groups.size, width) for key, width in new.items()}
         buffers |= {name.get(key, key): (1, width) for key, width in sums.items()}
         buffers |= {name.get(least, least): (1,)} if least else {}
         self.program.table(
@@ -163,14 +179,6 @@ class _Sweeps:
 
         given.__name__ = formula.__name__
         self.program.formula(given, [*reads, *self.point])
-
-
-def _opened(about: Array, target: Array) -> dict[str, Array]:
-    """What is recorded of a program before its first point."""
-    zero = 0.0 * about[..., 0]
-    begun = {"merit": 10 * FAR, "since": 0.0, "status": float(Status.UNSETTLED), "steps": 0.0, "number": 0.0}
-    values = {name: zero + value for name, value in {**begun, "running": 1.0, "mu": 1.0}.items()}
-    return {**values, "best_multipliers": 0.0 * target}
 
 
 def _after(multipliers: Array, dmultipliers: Array, s: Array, ds: Array, share: Array) -> dict[str, Array]:

@@ -62,9 +62,12 @@ def least(w: Array, p: Power, price: Array, low: Array, high: Array) -> Array:
     """(...) the least of w |x|^p - price x for x in [low, high]: where the slope is the price, or at an end."""
     x = np.minimum(np.maximum(_cheapest(w, p, price), low), high)
     inner = cost(w, p, x) - price * x
+    result: Array
     if isinstance(p, float) and p > 1:
-        return np.where(w > 0, inner, np.minimum(-price * low, -price * high))
-    return np.minimum(inner, np.minimum(cost(w, p, low) - price * low, cost(w, p, high) - price * high))
+        result = np.where(w > 0, inner, np.minimum(-price * low, -price * high))
+    else:
+        result = np.minimum(inner, np.minimum(cost(w, p, low) - price * low, cost(w, p, high) - price * high))
+    return result
 
 
 def reach(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -75,7 +78,8 @@ def reach(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
 
 def most(price: Array, low: Array, high: Array, bounded: Array) -> Array:
     """(...) the greatest price x; of a variable that is not bounded 1e4 times as far as [low, high] reach."""
-    return np.maximum(price * low, price * high) * np.where(bounded, 1.0, FARTHER)
+    result: Array = np.maximum(price * low, price * high) * np.where(bounded, 1.0, FARTHER)
+    return result
 
 
 def _cheapest(w: Array, p: Power, price: Array) -> Array:
