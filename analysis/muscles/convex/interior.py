@@ -25,7 +25,8 @@ __all__ = ["ABOUT", "FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
 GAP = 1e-11  # between objective and bound, relative to the objective, at which a program is solved
 MET = 1e-11  # what an equation or a cone may be off, relative to its row of B (of length 1) and to b
 LOOSE = 100.0  # times these, where rounding ends progress
-PATIENCE = 15  # steps that come no nearer
+PATIENCE = 15  # steps in which neither the distance from a solution nor the mean product falls
+ENOUGH = 4  # such steps of the distance alone, where it is within LOOSE
 SMALL = 1e-4  # of the greatest weight: an objective below it is not told from zero more finely
 SAFE = 1e-9  # by which a proof that there is no solution must hold
 NEAR_BOUNDARY = 0.995  # of the step to the boundary that is taken
@@ -51,7 +52,15 @@ class Conditions:
         e = cones.identity(d)
         s = [np.maximum(length, 1.0)[..., None] * e for length in lengths]
         z = [greatest[..., None] * e for _ in lengths]
-        begin = {"merit": 10 * FAR, "since": 0.0, "status": float(Status.UNSETTLED), "steps": 0.0, "number": 0.0}
+        begin = {
+            "merit": 10 * FAR,
+            "least": FAR,
+            "since": 0.0,
+            "waited": 0.0,
+            "status": float(Status.UNSETTLED),
+            "steps": 0.0,
+            "number": 0.0,
+        }
         number = bounds[..., 0, 0]
         return {
             **{name: zero + value for name, value in {**begin, "running": 1.0, "mu": 1.0, "best_bound": 0.0}.items()},
@@ -97,17 +106,22 @@ class Conditions:
             "residual": rows,
         }
 
-    def recorded(self, off: Array, refuted: Array, running: Array, merit: Array, since: Array, status: Array,
-                 steps: Array, number: Array, best_bound: Array, best: Array, bound: Array, multipliers: Array
-                 ) -> dict[str, Array]:  # fmt: skip
+    def recorded(self, off: Array, refuted: Array, running: Array, bound: Array, mu_here: Array, multipliers: Array,
+                 *records: Array) -> dict[str, Array]:  # fmt: skip
         """What is kept of a program so far, and whether it goes on."""
+        merit, least, since, waited, status, steps, number, best_bound, best = records
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
-        waited = np.where(better > 0, 0.0, since + 1)
-        go = (off > 1) & (off < FAR) & (waited < PATIENCE) & (refuted < 1)
+        merit = np.where(better > 0, off, merit)
+        since = np.where(better > 0, 0.0, since + 1)
+        waited = np.where((better > 0) | (mu_here < least), 0.0, waited + 1)
+        patient = (waited < PATIENCE) & ((since < ENOUGH) | (merit > LOOSE))
+        go = (off > 1) & (off < FAR) & patient & (refuted < 1)
         return {
             "better": better,
-            "merit_next": np.where(better > 0, off, merit),
-            "since_next": waited,
+            "merit_next": merit,
+            "least_next": np.minimum(mu_here, least),
+            "since_next": since,
+            "waited_next": waited,
             "status_next": np.where(running * refuted > 0, float(Status.INFEASIBLE), status),
             "steps_next": np.where(running > 0, number, steps),
             "number_next": number + 1,

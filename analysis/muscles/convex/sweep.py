@@ -17,7 +17,7 @@ STEPS = 100
 HALVINGS = 10  # of a step along which the objective bends too much
 GROUP = 2  # variables of one element of a table: sums are read and written once for them
 OUTPUTS = ("best", "best_multipliers", "best_bound", "status", "merit", "steps")
-_RECORDS = ("merit", "since", "status", "steps", "number", "best_bound", "best_multipliers")
+_RECORDS = ("merit", "least", "since", "waited", "status", "steps", "number", "best_bound", "best_multipliers")
 
 
 @lru_cache(maxsize=16)
@@ -92,7 +92,9 @@ class _Sweeps:
             new={"way": len(WAY)}, sums=sums,
         )  # fmt: skip
         program.formula(conditions.measured, ["values", "balance", "target", "multipliers", "s", "about"])
-        program.formula(conditions.recorded, ["off", "refuted", "running", *_RECORDS, "bound", "multipliers"])
+        program.formula(
+            conditions.recorded, ["off", "refuted", "running", "bound", "mu_here", "multipliers", *_RECORDS]
+        )
         self._table(self.columns.noted, ["state", "way", "best"], ["better"], store={"output0": "best"})
 
     def _go(self) -> None:
