@@ -15,7 +15,9 @@ from myoquat.analysis.muscles.convex.sweep import OUTPUTS, sweeps
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels.typing import Array
 
-__all__ = ["Ends", "descended"]
+__all__ = ["CAREFUL", "Ends", "descended"]
+
+BRISK, CAREFUL = 0.1, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +33,15 @@ class Ends:
     steps: Array
 
 
-def descended(programs: Programs, scale: Array, backend: str = "kernel") -> Ends:
+def descended(programs: Programs, scale: Array, backend: str = "kernel", balance: float = BRISK) -> Ends:
     """The best point of every program, whether it is a solution or a proof that there is none, and after how many
-    steps. The rows of A and G are taken times scale (k, rows), b and h as they are."""
+    steps. The rows of A and G are taken times scale (k, rows), b and h as they are. `balance`: part of the mean product
+    that gradients which do not balance stand for: the greater, the more careful the way along high powers."""
     e, n = programs.A.shape[1:]
     shape = Shape(e, programs.h.shape[1], programs.h.shape[2], n, programs.power)
-    best, multipliers, bound, status, merit, steps = _sweeper(shape, backend)(_given(programs, scale))
+    best, multipliers, bound, status, merit, steps = _sweeper(shape, backend)(
+        {**_given(programs, scale), "by": np.array([balance])}
+    )
     status = np.where((status == Status.UNSETTLED) & (merit <= LOOSE), Status.SOLVED, status.astype(int))
     return Ends(best[:, :n, 0], multipliers, best[:, :n, 1], bound, status, steps.astype(int))
 

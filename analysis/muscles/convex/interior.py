@@ -30,11 +30,12 @@ ENOUGH = 4  # such steps of the distance alone, where it is within LOOSE
 SMALL = 1e-4  # of the greatest weight: an objective below it is not told from zero more finely
 SAFE = 1e-9  # by which a proof that there is no solution must hold
 NEAR_BOUNDARY = 0.995  # of the step to the boundary that is taken
-BALANCE = 0.1  # of the mean product that gradients which do not balance stand for
 REGULAR = 1e-14  # of a row's own entry, against which multipliers of dependent equations move
-BENT = 2.0  # times its curvature that the objective may bend along a step
+BENT = 0.5  # times its curvature that the objective may bend along a step
 FAR = 1e299  # how far a point is from a solution where that is no number
-ABOUT = ("count", "bounds", "greatest", "floor")  # products; bounds; weight; objective that is not told from zero
+# Numbers of products and bounds; the greatest weight; the objective that is not told from zero; and of the mean product
+# that gradients which do not balance stand for.
+ABOUT = ("count", "bounds", "greatest", "floor", "balance")
 
 
 class Conditions:
@@ -43,7 +44,8 @@ class Conditions:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
-    def opened(self, target: Array, begun: Array, bounds: Array, greatest: Array) -> dict[str, Array]:
+    def opened(self, target: Array, begun: Array, bounds: Array, greatest: Array, balance: Array
+               ) -> dict[str, Array]:  # fmt: skip
         """What is known of a program before its first point: multipliers, s, `about`, and the records. `begun` (..., 1,
         r) is B x there, of which the cones' s are as long."""
         zero, d = 0.0 * greatest, self.shape.d
@@ -67,7 +69,7 @@ class Conditions:
             "best_multipliers": 0.0 * target,
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], *z], axis=-1),
             "s": np.concatenate(s, axis=-1) if s else zero[..., None],
-            "about": np.stack([number + self.shape.c, number, greatest, SMALL * greatest], axis=-1),
+            "about": np.stack([number + self.shape.c, number, greatest, SMALL * greatest, balance], axis=-1),
         }
 
     def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
@@ -151,7 +153,7 @@ class Conditions:
             products = products + np.sum((a + share[..., None] * da) * (b + share[..., None] * db), axis=-1)
         count = np.maximum(found["about"][..., 0], 1.0)
         sigma = np.clip(products / count / found["mu_here"], 0.0, 1.0) ** 3
-        unbalanced = BALANCE * found["balance"][..., 0, 1] / count
+        unbalanced = found["about"][..., 4] * found["balance"][..., 0, 1] / count
         aim = np.maximum(sigma * found["mu_here"], unbalanced)
         right = found["corrected"][..., 0, :] + aim[..., None] * found["per_aim"][..., 0, :]
         pulls = [cone.pull(j, aim, (ds[j], dz[j])) for j in range(self.shape.c)]

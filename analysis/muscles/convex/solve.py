@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex.descent import Ends, descended
+from myoquat.analysis.muscles.convex.descent import CAREFUL, Ends, descended
 from myoquat.analysis.muscles.convex.interior import SAFE
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
@@ -138,9 +138,15 @@ def _powers_of_two(sizes: Array) -> Array:
 
 
 def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
-    """The solutions; what violates the conditions the least where there is none. Its multipliers may prove that, where
-    the search for a solution has ended without a proof: along variables without bounds proofs are long in coming."""
+    """The solutions, on a more careful way where the first does not settle; what violates the conditions the least
+    where there is none. Its multipliers may prove that, where the search for a solution has ended without a proof:
+    along variables without bounds proofs are long in coming."""
     ends = descended(scaled.program, scaled.scale, backend)
+    open_ = np.flatnonzero(ends.status == Status.UNSETTLED)
+    if len(open_):
+        again = descended(scaled.program.taken(open_), scaled.scale[open_], backend, CAREFUL)
+        for name, values in vars(again).items():
+            getattr(ends, name)[open_] = values
     rows = np.flatnonzero(ends.status != Status.SOLVED)
     if not len(rows):
         return scaled.solution(ends)

@@ -22,9 +22,10 @@ _RECORDS = ("merit", "least", "since", "waited", "status", "steps", "number", "b
 
 @lru_cache(maxsize=16)
 def sweeps(shape: Shape) -> Program:
-    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n),
-    and the greatest weight (). Outputs: best (N, 2), x and price of the best point, N the variables up to a whole
-    number of groups; its multipliers, bound and merit; status, and steps."""
+    """Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n);
+    the greatest weight (), and `by` (), of the mean product that gradients which do not balance stand for. Outputs:
+    best (N, 2), x and price of the best point, N the variables up to a whole number of groups; its multipliers, bound
+    and merit; status, and steps."""
     return _Sweeps(shape).program
 
 
@@ -36,7 +37,7 @@ class _Sweeps:
         self.shape, self.columns, self.conditions = shape, Columns(shape), Conditions(shape)
         self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
         self.fixed = len(FIXED) - (shape.power is not None)
-        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (),
+        inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "greatest": (), "by": (),
                   **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
         self.program = Program("interior_point", inputs)
         self.frames = ["frames"] if shape.c else []
@@ -77,7 +78,7 @@ class _Sweeps:
             program.table(
                 lambda row: row + full, len(over), gather={"row": ("fixed", over)}, store={"output0": ("fixed", over)}
             )
-        program.formula(self.conditions.opened, ["target", "begun", "bounds", "greatest"])
+        program.formula(self.conditions.opened, ["target", "begun", "bounds", "greatest", "by"])
 
     # ---- a round ---------------------------------------------------------------------------------------------
 
