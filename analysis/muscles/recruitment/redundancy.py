@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Solutions, Status, solve_programs
+from myoquat.analysis.muscles.convex import Solutions, Status, solve_greatest, solve_programs
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
@@ -80,9 +80,10 @@ def redundancy(
 def _solved(model: Model, demands: Demands, effort: Effort, backend: str) -> tuple[Solutions, Array]:
     """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents; the slopes (t, m)
     of the forces."""
-    names, m = model.muscle_names, len(model.muscles)
+    m = len(model.muscles)
     F0, F1 = chords(demands.tensions, demands.lower, len(demands.torque))
-    found = solve_programs(demands.programs(F0, F1, effort, names), backend=backend)
+    solve = partial(_on_lines, model, demands, effort, backend)
+    found = solve(F0, F1, np.arange(len(F0)))
     middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
     bent = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
     open_ = np.flatnonzero((bent > AFFINE * np.abs(F1).max(initial=1.0)) & (found.status == Status.SOLVED))
@@ -92,12 +93,23 @@ def _solved(model: Model, demands: Demands, effort: Effort, backend: str) -> tup
             break
         forces = partial(demands.tensions, frames=open_)
         F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
-        programs = demands.programs(F0, F1, effort, names).taken(open_)
-        found.put(open_, solve_programs(programs, backend=backend))
+        found.put(open_, solve(F0, F1, open_))
         off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
         open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
     found.status[open_] = Status.UNSETTLED
     return found, F1
+
+
+def _on_lines(
+    model: Model, demands: Demands, effort: Effort, backend: str, F0: Array, F1: Array, frames: Array
+) -> Solutions:
+    """Solutions at some of the frames where the tensions are F0 + F1 a (t, m), with activations for their x."""
+    m, whole = len(model.muscles), len(frames) == len(F0)
+    programs = demands.programs(F0, F1, effort, model.muscle_names)
+    solve = solve_greatest if effort.power == np.inf else solve_programs
+    found = solve(programs if whole else programs.taken(frames), backend=backend)
+    found.x[:, :m] = demands.activations(found.x[:, :m], F0[frames], F1[frames], effort)
+    return found
 
 
 def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, slopes: Array) -> Redundancy:

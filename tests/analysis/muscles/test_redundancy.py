@@ -21,7 +21,18 @@ from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint, muscle_torques, muscle_wrenches, unit_wrenches
+from myoquat.muscle import (
+    LawA,
+    Model,
+    Muscle,
+    PathPoint,
+    law_forces,
+    muscle_torques,
+    muscle_wrenches,
+    path_jacobian,
+    path_lengths,
+    unit_wrenches,
+)
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws.thelen import Thelen2003
 
@@ -80,6 +91,33 @@ def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
         udot = forward_dynamics(shoulder.system, motion.q, motion.u, tau)
         np.testing.assert_allclose(udot, motion.udot, atol=1e-6)
     assert repr(found) == "<Redundancy 8 muscles, 12 frames: 12 solved>"
+
+
+def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng):
+    """Neither is beaten by the activations that made the motion; both are certain, and mean what they say."""
+    motion, a = caused(shoulder, rng)
+    strength = np.array([m.law.max_isometric_force for m in shoulder.muscles])
+    made = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    zero, one = (law_forces(shoulder, *paths(shoulder, motion), np.full(a.shape, x)) for x in (0.0, 1.0))
+    stress = (zero + (one - zero) * a) / strength
+    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(3.0, of="stress"), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.effort, ((found.force / strength) ** 3).sum(-1))
+    assert (found.effort <= (stress**3).sum(-1) * (1 + 1e-9)).all()
+    assert (found.effort <= ((made.force / strength) ** 3).sum(-1) * (1 + 1e-9)).all()
+    assert np.abs(found.residual).max() < 1e-8
+    weights = np.linspace(0.5, 2.0, 8)
+    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(np.inf, weights), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.effort, (weights * found.activation).max(-1))
+    assert (found.effort <= (weights * a).max(-1) * (1 + 1e-6)).all()
+    assert (found.effort - found.bound <= 1e-4 * found.effort).all()
+    assert np.abs(found.residual).max() < 1e-8
+
+
+def paths(model, motion):
+    """Lengths and speeds of the muscles' paths."""
+    return path_lengths(model, motion.q), np.einsum("tmu,tu->tm", path_jacobian(model, motion.q), motion.u)
 
 
 def test_static_optimization_finds_the_same(shoulder, rng):
@@ -237,7 +275,7 @@ def test_bad_questions(shoulder, trunk, rng):
     motion, _ = caused(shoulder, rng, 3)
     for arguments, words in (
         ({"effort": Effort(11.0)}, "power must lie in"), ({"effort": Effort(weights={"m9": 1.0})}, "no muscle 'm9'"),
-        ({"effort": Effort(weights=-1.0)}, "not negative"),
+        ({"effort": Effort(weights=-1.0)}, "not negative"), ({"effort": Effort(of="power")}, "or"),
         ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
         ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),
         ({"cones": [JointCone("elbow", X, 0.3)]}, "elbow"),
