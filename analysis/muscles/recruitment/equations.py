@@ -1,8 +1,9 @@
 """What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -91,6 +92,22 @@ class Demands:
         self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
+        self.low = np.broadcast_to(self.lower, self.lengths.shape)
+        self.high = np.ones(self.lengths.shape)
+
+    def taken(self, frames: Array) -> Self:
+        """Some of the frames, by their numbers."""
+        part = copy(self)
+        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high"):
+            setattr(part, name, getattr(self, name)[frames])
+        return part
+
+    def within(self, low: Array, high: Array) -> Self:
+        """Activations within (t, m), as far as they are there anyway."""
+        part = copy(self)
+        part.low = np.clip(low, self.low, self.high)
+        part.high = np.clip(high, part.low, self.high)
+        return part
 
     def tensions(self, activation: Array, frames: Array | slice = slice(None)) -> Array:
         """(t, m) [N] of activations, at some of the frames."""
@@ -98,7 +115,7 @@ class Demands:
 
     def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
         """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""
-        low, high = np.broadcast_to(self.lower, F0.shape), np.ones(F0.shape)
+        low, high = self.low, self.high
         if effort.of == "activation":
             return Units(F0, F1, low, high)
         strength = strengths(self.model)
@@ -129,7 +146,7 @@ class Demands:
             return x
         pulls = np.abs(F1) > 0
         a = (x * strengths(self.model) - F0) / np.where(pulls, F1, 1.0)
-        return np.where(pulls, np.clip(a, self.lower, 1.0), self.lower)
+        return np.where(pulls, np.clip(a, self.low, self.high), self.low)
 
     def _with_reserves(self, muscles: Array, reserves: Sequence[float]) -> Array:
         """(t, m + r), or (1, m + r) where all frames have the same."""

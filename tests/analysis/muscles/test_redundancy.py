@@ -14,6 +14,7 @@ from myoquat.analysis.muscles.recruitment import (
     consistent_motion,
     redundancy,
 )
+from myoquat.analysis.muscles.recruitment.solving import reachable
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
@@ -22,6 +23,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
 from myoquat.muscle import (
+    ActivationDynamics,
     LawA,
     Model,
     Muscle,
@@ -113,6 +115,38 @@ def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng
     assert (found.effort <= (weights * a).max(-1) * (1 + 1e-6)).all()
     assert (found.effort - found.bound <= 1e-4 * found.effort).all()
     assert np.abs(found.residual).max() < 1e-8
+
+
+def test_activations_follow_their_dynamics(shoulder, trunk, rng):
+    """Without dynamics activations jump; with them none gets further than an excitation of 0 or 1 brings it, which the
+    piecewise form has in closed form; muscles that have none are left as they are."""
+    motion, _ = caused(shoulder, rng)
+    dynamics = ActivationDynamics(form="piecewise")
+    muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
+    model, motors = replace(shoulder, muscles=muscles), [Reserve(n, 20.0) for n in shoulder.system.velocity_names]
+    free, found = (redundancy(model, motion, reserves=motors, dynamics=d, backend="numpy") for d in (False, True))
+    assert (found.status == Status.SOLVED).all()
+    assert np.abs(found.residual).max() < 1e-8
+    before, after = found.activation[:-1], found.activation[1:]
+    for a in (free.activation[1:] - free.activation[:-1], after - before):
+        assert np.abs(a).max() > 0.01
+
+    def rising(a):  # how long it takes from 0 with an excitation of 1, over the time constant
+        return -1.5 * a - 2 * np.log(1 - a)
+
+    def falling(a):  # how long it takes from 1 with an excitation of 0
+        return 2 * (np.log(1 / a) + np.log((0.5 + 1.5 * a) / 2))
+
+    step = 0.01 * (1 + 1e-5)
+    up = after > before
+    assert (0.015 * (rising(after) - rising(before))[up] <= step).all()
+    assert (0.060 * (falling(after) - falling(before))[~up] <= step).all()
+    low, high = reachable(model, np.full(8, 0.3), 0.01)
+    assert 0.015 * (rising(high) - rising(0.3))[0] == pytest.approx(0.01, rel=1e-5)
+    assert 0.060 * (falling(low) - falling(0.3))[0] == pytest.approx(0.01, rel=1e-5)
+    assert (found.effort >= free.effort * (1 - 1e-9)).all()
+    without = redundancy(shoulder, motion, reserves=motors, dynamics=True, backend="numpy")
+    np.testing.assert_array_equal(without.activation, free.activation)
 
 
 def paths(model, motion):
