@@ -26,9 +26,11 @@ BREAKS = 200  # corners of the piecewise linear function at most that are passed
 
 
 def solve_greatest(programs: Programs, *, backend: str = "kernel") -> Solutions:
-    """The solutions of min max_i w_i |x_i| under the conditions of the programs, whose powers play no part: `objective`
-    is the greatest w_i |x_i| of x, `bound` what no solution is below, at most 1e-4 of it apart, in general 1e-8 (for
-    variables that cost nothing and have no bound it looks up to 10 times the size of x); y and z are its changes with b and h. Programs without a solution at any t are infeasible, as those of `solve_programs`.
+    """The solutions of min max_i w_i |x_i| under the conditions of the programs, whose powers play no part.
+
+    `objective` is the greatest w_i |x_i| of x, `bound` what no solution is below, at most 1e-4 of it apart, in general
+    1e-8 (along variables that have no bound and cost nothing it looks up to 10 times the size of x); y and z are its
+    changes with b and h. Programs without a solution at any t are infeasible, as those of `solve_programs`.
     """
     search = _Search(programs, backend)
     for _ in range(ROUNDS):
