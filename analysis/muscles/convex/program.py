@@ -6,10 +6,15 @@ from typing import Self
 import numpy as np
 
 from myoquat.analysis.muscles.convex import terms
-from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Programs"]
+__all__ = ["Programs", "in_one_pass"]
+
+
+def in_one_pass(A: Array, x: Array) -> Array:
+    """(..., m) large matrices A (..., m, n) times vectors x (..., n), without a copy of A."""
+    result: Array = np.einsum("...mn,...n->...m", A, x)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +110,11 @@ class Programs:
 
     def residual(self, x: Array) -> Array:
         """(k, e) A x - b."""
-        return matvec(self.A, x) - self.b
+        return in_one_pass(self.A, x) - self.b
 
     def cone_values(self, x: Array) -> Array:
         """(k, c, d) G x + h."""
-        flat = matvec(self.G.reshape(len(x), -1, x.shape[-1]), x)
+        flat = in_one_pass(self.G.reshape(len(x), -1, x.shape[-1]), x)
         return flat.reshape(self.h.shape) + self.h
 
     def certificates(self, x: Array, multipliers: Array, price: Array) -> tuple[Array, Array]:

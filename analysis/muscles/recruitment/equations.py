@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.convex import Programs
+from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import Reserve, reserve_columns, reserves_of
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
@@ -98,6 +99,8 @@ class Demands:
     def taken(self, frames: Array) -> Self:
         """Some of the frames, by their numbers."""
         part = copy(self)
+        if len(frames) == len(self.torque) and (frames == np.arange(len(frames))).all():
+            return part
         for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high"):
             setattr(part, name, getattr(self, name)[frames])
         return part
@@ -127,11 +130,14 @@ class Demands:
         k, r = len(F0), len(self.reserves)
         F0, F1, low, high = self.units(F0, F1, effort)
         G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
+        A = np.empty((k, len(self.names), F0.shape[1] + r))
+        np.multiply(self.arms, F1[:, None, :], out=A[..., : F0.shape[1]])
+        A[..., F0.shape[1] :] = self.columns
         weights = np.broadcast_to(effort.of_muscles(names), F0.shape)
         of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
         return Programs.of(
-            np.concatenate([self.arms * F1[:, None, :], self.columns], axis=-1),
-            self.torque - matvec(self.arms, F0),
+            A,
+            self.torque - in_one_pass(self.arms, F0),
             weights=np.concatenate([weights, of_reserves], axis=-1),
             powers=2.0 if effort.power == np.inf else effort.power,
             lower=self._with_reserves(low, [reserve.lower for reserve in self.reserves]),
@@ -169,4 +175,4 @@ class Demands:
 
     def missing(self, tensions: Array, controls: Array) -> Array:
         """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""
-        return matvec(self.arms, tensions) + matvec(self.columns, controls) - self.torque
+        return in_one_pass(self.arms, tensions) + in_one_pass(self.columns, controls) - self.torque
