@@ -49,6 +49,13 @@ class Factors:
                 ratios[i].append(ratio)
         self.lower, self.ratios, self.pivots = lower, ratios, pivots
 
+    @classmethod
+    def of(cls, lower: list[list[Any]], ratios: list[list[Any]], pivots: list[Any]) -> "Factors":
+        """Factors from their parts as another instance holds them; of `lower` what is below the diagonal is enough."""
+        self = cls.__new__(cls)
+        self.lower, self.ratios, self.pivots = lower, ratios, pivots
+        return self
+
     def solve(self, right: list[Any]) -> list[Any]:
         """D^-1 of a right-hand side by its rows."""
         rows, n = list(right), len(right)

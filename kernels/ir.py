@@ -46,7 +46,7 @@ class Module:
         self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "internal", facts: str = ""
     ) -> None:
         """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`."""
-        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind {facts} {{"
+        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts} {{"
         self._functions[name] = "\n".join([head, *body.lines, "}"])
 
     def once(self, name: str, write: Callable[[], None]) -> str:

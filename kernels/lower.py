@@ -17,6 +17,7 @@ from myoquat.kernels.tape import Node, Tape, arguments, levels
 __all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
 
 _WHOLE = 600  # operations up to which a function stays whole
+_BLOCK = 64  # operations between two blocks of code
 _PART = 300  # operations per part above
 
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
@@ -196,13 +197,30 @@ def _chunks(nodes: list[Node], group: list[int], width: int) -> list[list[int]]:
     return [[i for part in lists[k : k + width] for i in part] for k in range(0, len(lists), width)]
 
 
-def emit_values(b: Builder, tape: Tape, leaf: Callable[[int], str]) -> list[str]:
-    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i."""
+def emit_values(
+    b: Builder,
+    tape: Tape,
+    leaf: Callable[[int], str],
+    ready: Callable[[int, str], None] | None = None,
+    split: Callable[[], None] | None = None,
+) -> list[str]:
+    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i; `ready` is told the number
+    and the register of an output that is an operation as soon as that is written; `split` begins a new block of code
+    now and then."""
     nodes = tape.nodes
     part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
+    places: dict[int, list[int]] = {}
+    for number, index in enumerate(tape.outputs):
+        places.setdefault(index, []).append(number)
     emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
-    for group in _steps(b, nodes, part, emitter.paired):
+    for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
         emitter.write(group)
+        for index in group:
+            for number in places.get(index, ()):
+                if ready:
+                    ready(number, emitter.number(index))
+        if split and count % _BLOCK == 0:
+            split()
     return [emitter.number(index) for index in tape.outputs]
 
 

@@ -22,20 +22,31 @@ unrolls it.
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.arrays import SymbolArray, as_array
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.body import Body, DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.notice import waiting
+from myoquat.kernels.program_steps import (
+    FormulaStep,
+    Link,
+    RepeatStep,
+    TableStep,
+    ViewStep,
+    ZeroStep,
+    settled,
+    stages_of,
+)
 from myoquat.kernels.sources import sources_digest
-from myoquat.kernels.staged import FormulaStage, Staged, TableStage, ZeroStage
+from myoquat.kernels.staged import Staged
 from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
+from myoquat.kernels.typing import Array
 
 __all__ = ["Program", "compile_program"]
 
@@ -65,7 +76,7 @@ class Program:
         self.inputs: dict[str, Shape] = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
         self.buffers: dict[str, Shape] = dict(self.inputs)
         self.views: dict[str, str] = {}
-        self._steps: list[_FormulaStep | _TableStep | _ZeroStep | _ViewStep] = []
+        self._steps: list[Any] = []
         self.__name__ = name
 
     # ---- stages ---------------------------------------------------------------------------------------------
@@ -81,13 +92,13 @@ class Program:
         body = Straight.of(trace(function, inputs, writes, self._stage_name(function)))
         for key, shape in body.signature.outputs.items():
             self._create(key, shape)
-        self._steps.append(_FormulaStep(function, body))
+        self._steps.append(FormulaStep(function, body))
 
     def zeros(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, zero for every state, for tables to add to."""
         for key, shape in buffers.items():
             self._create(key, shape_of(self.name, key, shape))
-        self._steps.append(_ZeroStep(tuple(buffers)))
+        self._steps.append(ZeroStep(tuple(buffers)))
 
     def view(self, name: str, buffer: str, shape: int | Sequence[int]) -> None:
         """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""
@@ -96,7 +107,7 @@ class Program:
             raise ValueError(f"program '{self.name}': '{buffer}' {there} has no view of the shape {wanted}")
         self._create(name, wanted)
         self.views[name] = self.views.get(buffer, buffer)
-        self._steps.append(_ViewStep(name, buffer, wanted))
+        self._steps.append(ViewStep(name, buffer, wanted))
 
     def table(
         self,
@@ -108,6 +119,7 @@ class Program:
         shared: Sequence[str] = (),
         store: Links | None = None,
         add: Links | None = None,
+        least: Links | None = None,
         buffers: Mapping[str, Any] | None = None,
     ) -> None:
         """A loop of `count` elements. `element` is called by name, once on symbols; it returns an array or a dict.
@@ -116,7 +128,8 @@ class Program:
                     it k rows, stacked.
         parameters  input -> numbers (count, ...), constant for all states.
         shared      whole buffers that every element sees under their own names.
-        store, add  output -> (buffer, rows): overwrite the rows, or add to them; a single array is named 'output0'.
+        store, add, least  output -> (buffer, rows): overwrite the rows, add to them, or keep the smaller numbers; a
+                    single array is named 'output0'.
         buffers     name -> shape of buffers that this stage makes, zeroed for every state.
 
         Raises ValueError for unknown buffers, rows out of range, and shapes that do not fit.
@@ -136,13 +149,37 @@ class Program:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {
             kind: {key: self._link(count, key, *link) for key, link in (links or {}).items()}
-            for kind, links in (("store", store), ("add", add))
+            for kind, links in (("store", store), ("add", add), ("least", least))
         }
-        self._check_outputs(traced.signature, {**written["store"], **written["add"]})
+        self._check_outputs(traced.signature, {key: link for links in written.values() for key, link in links.items()})
         body = Straight.of(traced)
         self._steps.append(
-            _TableStep(element, body, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
+            TableStep(element, body, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
         )
+
+    @contextmanager
+    def repeat(self, count: int, running: str, carry: Mapping[str, str] | None = None) -> Iterator[None]:
+        """The stages added inside run `count` times, or until the buffer `running` () is zero in all states that are
+        evaluated side by side; after every round each buffer of `carry` takes over what its partner holds. A state
+        whose own `running` is zero is carried along until then: what it must keep, its formulas keep.
+
+        >>> import numpy as np
+        >>> from myoquat.kernels import Program
+        >>> program = Program("root", {"a": (), "x": ()})
+        >>> program.formula(lambda a: 0.0 * a + 1.0, ["a"], {"off": ()})
+        >>> with program.repeat(50, "off", carry={"x": "better", "off": "still"}):
+        ...     program.formula(lambda a, x: (0.5 * (x + a / x), np.abs(x * x - a) > 1e-12), ["a", "x"],
+        ...                     {"better": (), "still": ()})
+        >>> program.compile(["better"])(2.0, 1.0).round(9)
+        np.float64(1.414213562)
+        """
+        outside, self._steps = self._steps, []
+        yield
+        inside, self._steps = self._steps, outside
+        carried = dict(carry or {})
+        for key in (running, *carried, *carried.values()):
+            self._buffer(key)
+        self._steps.append(RepeatStep(inside, count, running, carried))
 
     def _stage_name(self, function: Formula) -> str:
         name = getattr(function, "__name__", "")
@@ -158,7 +195,7 @@ class Program:
             raise ValueError(f"program '{self.name}' already has a buffer '{key}' {self.buffers[key]}")
         self.buffers[key] = shape
 
-    def _link(self, count: int, key: str, buffer: str, rows: Any) -> "_Link":
+    def _link(self, count: int, key: str, buffer: str, rows: Any) -> Link:
         shape = self._buffer(buffer)
         if not shape:
             raise ValueError(f"program '{self.name}': buffer '{buffer}' has no rows; pass it as shared")
@@ -173,7 +210,7 @@ class Program:
                 f"program '{self.name}': rows of '{key}' reach from {indices.min()} to {indices.max()}; "
                 f"'{buffer}' has rows 0 to {shape[0] - 1}"
             )
-        return _Link(buffer, indices.astype(np.int64), indices.shape[1:] + shape[1:])
+        return Link(buffer, indices.astype(np.int64), indices.shape[1:] + shape[1:])
 
     def _parameter(self, count: int, key: str, value: Any) -> np.ndarray:
         array = np.asarray(value, dtype=float)
@@ -183,7 +220,7 @@ class Program:
             )
         return np.ascontiguousarray(array)
 
-    def _check_outputs(self, signature: Signature, links: dict[str, "_Link"]) -> None:
+    def _check_outputs(self, signature: Signature, links: dict[str, Link]) -> None:
         if set(links) != set(signature.outputs):
             raise ValueError(
                 f"kernel '{signature.name}' gives {list(signature.outputs)}; store and add name {list(links)}"
@@ -202,8 +239,7 @@ class Program:
         if set(outputs) & set(self.views):
             raise ValueError(f"program '{self.name}': an output is no view; give the buffer {self.views}")
         signature = Signature(self.name, self.inputs, {key: self._buffer(key) for key in outputs})
-        stages = [step.stage() for step in self._steps if not isinstance(step, _ViewStep)]
-        return Staged(signature, dict(self.buffers), tuple(stages), dict(self.views))
+        return Staged(signature, dict(self.buffers), stages_of(self._steps), dict(self.views))
 
     def compile(
         self,
@@ -225,7 +261,19 @@ class Program:
         for step in self._steps:
             step.evaluate(buffers, self.buffers)
         wanted = [key for key in buffers if key not in self.inputs] if outputs is None else outputs
-        return {key: _settled(buffers[key]) for key in wanted}
+        return {key: settled(buffers[key]) for key in wanted}
+
+    def side_by_side(self, arrays: Mapping[str, Array], outputs: Sequence[str]) -> tuple[Array, ...]:
+        """The stages in NumPy for many states at once: inputs (k, *shape) or (1, *shape), buffers (k, *shape). For
+        formulas that run on leading axes, and tables of which no element reads what another has written."""
+        batch = max(len(arrays[key]) for key in self.inputs)
+        buffers = {
+            key: np.array(np.broadcast_to(arrays[key], (batch, *shape)), dtype=float)
+            for key, shape in self.inputs.items()
+        }
+        for step in self._steps:
+            step.advance(buffers, self.buffers)
+        return tuple(buffers[key] for key in outputs)
 
 
 def compile_program(
@@ -263,109 +311,3 @@ def compile_program(
         kernel = Compiled(StraightRecipe(found), lanes=lanes, threads=threads, cache=cache)
     kernel.build_seconds = time.perf_counter() - start
     return kernel
-
-
-@dataclass(frozen=True)
-class _Link:
-    """Rows (count,) or (count, k) of a buffer, and the shape that an element sees of them."""
-
-    buffer: str
-    rows: np.ndarray
-    element_shape: Shape
-
-
-@dataclass(frozen=True)
-class _FormulaStep:
-    function: Formula
-    body: Straight
-
-    def stage(self) -> FormulaStage:
-        return FormulaStage(self.body)
-
-    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
-        names = list(self.body.signature.outputs)
-        result = self.function(*(_settled(buffers[key]) for key in self.body.signature.inputs))
-        for key, value in zip(names, _values(result, names), strict=True):
-            buffers[key] = np.asarray(as_array(value)).astype(object)
-
-
-@dataclass(frozen=True)
-class _ZeroStep:
-    buffers: tuple[str, ...]
-
-    def stage(self) -> ZeroStage:
-        return ZeroStage(self.buffers)
-
-    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
-        for key in self.buffers:
-            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
-
-
-@dataclass(frozen=True)
-class _ViewStep:
-    name: str
-    buffer: str
-    shape: Shape
-
-    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
-        buffers[self.name] = buffers[self.buffer].reshape(self.shape)  # of the same memory
-
-
-@dataclass(frozen=True)
-class _TableStep:
-    element: Callable[..., Any]
-    body: Straight
-    count: int
-    gathered: Mapping[str, _Link]
-    parameters: Mapping[str, np.ndarray]
-    shared: tuple[str, ...]
-    written: Mapping[str, Mapping[str, _Link]]
-    zeroes: tuple[str, ...]
-
-    def stage(self) -> TableStage:
-        return TableStage(
-            self.body,
-            self.count,
-            {key: (link.buffer, link.rows) for key, link in self.gathered.items()},
-            dict(self.parameters),
-            self.shared,
-            {key: (link.buffer, link.rows) for key, link in self.written["store"].items()},
-            {key: (link.buffer, link.rows) for key, link in self.written["add"].items()},
-            self.zeroes,
-        )
-
-    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
-        for key in self.zeroes:
-            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
-        names = list(self.body.signature.outputs)
-        for k in range(self.count):
-            inputs = {key: _settled(buffers[link.buffer][link.rows[k]]) for key, link in self.gathered.items()}
-            inputs.update({key: value[k] for key, value in self.parameters.items()})
-            inputs.update({key: _settled(buffers[key]) for key in self.shared})
-            values = dict(zip(names, _values(self.element(**inputs), names), strict=True))
-            for kind, links in self.written.items():
-                for key, link in links.items():
-                    _scatter(buffers[link.buffer], link.rows[k], values[key], add=kind == "add")
-
-
-def _scatter(buffer: np.ndarray, rows: Any, value: Any, add: bool) -> None:
-    array = np.asarray(as_array(value)).astype(object)
-    pairs = zip(rows, array, strict=True) if np.ndim(rows) else [(rows, array)]
-    for row, piece in pairs:
-        if add:
-            piece = np.asarray(np.add(_settled(buffer[row]), _settled(piece)))
-        buffer[row] = piece if buffer.ndim > 1 else np.asarray(piece).item()
-
-
-def _values(result: Any, names: list[str]) -> list[Any]:
-    if isinstance(result, Mapping):
-        return [result[key] for key in names] if set(names) == set(result) else list(result.values())
-    return list(result) if isinstance(result, tuple) else [result]
-
-
-def _settled(array: Any) -> Any:
-    """An object array as floats where it holds only floats, else as symbols."""
-    array = np.asarray(array)
-    if all(isinstance(x, (float, int, np.floating, np.bool_)) for x in array.flat):
-        return array.astype(float)
-    return array.view(SymbolArray) if array.dtype == object else as_array(array.item())

@@ -15,7 +15,7 @@ from myoquat.kernels.lower import Frame, emit_values
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.trace import Shape, Signature
 
-__all__ = ["FormulaStage", "Staged", "TableStage", "ZeroStage"]
+__all__ = ["FormulaStage", "RepeatStage", "Staged", "TableStage", "ZeroStage"]
 
 Rows = tuple[str, np.ndarray]  # buffer, rows (count,) or (count, k)
 
@@ -62,13 +62,14 @@ class TableStage:
     shared: tuple[str, ...]
     store: Mapping[str, Rows]
     add: Mapping[str, Rows]
+    least: Mapping[str, Rows]
     zeroes: tuple[str, ...]
 
     def identity(self) -> str:
         parts: list[bytes | str] = ["table", str(self.count), self.body.identity(), *self.shared, *self.zeroes]
-        for links in (self.gather, self.store, self.add):
+        for kind, links in (("", self.gather), ("", self.store), ("", self.add), ("least", self.least)):
             for key, (buffer, rows) in links.items():
-                parts += [key, buffer, str(rows.shape), rows.tobytes()]
+                parts += [kind + key, buffer, str(rows.shape), rows.tobytes()]
         for key, values in self.parameters.items():
             parts += [key, str(values.shape), values.tobytes()]
         return digest(*parts)
@@ -81,8 +82,7 @@ class TableStage:
             _zero(b, buffers[key])
         with b.loop(0, self.count) as element:
             loop.enter(element)
-            values = emit_values(b, tape, loop.leaf)
-            loop.scatter(values)
+            loop.scatter_rest(emit_values(b, tape, loop.leaf, loop.scatter, loop.split))
         b.line("ret void")
         loop.define_tables()
         module.define(name, "void", "ptr %frame", b)
@@ -111,10 +111,13 @@ class _TableLoop:
         self.numbers = np.concatenate(
             [np.zeros((stage.count, 0)), *(v.reshape(stage.count, -1) for v in stage.parameters.values())], axis=1
         )
-        self.links = {key: self._pointers(link) for key, link in {**stage.gather, **stage.store, **stage.add}.items()}
+        links = {**stage.gather, **stage.store, **stage.add, **stage.least}
+        self.links = {key: self._pointers(link) for key, link in links.items()}
+        self.targets = self._targets()
+        self.written: set[int] = set()
         self.pointers: dict[int, str] = {}
         self.leaves: list[tuple[str, int, int]] = self._leaves()
-        self.row = self.parameters = ""
+        self.row = self.parameters = self.element = ""
 
     def _row_length(self, buffer: str) -> int:
         return math.prod(self.shapes[buffer][1:])
@@ -154,7 +157,7 @@ class _TableLoop:
 
     def enter(self, element: str) -> None:
         """Find the element's rows: one pointer per gathered or scattered row."""
-        b = self.b
+        b, self.element = self.b, element
         if self.numbers.size:
             offset = b.let(f"mul i64 {element}, {8 * self.numbers.shape[1]}")
             self.parameters = b.offset(f"@{self.name}_numbers", offset)
@@ -162,6 +165,15 @@ class _TableLoop:
             self.row = b.offset(f"@{self.name}_offsets", b.let(f"mul i64 {element}, {8 * len(self.offsets)}"))
         for k in range(len(self.offsets)):
             self.pointers[k] = b.offset("%frame", b.load(b.offset(self.row, 8 * k), "i64"))
+
+    def split(self) -> None:
+        """A new block of code, which LLVM joins with none: it would compute early what then waits long in memory. The
+        condition, that the element's number is not negative, is one that it does not see through."""
+        after, never = self.b.label("after"), self.b.label("never")
+        self.b.fork(self.b.let(f"icmp sge i64 {self.element}, 0"), after, never)
+        self.b.begin(never)
+        self.b.line("ret void")
+        self.b.begin(after)
 
     def leaf(self, index: int) -> str:
         """The register of a flat input of the element."""
@@ -171,18 +183,76 @@ class _TableLoop:
             return b.splat(b.load(b.offset(self.parameters, 8 * k), "double"))
         return b.load(b.slot(self.pointers[pointer] if kind == "row" else "%frame", k))
 
-    def scatter(self, values: list[str]) -> None:
-        """Store the element's outputs, or add them to what is there."""
-        position = 0
-        for key, shape in self.stage.body.signature.outputs.items():
-            adding = key in self.stage.add
-            buffer, _ = self.stage.add[key] if adding else self.stage.store[key]
-            length = self._row_length(buffer)
+    def _targets(self) -> list[tuple[str, int, int, bool]]:
+        """Of each flat output: how it is written, its pointer and slot there, and whether no input reads its buffer."""
+        stage = self.stage
+        read = {self.buffers[buffer].slot for buffer in (*stage.shared, *(b for b, _ in stage.gather.values()))}
+        targets = []
+        for key, shape in stage.body.signature.outputs.items():
+            kind = "add" if key in stage.add else "least" if key in stage.least else "store"
+            buffer, _ = {**stage.store, **stage.add, **stage.least}[key]
+            length, apart = self._row_length(buffer), self.buffers[buffer].slot not in read
             for k in range(math.prod(shape)):
-                address = self.b.slot(self.pointers[self.links[key][k // length]], k % length)
-                value = values[position]
-                self.b.store(self.b.add(self.b.load(address), value) if adding else value, address)
-                position += 1
+                targets.append((kind, self.links[key][k // length], k % length, apart))
+        return targets
+
+    def scatter(self, position: int, value: str) -> None:
+        """Store an output of the element, add it to what is there, or keep the smaller; not yet where inputs lie."""
+        if self.targets[position][3]:
+            self._write(position, value)
+
+    def scatter_rest(self, values: list[str]) -> None:
+        """The outputs that are not yet written."""
+        for position, value in enumerate(values):
+            if position not in self.written:
+                self._write(position, value)
+
+    def _write(self, position: int, value: str) -> None:
+        b = self.b
+        kind, pointer, slot, _ = self.targets[position]
+        address = b.slot(self.pointers[pointer], slot)
+        if kind == "add":
+            value = b.add(b.load(address), value)
+        elif kind == "least":
+            there = b.load(address)
+            value = b.select(b.compare("olt", value, there), value, there)
+        b.store(value, address)
+        self.written.add(position)
+
+
+@dataclass(frozen=True)
+class RepeatStage:
+    """Stages that run so many times, or until `running` is zero in every lane; after every round each buffer of
+    `carry` takes over what its partner holds."""
+
+    stages: tuple["Stage", ...]
+    count: int
+    running: str
+    carry: Mapping[str, str]
+
+    def identity(self) -> str:
+        parts = (str(self.count), self.running, str(dict(self.carry)))
+        return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
+        calls, cost = _write_all(self.stages, module, name, frame, buffers, shapes)
+        b = module.builder()
+        with b.loop(0, self.count):
+            go, after = b.label("go"), b.label("after")
+            b.fork(b.any(b.truth(b.load(b.slot("%frame", buffers[self.running].slot)))), go, after)
+            b.begin(go)
+            for call in calls:
+                b.line(f"call void @{call}(ptr %frame)")
+            for key, source in self.carry.items():
+                slots.copy_port(b, buffers[source], buffers[key])
+            b.jump(after)
+            b.begin(after)
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return Cost(cost.operations * self.count, cost.price * self.count)
+
+
+Stage = FormulaStage | TableStage | ZeroStage | RepeatStage
 
 
 @dataclass(frozen=True)
@@ -191,7 +261,7 @@ class Staged:
 
     signature: Signature
     shapes: Mapping[str, Shape]
-    stages: tuple[FormulaStage | TableStage | ZeroStage, ...]
+    stages: tuple[Stage, ...]
     views: Mapping[str, str] = field(default_factory=dict)  # name -> the buffer whose numbers it shows
 
     def identity(self) -> str:
@@ -203,17 +273,27 @@ class Staged:
         missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in known}
         buffers = {**take_ports(frame, missing), **outputs, **inputs}
         buffers |= {name: buffers[buffer] for name, buffer in self.views.items()}
+        calls, cost = _write_all(self.stages, module, name, frame, buffers, self.shapes)
         b = module.builder()
-        operations, nanoseconds = 0, 0.0
-        for number, stage in enumerate(self.stages):
-            function = f"{name}_stage{number}"
-            cost = stage.write(module, function, frame, buffers, self.shapes)
-            b.line(f"call void @{function}(ptr %frame)")
-            operations += cost.operations
-            nanoseconds += cost.price
+        for call in calls:
+            b.line(f"call void @{call}(ptr %frame)")
         for key in self.signature.outputs:  # an input may be asked for as an output
             if key in inputs:
                 slots.copy_port(b, inputs[key], outputs[key])
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
-        return Cost(operations, nanoseconds)
+        return cost
+
+
+def _write_all(
+    stages: tuple[Stage, ...],
+    module: Module,
+    name: str,
+    frame: Frame,
+    buffers: Ports,
+    shapes: Mapping[str, Shape],
+) -> tuple[list[str], Cost]:
+    """Write every stage as a function; their names in order, and what they cost together."""
+    names = [f"{name}_stage{number}" for number in range(len(stages))]
+    costs = [s.write(module, n, frame, buffers, shapes) for s, n in zip(stages, names, strict=True)]
+    return names, Cost(sum(cost.operations for cost in costs), sum(cost.price for cost in costs))

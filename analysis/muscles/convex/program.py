@@ -5,13 +5,16 @@ from typing import Self
 
 import numpy as np
 
-from myoquat.joints.vectors import matvec
+from myoquat.analysis.muscles.convex import terms
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Programs"]
+__all__ = ["Programs", "in_one_pass"]
 
-REACH = 10.0  # times the size of a point: how far its bound looks along variables that have no bound
-FARTHER = 1e4  # times as far looks a proof that there is no solution
+
+def in_one_pass(A: Array, x: Array) -> Array:
+    """(..., m) large matrices A (..., m, n) times vectors x (..., n), without a copy of A."""
+    result: Array = np.einsum("...mn,...n->...m", A, x)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,36 +91,30 @@ class Programs:
         """(k, e + c d, n) A over the rows of all G."""
         return np.concatenate([self.A, self.G.reshape(len(self.A), -1, self.A.shape[-1])], axis=1)
 
-    def taken(self, rows: Array) -> Self:
-        """Some of the programs, by their numbers or a mask."""
+    def taken(self, rows: Array | slice) -> Self:
+        """Some of the programs, by their numbers, a mask or a slice."""
         return replace(self, **{name: values[rows] for name, values in vars(self).items()})
 
-    # ---- the objective ---------------------------------------------------------------------------------------
+    @property
+    def power(self) -> float | None:
+        """The power of all terms, where they have one."""
+        first = float(self.powers.flat[0]) if self.powers.size else 2.0
+        return first if (self.powers == first).all() else None
+
+    # ---- what holds of points and multipliers ----------------------------------------------------------------
 
     def objective(self, x: Array) -> Array:
         """(k,) at x (k, n)."""
-        result: Array = np.sum(self.weights * _power(np.abs(x), self.powers), axis=-1)
+        result: Array = np.sum(terms.cost(self.weights, self._exponents, x), axis=-1)
         return result
-
-    def gradient(self, x: Array) -> Array:
-        """(k, n) its derivative."""
-        size = np.abs(x)
-        return np.asarray(self.weights * self.powers * np.sign(x) * _power(size, self.powers - 1))
-
-    def curvature(self, size: Array) -> Array:
-        """(k, n) its second derivative at |x| = size, positive."""
-        p = self.powers
-        return np.asarray(self.weights * p * (p - 1) * _power(size, p - 2))
-
-    # ---- certificates ----------------------------------------------------------------------------------------
 
     def residual(self, x: Array) -> Array:
         """(k, e) A x - b."""
-        return matvec(self.A, x) - self.b
+        return in_one_pass(self.A, x) - self.b
 
     def cone_values(self, x: Array) -> Array:
         """(k, c, d) G x + h."""
-        flat = matvec(self.G.reshape(len(x), -1, x.shape[-1]), x)
+        flat = in_one_pass(self.G.reshape(len(x), -1, x.shape[-1]), x)
         return flat.reshape(self.h.shape) + self.h
 
     def certificates(self, x: Array, multipliers: Array, price: Array) -> tuple[Array, Array]:
@@ -129,38 +126,15 @@ class Programs:
         bounds is price . x as great as y . b - z . h [section 5.8]. Variables without a bound are looked at up to 10
         times the size of x for the first, 1e5 times for the second.
         """
-        far = REACH * np.maximum(np.abs(x), 1.0)
-        low = np.where(np.isfinite(self.lower), self.lower, -far)
-        high = np.where(np.isfinite(self.upper), self.upper, far)
-        w, p = self.weights, self.powers
-        at_low, at_high = price * low, price * high
-        best = np.clip(self._cheapest(price), low, high)
-        least = w * _power(np.abs(best), p) - price * best
-        if not ((p > 1) & (w > 0)).all():  # terms without curvature are least at an end
-            ends = np.minimum(w * _power(np.abs(low), p) - at_low, w * _power(np.abs(high), p) - at_high)
-            least = np.minimum(least, ends)
-        terms = multipliers * np.concatenate([self.b, -self.h.reshape(len(x), -1)], axis=-1)
-        most, fixed = np.maximum(at_low, at_high), terms.sum(axis=-1)
-        most = most * np.where(np.isfinite(self.lower) & np.isfinite(self.upper), 1.0, FARTHER)
-        size = np.abs(terms).sum(axis=-1) + np.abs(most).sum(axis=-1)
-        proof = (fixed - most.sum(axis=-1)) / np.where(size > 0, size, 1.0)
-        return fixed + least.sum(axis=-1), proof
+        low, high = terms.reach(x, self.lower, self.upper)
+        least = terms.least(self.weights, self._exponents, price, low, high)
+        most = terms.most(price, low, high, np.isfinite(self.lower) & np.isfinite(self.upper))
+        fixed = multipliers * np.concatenate([self.b, -self.h.reshape(len(x), -1)], axis=-1)
+        total, size = fixed.sum(axis=-1), np.abs(fixed).sum(axis=-1) + np.abs(most).sum(axis=-1)
+        proof = (total - most.sum(axis=-1)) / np.where(size > 0, size, 1.0)
+        return total + least.sum(axis=-1), proof
 
-    def _cheapest(self, price: Array) -> Array:
-        """(k, n) where w |x|^p - price x is least, 0 for terms without curvature."""
-        steep = self.weights * self.powers
-        ratio = price / np.where(steep > 0, steep, 1.0)
-        if (self.powers == 2).all():
-            return np.where(steep > 0, ratio, 0.0)
-        curved = (self.powers > 1) & (steep > 0)
-        with np.errstate(over="ignore"):
-            root = np.abs(ratio) ** (1 / np.where(curved, self.powers - 1, 1.0))
-        return np.where(curved, np.sign(ratio) * root, 0.0)
-
-
-def _power(size: Array, p: Array) -> Array:
-    """(...) size^p of numbers that are not negative, by multiplication where p is 0, 1 or 2 throughout."""
-    for whole, value in ((0.0, np.ones_like(size)), (1.0, size), (2.0, size * size)):
-        if (p == whole).all():
-            return value
-    return np.asarray(size**p)
+    @property
+    def _exponents(self) -> float | Array:
+        power = self.power
+        return self.powers if power is None else power

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex.descent import SAFE, Ends, descended
+from myoquat.analysis.muscles.convex.descent import CAREFUL, Ends, descended
+from myoquat.analysis.muscles.convex.interior import SAFE
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
-from myoquat.joints.vectors import vecmat
 from myoquat.kernels.typing import Array
 
 __all__ = ["Solutions", "solve_programs"]
@@ -50,8 +50,7 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
     split = _Split(programs)
     parts = []
     for first in range(0, len(programs.b), block):
-        rows = np.arange(first, min(first + block, len(programs.b)))
-        given = programs.taken(rows)
+        given = programs.taken(slice(first, first + block))
         parts.append(_solved_or_nearest(_Scaled(given, split), backend))
     names = Solutions.__dataclass_fields__
     if not parts:
@@ -94,29 +93,21 @@ class _Split:
 
 
 class _Scaled:
-    """Programs with rows of length about 1, and variables that cannot move taken out."""
+    """Programs with rows of length about 1: A and G are left as they are, to be taken times `scale` (k, rows); what
+    variables whose bounds are equal add, `at` (k, n), is taken from b and h."""
 
     def __init__(self, given: Programs, split: _Split) -> None:
         self.given, self.split = given, split
         p = split.applied(given)
         self.held = p.lower == p.upper
         self.at = np.where(self.held, p.lower, 0.0)
-        self.fixed = np.sum(self.held * p.weights * np.abs(self.at) ** p.powers, axis=-1)
-        self.rows = _powers_of_two(np.sqrt(np.sum(p.A**2, axis=-1)))
-        sizes = np.sqrt(np.max(np.sum(p.G**2, axis=-1), axis=-1, initial=0.0))
-        self.cones = _powers_of_two(sizes)
-        kept = ~self.held[:, None, :]
-        residual, cone = p.residual(self.at), p.cone_values(self.at)
-        self.program = replace(
-            p,
-            A=p.A * kept / self.rows[..., None],
-            b=-residual / self.rows,
-            G=p.G * kept[:, None] / self.cones[..., None, None],
-            h=cone / self.cones[..., None],
-            weights=np.where(self.held, 1.0, p.weights),
-            lower=np.where(self.held, -np.inf, p.lower),
-            upper=np.where(self.held, np.inf, p.upper),
-        )
+        sizes = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
+        self.rows, self.cones = _powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), _powers_of_two(sizes)
+        self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
+        b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
+        if self.held.any():
+            b, h, self.fixed = -p.residual(self.at), p.cone_values(self.at), p.objective(self.at)
+        self.program = replace(p, b=b / self.rows, h=h / self.cones[..., None])
 
     def solution(self, ends: Ends) -> Solutions:
         """In the variables and units that were given."""
@@ -124,9 +115,21 @@ class _Scaled:
         e = p.b.shape[1]
         y = ends.multipliers[:, :e] / self.rows
         z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
-        bound = self.program.certificates(ends.x, ends.multipliers, vecmat(ends.multipliers, self.program.B))[0]
-        bound = bound + self.fixed
-        return Solutions(x, ends.status, p.objective(x), bound, y, z, p.residual(x), ends.steps)
+        return Solutions(x, ends.status, p.objective(x), ends.bound + self.fixed, y, z, p.residual(x), ends.steps)
+
+    def applied(self, rows: Array) -> Programs:
+        """Some of the programs, with the scale, and with free variables without columns for those that are held."""
+        p, held = self.program.taken(rows), self.held[rows]
+        k, e, n = p.A.shape
+        B = np.concatenate([p.A, p.G.reshape(k, -1, n)], axis=1) * self.scale[rows][..., None] * ~held[:, None]
+        return replace(
+            p,
+            A=B[:, :e],
+            G=B[:, e:].reshape(p.G.shape),
+            weights=np.where(held, 0.0, p.weights),
+            lower=np.where(held, -np.inf, p.lower),
+            upper=np.where(held, np.inf, p.upper),
+        )
 
 
 def _powers_of_two(sizes: Array) -> Array:
@@ -135,21 +138,27 @@ def _powers_of_two(sizes: Array) -> Array:
 
 
 def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
-    """The solutions; what violates the conditions the least where there is none. Its multipliers may prove that, where
-    the search for a solution has ended without a proof: along variables without bounds proofs are long in coming."""
-    ends = descended(scaled.program, backend)
+    """The solutions, on a more careful way where the first does not settle; what violates the conditions the least
+    where there is none. Its multipliers may prove that, where the search for a solution has ended without a proof:
+    along variables without bounds proofs are long in coming."""
+    ends = descended(scaled.program, scaled.scale, backend)
+    open_ = np.flatnonzero(ends.status == Status.UNSETTLED)
+    if len(open_):
+        again = descended(scaled.program.taken(open_), scaled.scale[open_], backend, CAREFUL)
+        for name, values in vars(again).items():
+            getattr(ends, name)[open_] = values
     rows = np.flatnonzero(ends.status != Status.SOLVED)
     if not len(rows):
         return scaled.solution(ends)
-    program = scaled.program.taken(rows)
+    program = scaled.applied(rows)
     nearest = _least_violation(program, backend)
-    proof = program.certificates(nearest.x, nearest.multipliers, vecmat(nearest.multipliers, program.B))[1]
+    proof = program.certificates(nearest.x, nearest.multipliers, nearest.price)[1]
     refuted = rows[(proof > SAFE) | (ends.status[rows] == Status.INFEASIBLE)]
     ends.x[refuted], ends.status[refuted] = nearest.x[np.isin(rows, refuted)], Status.INFEASIBLE
-    ends.multipliers[rows[proof > SAFE]] = nearest.multipliers[proof > SAFE]
-    found = scaled.solution(ends)
-    found.bound[refuted] = np.inf
-    return found
+    for name in ("multipliers", "price"):
+        getattr(ends, name)[rows[proof > SAFE]] = getattr(nearest, name)[proof > SAFE]
+    ends.bound[refuted] = np.inf
+    return scaled.solution(ends)
 
 
 def _least_violation(p: Programs, backend: str) -> Ends:
@@ -175,5 +184,5 @@ def _least_violation(p: Programs, backend: str) -> Ends:
         G=np.concatenate([p.G, extra], axis=-1),
         h=p.h,
     )
-    found = descended(relaxed, backend)
-    return replace(found, x=found.x[:, :n])
+    found = descended(relaxed, np.ones((k, e + c * d)), backend)
+    return replace(found, x=found.x[:, :n], price=found.price[:, :n])

@@ -1,16 +1,19 @@
 """What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.convex import Programs
+from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import Reserve, reserve_columns, reserves_of
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
-from myoquat.analysis.muscles.recruitment.lines import least_activations
+from myoquat.analysis.muscles.recruitment.lines import least_activations, strengths
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
@@ -23,7 +26,9 @@ __all__ = ["Demands", "Effort"]
 @dataclass(frozen=True)
 class Effort:
     """sum_i w_i a_i^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1 for
-    those not named).
+    those not named). For an infinite power the greatest of all w_i a_i and w_j |c_j|, and of the solutions that share
+    it the one with the least sum of squares. Of "stress" a_i is the muscle's force over its greatest isometric force
+    instead of its activation: the stress in a fibre, up to a factor that is the same for all.
 
     >>> from myoquat.analysis.muscles import Effort
     >>> Effort(power=3.0, weights={"biceps": 2.0}).of_muscles(["biceps", "triceps"])
@@ -32,12 +37,15 @@ class Effort:
 
     power: float = 2.0
     weights: ArrayLike | Mapping[str, float] = 1.0
+    of: Literal["activation", "stress"] = "activation"
 
     def of_muscles(self, names: Sequence[str]) -> Array:
         """(m,) or (t, m) the weights; ValueError for one that is negative or of no muscle, and a power outside
-        [1, 10]."""
-        if not 1 <= self.power <= 10:
-            raise ValueError(f"power must lie in [1, 10], not {self.power}")
+        [1, 10] other than infinity."""
+        if not (1 <= self.power <= 10 or self.power == np.inf):
+            raise ValueError(f"power must lie in [1, 10] or be infinite, not {self.power}")
+        if self.of not in ("activation", "stress"):
+            raise ValueError(f'the effort is that of "activation" or "stress", not of {self.of!r}')
         given = self.weights
         if isinstance(given, Mapping):
             unknown = [name for name in given if name not in names]
@@ -50,6 +58,15 @@ class Effort:
         if weights.shape[-1:] not in ((), (len(names),)):
             raise ValueError(f"weights has shape {weights.shape}; one for each of the {len(names)} muscles is needed")
         return weights
+
+
+class Units(NamedTuple):
+    """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
+
+    F0: Array
+    F1: Array
+    low: Array
+    high: Array
 
 
 class Demands:
@@ -76,27 +93,71 @@ class Demands:
         self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
+        self.low = np.broadcast_to(self.lower, self.lengths.shape)
+        self.high = np.ones(self.lengths.shape)
+
+    def taken(self, frames: Array) -> Self:
+        """Some of the frames, by their numbers."""
+        part = copy(self)
+        if len(frames) == len(self.torque) and (frames == np.arange(len(frames))).all():
+            return part
+        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high"):
+            setattr(part, name, getattr(self, name)[frames])
+        return part
+
+    def within(self, low: Array, high: Array) -> Self:
+        """Activations within (t, m), as far as they are there anyway."""
+        part = copy(self)
+        part.low = np.clip(low, self.low, self.high)
+        part.high = np.clip(high, part.low, self.high)
+        return part
 
     def tensions(self, activation: Array, frames: Array | slice = slice(None)) -> Array:
         """(t, m) [N] of activations, at some of the frames."""
         return law_forces(self.model, self.lengths[frames], self.speeds[frames], activation)
 
+    def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
+        """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""
+        low, high = self.low, self.high
+        if effort.of == "activation":
+            return Units(F0, F1, low, high)
+        strength = strengths(self.model)
+        return Units(np.zeros(F0.shape), np.broadcast_to(strength, F0.shape), (F0 + F1 * low) / strength,
+                     np.maximum(F0 + F1 * high, F0 + F1 * low) / strength)  # fmt: skip
+
     def programs(self, F0: Array, F1: Array, effort: Effort, names: Sequence[str]) -> Programs:
         """Where the tensions are F0 + F1 a (t, m)."""
         k, r = len(F0), len(self.reserves)
+        F0, F1, low, high = self.units(F0, F1, effort)
         G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
+        A = np.empty((k, len(self.names), F0.shape[1] + r))
+        np.multiply(self.arms, F1[:, None, :], out=A[..., : F0.shape[1]])
+        A[..., F0.shape[1] :] = self.columns
         weights = np.broadcast_to(effort.of_muscles(names), F0.shape)
         of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
         return Programs.of(
-            np.concatenate([self.arms * F1[:, None, :], self.columns], axis=-1),
-            self.torque - matvec(self.arms, F0),
+            A,
+            self.torque - in_one_pass(self.arms, F0),
             weights=np.concatenate([weights, of_reserves], axis=-1),
-            powers=effort.power,
-            lower=np.concatenate([self.lower, [reserve.lower for reserve in self.reserves]]),
-            upper=np.concatenate([np.ones(len(self.lower)), [reserve.upper for reserve in self.reserves]]),
+            powers=2.0 if effort.power == np.inf else effort.power,
+            lower=self._with_reserves(low, [reserve.lower for reserve in self.reserves]),
+            upper=self._with_reserves(high, [reserve.upper for reserve in self.reserves]),
             G=np.concatenate([G, np.zeros((*G.shape[:3], r))], axis=-1),
             h=matvec(self.turn, self.pressed(F0)),
         )
+
+    def activations(self, x: Array, F0: Array, F1: Array, effort: Effort) -> Array:
+        """(t, m) of the programs' variables x (t, m)."""
+        if effort.of == "activation":
+            return x
+        pulls = np.abs(F1) > 0
+        a = (x * strengths(self.model) - F0) / np.where(pulls, F1, 1.0)
+        return np.where(pulls, np.clip(a, self.low, self.high), self.low)
+
+    def _with_reserves(self, muscles: Array, reserves: Sequence[float]) -> Array:
+        """(t, m + r), or (1, m + r) where all frames have the same."""
+        rows = muscles[:1] if (muscles == muscles[:1]).all() else muscles
+        return np.concatenate([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))], axis=-1)
 
     @property
     def turn(self) -> Array:
@@ -114,4 +175,4 @@ class Demands:
 
     def missing(self, tensions: Array, controls: Array) -> Array:
         """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""
-        return matvec(self.arms, tensions) + matvec(self.columns, controls) - self.torque
+        return in_one_pass(self.arms, tensions) + in_one_pass(self.columns, controls) - self.torque

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.laws.hill import HillLaw
 
-__all__ = ["chords", "least_activations", "rigid_tendons", "tangents"]
+__all__ = ["chords", "least_activations", "rigid_tendons", "strengths", "tangents"]
 
 Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 APART = 1e-5  # half the distance of the activations between which a slope is taken
@@ -28,6 +29,17 @@ def rigid_tendons(model: Model) -> Model:
 def least_activations(model: Model) -> Array:
     """(m,) `minimum_activation` of a muscle's law, or 0."""
     return np.array([m.law.minimum_activation if isinstance(m.law, HillLaw) else 0.0 for m in model.muscles])
+
+
+def strengths(model: Model) -> Array:
+    """(m,) the greatest isometric force of every muscle [N]; ModelError for a law without one, or with none at all."""
+    forces = [getattr(m.law, "max_isometric_force", None) for m in model.muscles]
+    for muscle, force in zip(model.muscles, forces, strict=True):
+        if not force:
+            law = type(muscle.law).__name__
+            raise ModelError(f"muscle {muscle.name!r}: its law {law} has no greatest isometric force, of which its "
+                             "stress is a share")  # fmt: skip
+    return np.array(forces, dtype=float)
 
 
 def tangents(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array]:

@@ -9,26 +9,22 @@ current solution, again until the forces themselves meet the equations.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Solutions, Status, solve_programs
+from myoquat.analysis.muscles.convex import Solutions
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
-from myoquat.analysis.muscles.recruitment.lines import chords, rigid_tendons, tangents
+from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
 from myoquat.analysis.muscles.recruitment.result import Redundancy
+from myoquat.analysis.muscles.recruitment.solving import Recruitment
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["redundancy"]
-
-AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
-MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
-ROUNDS = 50  # of tangents
 
 
 def redundancy(
@@ -39,6 +35,7 @@ def redundancy(
     effort: Effort | None = None,
     reserves: float | Sequence[Reserve] = (),
     cones: Sequence[JointCone] = (),
+    dynamics: bool = False,
     backend: str = "kernel",
 ) -> Redundancy:
     """Activations, reserves and muscle forces for a motion (q, u, udot) under external loads, all frames at once.
@@ -46,12 +43,15 @@ def redundancy(
     effort    what is minimal; None for the sum of squares of activations and reserves.
     reserves  actuators beside the muscles, or one strength [N m, N] for one on every free velocity.
     cones     joints whose force has to stay within a cone of directions.
+    dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
+              than excitations of 0 or 1 all the while would bring them. The frames then follow each other: each has
+              the least effort that the activations of the one before leave it.
     backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
 
     Activations reach from `minimum_activation` of a muscle's law, or 0, to 1; elastic tendons are taken as rigid.
     Locked coordinates ask for nothing; couplers and constraints pass on what they carry, and the motion must keep them
-    (`consistent_motion`). Frames are independent: one that has no solution says so in its status, stops no other, and
-    gets what violates its conditions the least.
+    (`consistent_motion`). Without dynamics frames are independent. One that has no solution says so in its status,
+    stops no other, and gets what violates its conditions the least.
 
     Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
     accelerate, and efforts, reserves and cones that do not fit; ModelError for muscles without a law, and for a cone at
@@ -73,31 +73,10 @@ def redundancy(
     model = rigid_tendons(model)
     demands = Demands(model, motion, loads, reserves, cones)
     check_consistent(model, motion)
-    found, slopes = _solved(model, demands, effort, backend)
-    return _result(model, motion, demands, found, slopes)
-
-
-def _solved(model: Model, demands: Demands, effort: Effort, backend: str) -> tuple[Solutions, Array]:
-    """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents; the slopes (t, m)
-    of the forces."""
-    names, m = model.muscle_names, len(model.muscles)
-    F0, F1 = chords(demands.tensions, demands.lower, len(demands.torque))
-    found = solve_programs(demands.programs(F0, F1, effort, names), backend=backend)
-    middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
-    bent = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
-    open_ = np.flatnonzero((bent > AFFINE * np.abs(F1).max(initial=1.0)) & (found.status == Status.SOLVED))
-    size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
-    for _ in range(ROUNDS):
-        if not len(open_):
-            break
-        forces = partial(demands.tensions, frames=open_)
-        F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
-        programs = demands.programs(F0, F1, effort, names).taken(open_)
-        found.put(open_, solve_programs(programs, backend=backend))
-        off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
-        open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
-    found.status[open_] = Status.UNSETTLED
-    return found, F1
+    recruitment = Recruitment(demands, effort, backend)
+    if dynamics:
+        recruitment.follow(motion.time)
+    return _result(model, motion, demands, recruitment.found, recruitment.slopes)
 
 
 def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, slopes: Array) -> Redundancy:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.analysis.muscles.convex import Programs, Status, solve_programs
+from myoquat.analysis.muscles.convex import Programs, Status, solve_greatest, solve_programs
 
 
 def programs(rng, k=30, e=4, n=12, *, stretch=(1.0, 3.0), cones=1, free=0):
@@ -61,7 +61,7 @@ def test_clarabel_finds_the_same(rng, free):
         assert (found.status == Status.SOLVED).sum() >= 5
 
 
-@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 5.0])
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
 def test_the_conditions_of_the_optimum(rng, power):
     """Solutions meet all conditions, their objective is the bound, and gradients balance prices between bounds."""
     given = programs(rng, stretch=(1.0,), free=2)
@@ -117,6 +117,25 @@ def test_infeasible_programs_are_violated_the_least(rng):
     found = solve_programs(Programs.of(**narrow), backend="numpy")
     assert (found.status == Status.INFEASIBLE).all()
     assert np.isinf(found.bound).all()
+
+
+def test_the_least_greatest_is_that_of_a_linear_program(rng):
+    """SciPy's HiGHS finds the same, and the same multipliers; what is not feasible is found out."""
+    optimize = pytest.importorskip("scipy.optimize")
+    given = programs(rng, k=8, cones=0, free=2)
+    weights = rng.uniform(0.5, 2.0, 12)
+    found = solve_greatest(Programs.of(**given, weights=weights), backend="numpy")
+    for k in range(8):
+        A, b = np.concatenate([given["A"][k], np.zeros((4, 1))], axis=1), given["b"][k]
+        above = [np.concatenate([sign * np.diag(weights), -np.ones((12, 1))], axis=1) for sign in (1, -1)]
+        bounds = [*zip(given["lower"], given["upper"], strict=True), (0, None)]
+        theirs = optimize.linprog(np.eye(13)[12], np.concatenate(above), np.zeros(24), A, b, bounds)
+        assert (theirs.status == 2) == (found.status[k] == Status.INFEASIBLE)
+        if theirs.status == 0:
+            assert found.objective[k] == pytest.approx(theirs.fun, rel=2e-7)
+            assert found.bound[k] <= theirs.fun * (1 + 1e-12)
+            np.testing.assert_allclose(found.y[k], theirs.eqlin.marginals, atol=1e-6)
+    assert (found.status == Status.SOLVED).sum() >= 3
 
 
 def test_programs_know_nothing_of_each_other(rng):

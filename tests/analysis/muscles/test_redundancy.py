@@ -14,6 +14,7 @@ from myoquat.analysis.muscles.recruitment import (
     consistent_motion,
     redundancy,
 )
+from myoquat.analysis.muscles.recruitment.solving import reachable
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
@@ -21,7 +22,19 @@ from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint, muscle_torques, muscle_wrenches, unit_wrenches
+from myoquat.muscle import (
+    ActivationDynamics,
+    LawA,
+    Model,
+    Muscle,
+    PathPoint,
+    law_forces,
+    muscle_torques,
+    muscle_wrenches,
+    path_jacobian,
+    path_lengths,
+    unit_wrenches,
+)
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws.thelen import Thelen2003
 
@@ -80,6 +93,65 @@ def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
         udot = forward_dynamics(shoulder.system, motion.q, motion.u, tau)
         np.testing.assert_allclose(udot, motion.udot, atol=1e-6)
     assert repr(found) == "<Redundancy 8 muscles, 12 frames: 12 solved>"
+
+
+def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng):
+    """Neither is beaten by the activations that made the motion; both are certain, and mean what they say."""
+    motion, a = caused(shoulder, rng)
+    strength = np.array([m.law.max_isometric_force for m in shoulder.muscles])
+    made = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    zero, one = (law_forces(shoulder, *paths(shoulder, motion), np.full(a.shape, x)) for x in (0.0, 1.0))
+    stress = (zero + (one - zero) * a) / strength
+    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(3.0, of="stress"), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.effort, ((found.force / strength) ** 3).sum(-1))
+    assert (found.effort <= (stress**3).sum(-1) * (1 + 1e-9)).all()
+    assert (found.effort <= ((made.force / strength) ** 3).sum(-1) * (1 + 1e-9)).all()
+    assert np.abs(found.residual).max() < 1e-8
+    weights = np.linspace(0.5, 2.0, 8)
+    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(np.inf, weights), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.effort, (weights * found.activation).max(-1))
+    assert (found.effort <= (weights * a).max(-1) * (1 + 1e-6)).all()
+    assert (found.effort - found.bound <= 1e-4 * found.effort).all()
+    assert np.abs(found.residual).max() < 1e-8
+
+
+def test_activations_follow_their_dynamics(shoulder, trunk, rng):
+    """Without dynamics activations jump; with them none gets further than an excitation of 0 or 1 brings it, which the
+    piecewise form has in closed form; muscles that have none are left as they are."""
+    motion, _ = caused(shoulder, rng)
+    dynamics = ActivationDynamics(form="piecewise")
+    muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
+    model, motors = replace(shoulder, muscles=muscles), [Reserve(n, 20.0) for n in shoulder.system.velocity_names]
+    free, found = (redundancy(model, motion, reserves=motors, dynamics=d, backend="numpy") for d in (False, True))
+    assert (found.status == Status.SOLVED).all()
+    assert np.abs(found.residual).max() < 1e-8
+    before, after = found.activation[:-1], found.activation[1:]
+    for a in (free.activation[1:] - free.activation[:-1], after - before):
+        assert np.abs(a).max() > 0.01
+
+    def rising(a):  # how long it takes from 0 with an excitation of 1, over the time constant
+        return -1.5 * a - 2 * np.log(1 - a)
+
+    def falling(a):  # how long it takes from 1 with an excitation of 0
+        return 2 * (np.log(1 / a) + np.log((0.5 + 1.5 * a) / 2))
+
+    step = 0.01 * (1 + 1e-5)
+    up = after > before
+    assert (0.015 * (rising(after) - rising(before))[up] <= step).all()
+    assert (0.060 * (falling(after) - falling(before))[~up] <= step).all()
+    low, high = reachable(model, np.full(8, 0.3), 0.01)
+    assert 0.015 * (rising(high) - rising(0.3))[0] == pytest.approx(0.01, rel=1e-5)
+    assert 0.060 * (falling(low) - falling(0.3))[0] == pytest.approx(0.01, rel=1e-5)
+    assert (found.effort >= free.effort * (1 - 1e-9)).all()
+    without = redundancy(shoulder, motion, reserves=motors, dynamics=True, backend="numpy")
+    np.testing.assert_array_equal(without.activation, free.activation)
+
+
+def paths(model, motion):
+    """Lengths and speeds of the muscles' paths."""
+    return path_lengths(model, motion.q), np.einsum("tmu,tu->tm", path_jacobian(model, motion.q), motion.u)
 
 
 def test_static_optimization_finds_the_same(shoulder, rng):
@@ -237,7 +309,7 @@ def test_bad_questions(shoulder, trunk, rng):
     motion, _ = caused(shoulder, rng, 3)
     for arguments, words in (
         ({"effort": Effort(11.0)}, "power must lie in"), ({"effort": Effort(weights={"m9": 1.0})}, "no muscle 'm9'"),
-        ({"effort": Effort(weights=-1.0)}, "not negative"),
+        ({"effort": Effort(weights=-1.0)}, "not negative"), ({"effort": Effort(of="power")}, "or"),
         ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
         ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),
         ({"cones": [JointCone("elbow", X, 0.3)]}, "elbow"),
