@@ -1,5 +1,6 @@
 """Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
 
+from myoquat.analysis.muscles.forward import Tracking, computed_muscle_control, forward_check, track
 from myoquat.analysis.muscles.free import free_moment_arms, free_torques
 from myoquat.analysis.muscles.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.muscles.moment_arms import moment_arms
@@ -24,8 +25,11 @@ __all__ = [
     "Redundancy",
     "Reserve",
     "StaticOptimization",
+    "Tracking",
     "compare_models",
+    "computed_muscle_control",
     "consistent_motion",
+    "forward_check",
     "free_moment_arms",
     "free_torques",
     "joint_loads",
@@ -35,4 +39,5 @@ __all__ = [
     "redundancy",
     "static_optimization",
     "torques_of_motion",
+    "track",
 ]
