@@ -1,19 +1,21 @@
 """Muscle redundancy along a motion: of all activations that produce it, those of the least effort.
 
-minimise sum_i w_i a_i^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the forces in
-joints within cones [R. D. Crowninshield, R. A. Brand, A physiologically based criterion of muscle force prediction in
-locomotion, J. Biomech. 14, 1981, for p-th powers; I. Belli et al., Does enforcing glenohumeral joint stability matter?,
-PLoS ONE 18, 2023, for the cone]. C spans the velocities that locks, couplers and constraints leave free. Tendons are
-rigid. A force law that is affine in the activation is taken as it is; one that is not (Thelen's) as its tangent at the
-current solution, again until the forces themselves meet the equations.
+minimise sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the
+forces in joints within cones; the targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
+physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
+Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
+velocities that locks, couplers and constraints leave free. Tendons are rigid. A force law that is affine in the
+activation is taken as it is; one that is not (Thelen's) as its tangent at the current solution, again until the forces
+themselves meet the equations.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Solutions, Status, solve_programs
+from myoquat.analysis.muscles.convex import Programs, Solutions, Status, solve_programs
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
@@ -82,7 +84,8 @@ def _solved(model: Model, demands: Demands, effort: Effort, backend: str) -> tup
     of the forces."""
     names, m = model.muscle_names, len(model.muscles)
     F0, F1 = chords(demands.tensions, demands.lower, len(demands.torque))
-    found = solve_programs(demands.programs(F0, F1, effort, names), backend=backend)
+    centre = np.pad(effort.targets(len(F0), m), ((0, 0), (0, len(demands.reserves))))
+    found = _solve_around(centre, demands.programs(F0, F1, effort, names), backend)
     middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
     bent = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
     open_ = np.flatnonzero((bent > AFFINE * np.abs(F1).max(initial=1.0)) & (found.status == Status.SOLVED))
@@ -93,11 +96,24 @@ def _solved(model: Model, demands: Demands, effort: Effort, backend: str) -> tup
         forces = partial(demands.tensions, frames=open_)
         F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
         programs = demands.programs(F0, F1, effort, names).taken(open_)
-        found.put(open_, solve_programs(programs, backend=backend))
+        found.put(open_, _solve_around(centre[open_], programs, backend))
         off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
         open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
     found.status[open_] = Status.UNSETTLED
     return found, F1
+
+
+def _solve_around(centre: Array, programs: Programs, backend: str) -> Solutions:
+    """Solutions where the effort is that of x - centre (k, n)."""
+    shifted = replace(
+        programs,
+        b=-programs.residual(centre),
+        h=programs.cone_values(centre),
+        lower=programs.lower - centre,
+        upper=programs.upper - centre,
+    )
+    found = solve_programs(shifted if centre.any() else programs, backend=backend)
+    return replace(found, x=found.x + centre)
 
 
 def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, slopes: Array) -> Redundancy:
