@@ -125,12 +125,7 @@ def calibrate_muscles(
     1.33
     """
     limits = _limits(bounds)
-    sigma = {kind: prior if isinstance(prior, (int, float)) else prior.get(kind, 0.1) for kind in KINDS}
-    for name, value in (*sigma.items(), ("torque_error", torque_error)):
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(
-                f"{name if name == 'torque_error' else f'prior of {name!r}'} must be positive, not {value}"
-            )
+    sigma = _deviations(prior, torque_error)
     if not trials:
         raise ValueError("at least one trial is needed")
     check_laws(model)
@@ -150,6 +145,15 @@ def calibrate_muscles(
         bounds=limits,
         settled=bool(found.success),
     )
+
+
+def _deviations(prior: float | Mapping[str, float], torque_error: float) -> dict[str, float]:
+    """Standard deviations of the logarithms by kind."""
+    sigma = {kind: prior if isinstance(prior, (int, float)) else prior.get(kind, 0.1) for kind in KINDS}
+    for name, value in {**{f"prior of {kind!r}": s for kind, s in sigma.items()}, "torque_error": torque_error}.items():
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive, not {value}")
+    return sigma
 
 
 class _Record(NamedTuple):
