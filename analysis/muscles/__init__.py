@@ -12,6 +12,7 @@ from myoquat.analysis.muscles.emg import (
 from myoquat.analysis.muscles.forward import Tracking, computed_muscle_control, forward_check, track
 from myoquat.analysis.muscles.free import free_moment_arms, free_torques
 from myoquat.analysis.muscles.joint_loads import JointLoads, Load, joint_loads
+from myoquat.analysis.muscles.metabolic_power import MetabolicPower, metabolic_power
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.power import PowerCheck, power_check
 from myoquat.analysis.muscles.recruitment import (
@@ -31,6 +32,7 @@ __all__ = [
     "JointCone",
     "JointLoads",
     "Load",
+    "MetabolicPower",
     "MuscleTorques",
     "PowerCheck",
     "Redundancy",
@@ -49,6 +51,7 @@ __all__ = [
     "free_moment_arms",
     "free_torques",
     "joint_loads",
+    "metabolic_power",
     "moment_arm_surface",
     "moment_arms",
     "power_check",
