@@ -27,11 +27,16 @@ def components(array: ArrayLike) -> tuple[Array, ...]:
 
 def vector(entries: Iterable[ArrayLike]) -> Array:
     """(..., n) from n components of one batch shape or numbers."""
+    entries = tuple(entries)
+    if len({np.shape(entry) for entry in entries}) == 1:  # NumPy's broadcasting costs several times the stacking
+        return np.stack(entries, axis=-1)
     return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
 
 
 def joined(parts: Sequence[Array]) -> Array:
     """(..., n) parts of possibly different batch shapes, one after the other along the last axis."""
+    if len({part.shape[:-1] for part in parts}) == 1:
+        return np.concatenate(parts, axis=-1)
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1]), subok=True) for p in parts], axis=-1)
 

@@ -2,17 +2,23 @@
 
 import json
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
 from myoquat.analysis.mapping.statistics import Statistics
 from myoquat.joints.labels import markup, printable
+from myoquat.kernels.libraries import pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["MappingReport"]
+
+Record = dict[str, Any]  # a row of a table: its columns by name
 
 ROUTES = ("-G J_Q^T F / 2", "-E^-T J*_Q^T F", "-J_phi^T F")
 
@@ -32,10 +38,7 @@ class MappingReport:
     ('J_phi from J_Q', 0)
     """
 
-    mappings: pd.DataFrame
-    power: pd.DataFrame
-    split: pd.DataFrame
-    singular: pd.DataFrame = field(default_factory=pd.DataFrame)
+    records: dict[str, list[Record]]  # the rows of each table
     model: str = ""
     n: int = 0
     seed: int = 0
@@ -61,24 +64,42 @@ class MappingReport:
             }
             for row, s in zip(ROWS, rows, strict=True)
         ]
-        return cls(
-            pd.DataFrame(mappings),
-            pd.DataFrame(
-                [{"torque": r, "unit": "W", **_columns(s, names)} for r, s in zip(ROUTES, power, strict=True)]
-            ),
-            pd.DataFrame(
-                [
-                    {"extension of R(Q)": e, "largest |J_Q Q|": float(x), **_columns(s, names)}
-                    for e, x, s in zip(EXTENSIONS, radial, residual, strict=True)
-                ]
-            ),
-        )
+        powers = [{"torque": r, "unit": "W", **_columns(s, names)} for r, s in zip(ROUTES, power, strict=True)]
+        splits = [
+            {"extension of R(Q)": e, "largest |J_Q Q|": float(x), **_columns(s, names)}
+            for e, x, s in zip(EXTENSIONS, radial, residual, strict=True)
+        ]
+        return cls({"mappings": mappings, "power": powers, "split": splits, "singular": []})
+
+    @cached_property
+    def mappings(self) -> "pd.DataFrame":
+        """One row per mapping."""
+        return self._table("mappings")
+
+    @cached_property
+    def power(self) -> "pd.DataFrame":
+        """The power check, one row per route."""
+        return self._table("power")
+
+    @cached_property
+    def split(self) -> "pd.DataFrame":
+        """The tangent and radial part of J_Q, one row per extension of R(Q)."""
+        return self._table("split")
+
+    @cached_property
+    def singular(self) -> "pd.DataFrame":
+        """Errors against the distance to a singularity, as `approach` gives them."""
+        return self._table("singular")
+
+    def _table(self, name: str) -> "pd.DataFrame":
+        table: pd.DataFrame = pandas.DataFrame(self.records[name])
+        return table
 
     @property
     def holds(self) -> bool:
         """True if every mapping that should hold does so at every pose, the power check and the split included."""
-        expected = self.mappings[self.mappings["should hold"]]
-        return not any(int(t["poses beyond"].sum()) for t in (expected, self.power, self.split))
+        checked = self.records["mappings"] + self.records["power"] + self.records["split"]
+        return not any(row["poses beyond"] for row in checked if row.get("should hold", True))
 
     def to_text(self) -> str:
         """The tables as a person reads them."""
@@ -86,9 +107,8 @@ class MappingReport:
 
     def to_json(self) -> str:
         """All tables as JSON; numbers that are not finite are null."""
-        tables = {name: getattr(self, name) for name in ("mappings", "power", "split", "singular")}
         content: dict[str, Any] = {"model": self.model, "n": self.n, "seed": self.seed, "holds": self.holds}
-        content |= {name: [_plain(record) for record in t.to_dict("records")] for name, t in tables.items()}
+        content |= {name: [_plain(record) for record in table] for name, table in self.records.items()}
         return json.dumps(content, indent=1, allow_nan=False)
 
     def __str__(self) -> str:
@@ -104,7 +124,7 @@ class MappingReport:
         return f"<p>{markup(repr(self))}</p>{shown.to_html(index=False, float_format='{:.2e}'.format)}"
 
 
-def _columns(s: Statistics, names: tuple[str, ...]) -> dict[str, Any]:
+def _columns(s: Statistics, names: tuple[str, ...]) -> Record:
     return {
         "signed sum": s.signed_sum,
         "max |error|": s.largest,
@@ -119,7 +139,7 @@ def _columns(s: Statistics, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
+def _plain(record: Record) -> Record:
     return {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
 
 
@@ -132,7 +152,9 @@ HEAD = (
 
 
 def _lines(report: MappingReport) -> list[str]:
-    m = report.mappings
+    rows = report.records
+    studied = [r for r in rows["mappings"] if r["in the study"]]
+    others = [r for r in rows["mappings"] if not r["in the study"]]
     lines = [
         f"Mapping analysis of {printable(report.model)}: {report.n} random poses, seed {report.seed}",
         "",
@@ -147,13 +169,13 @@ def _lines(report: MappingReport) -> list[str]:
         "  worst         muscle and pose at which '/ condition' is largest",
         "",
         _header("Mappings of the muscle Jacobian study"),
-        *(_row(r["mapping"], r) for _, r in m[m["in the study"]].iterrows()),
+        *(_row(r["mapping"], r) for r in studied),
         "",
         _header("Every Jacobian against J"),
-        *(_row(r["mapping"], r) for _, r in m[~m["in the study"]].iterrows()),
+        *(_row(r["mapping"], r) for r in others),
         "",
         _header("Power: torque . omega against -F l'"),
-        *(_row(r["torque"], r) for _, r in report.power.iterrows()),
+        *(_row(r["torque"], r) for r in rows["power"]),
         "",
         *_split_lines(report),
         "",
@@ -170,7 +192,7 @@ def _header(title: str) -> str:
     return f"{title:<40}{HEAD}"
 
 
-def _row(title: str, r: Any) -> str:
+def _row(title: str, r: Record) -> str:
     fails = "" if r.get("should hold", True) else "  (not expected to hold)"
     return (
         f"  {title:<38}{r['unit']:<5}{r['signed sum']:>11.2e} {r['max |error|']:>11.2e} {r['relative']:>9.1e} "
@@ -186,7 +208,7 @@ def _split_lines(report: MappingReport) -> list[str]:
         f"  {'extension of R(Q)':<24}{'largest |J_Q Q|':>16} {'|J_Q - 2 J G - (J_Q Q) Q^T|':>30} {'poses beyond':>13} "
         f"{'limit':>7}",
     ]
-    for _, r in report.split.iterrows():
+    for r in report.records["split"]:
         lines.append(
             f"  {r['extension of R(Q)']:<24}{r['largest |J_Q Q|']:>16.3g} {r['max |error|']:>30.2e} "
             f"{r['poses beyond']:>13} {r['tolerance']:>7.0e}"
@@ -201,9 +223,9 @@ def _singular_lines(report: MappingReport) -> list[str]:
         f"  {'approach':<14}{'distance':>10} {'condition':>11} {'largest entry':>14} {'error':>10} "
         f"{'largest elim.':>14}",
     ]
-    exponents = np.log10(report.singular["distance"]) if len(report.singular) else []
-    for (_, r), e in zip(report.singular.iterrows(), exponents, strict=True):
-        if round(float(e), 6) % 2 == 0 and e < 0:
+    for r in report.records["singular"]:
+        exponent = math.log10(r["distance"])
+        if round(exponent, 6) % 2 == 0 and exponent < 0:
             error = "refused" if math.isnan(r["error"]) else f"{r['error']:.1e}"
             lines.append(
                 f"  {r['approach']:<14}{r['distance']:>10.0e} {r['condition']:>11.1e} {r['largest entry']:>14.3g} "

@@ -21,7 +21,7 @@ from myoquat.analysis.mapping.formulas import (
     split_errors,
 )
 from myoquat.analysis.mapping.report import MappingReport
-from myoquat.analysis.mapping.singular import approach
+from myoquat.analysis.mapping.singular import approach_rows
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
 from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
@@ -120,7 +120,7 @@ def mapping_analysis(
     with tqdm(total=2 * int(n), unit="pose", disable=None if progress is None else not progress, leave=False) as bar:
         scales = _scales(_counted(blocks(), bar))
         report = _compare(pair, _counted(blocks(), bar), scales)
-    report.singular = approach(pair, seed)
+    report.records["singular"] = approach_rows(pair, seed)
     report.model, report.n, report.seed = model.name, int(n), int(seed)
     return report
 

@@ -1,9 +1,9 @@
 """How the maps behave as a pose approaches gimbal lock, or the place where the constrained chart breaks down."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.mapping.formulas import Ball, Pair
 from myoquat.joints import (
@@ -15,16 +15,20 @@ from myoquat.joints import (
     normalize,
     quaternion_from_euler,
 )
+from myoquat.kernels.libraries import pandas
 from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
 
-__all__ = ["DISTANCES", "approach"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DISTANCES", "approach", "approach_rows"]
 
 DISTANCES = 10.0 ** -np.arange(0.0, 15.0, 0.5)  # angle to the lock [rad], or |Q0|
 
 
-def approach(pair: Pair, seed: int = 0) -> pd.DataFrame:
+def approach(pair: Pair, seed: int = 0) -> "pd.DataFrame":
     """Errors against distance, on the way to the lock of the first ball joint and to Q0 = 0 of the same joint.
 
     Columns: approach ("gimbal lock", "Q0 = 0"), distance (angle to the lock [rad], |Q0|), condition number, largest
@@ -39,13 +43,19 @@ def approach(pair: Pair, seed: int = 0) -> pd.DataFrame:
     >>> bool(table["error, largest eliminated"].max() < 1e-12)  # none where the largest component is eliminated
     True
     """
+    table: pd.DataFrame = pandas.DataFrame(approach_rows(pair, seed))
+    return table
+
+
+def approach_rows(pair: Pair, seed: int = 0) -> list[dict[str, Any]]:
+    """The rows of `approach`, each a dictionary of its columns."""
     rng = np.random.default_rng([seed, 2])
     base = pair.quaternion.system.random(1, rng)[0]
     ball = pair.balls[0]
-    return pd.concat([_to_lock(pair, ball, base, rng), _to_chart_edge(pair, ball, base)], ignore_index=True)
+    return _to_lock(pair, ball, base, rng) + _to_chart_edge(pair, ball, base)
 
 
-def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> pd.DataFrame:
+def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> list[dict[str, Any]]:
     proper = ball.sequence[0] == ball.sequence[2]
     p1, p3 = rng.uniform(-np.pi, np.pi, 2)
     distance = DISTANCES[DISTANCES < 1.5]
@@ -60,10 +70,10 @@ def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> p
         return np.asarray(euler_to_spatial(J_phi[i], angles[i], ball.sequence))
 
     condition = condition_euler(angles, ball.sequence)
-    return _table(pair, ball, "gimbal lock", distance, q, condition, J_phi, mapped)
+    return _rows(pair, ball, "gimbal lock", distance, q, condition, J_phi, mapped)
 
 
-def _to_chart_edge(pair: Pair, ball: Ball, base: Array) -> pd.DataFrame:
+def _to_chart_edge(pair: Pair, ball: Ball, base: Array) -> list[dict[str, Any]]:
     distance = DISTANCES[DISTANCES < 1]
     q = np.repeat(base[None], len(distance), axis=0)
     rest = normalize(np.array([0.0, *base[ball.q][1:]]))[1:]
@@ -74,10 +84,10 @@ def _to_chart_edge(pair: Pair, ball: Ball, base: Array) -> pd.DataFrame:
         return np.asarray(constrained_to_spatial(J_star[i], q[i, ball.q], 0))
 
     condition = condition_constrained(q[:, ball.q], 0)
-    return _table(pair, ball, "Q0 = 0", distance, q, condition, J_star, mapped)
+    return _rows(pair, ball, "Q0 = 0", distance, q, condition, J_star, mapped)
 
 
-def _table(
+def _rows(
     pair: Pair,
     ball: Ball,
     name: str,
@@ -86,7 +96,7 @@ def _table(
     condition: Array,
     jacobian: Array,
     mapped: Callable[[int], Array],
-) -> pd.DataFrame:
+) -> list[dict[str, Any]]:
     J = path_jacobian(pair.quaternion, q, "velocity")[..., ball.u]
     scale = np.abs(J).max()
     Q = q[:, ball.q]
@@ -94,16 +104,14 @@ def _table(
     index = eliminated_components(pair.quaternion.system, q, "largest")
     J_largest = path_jacobian(pair.quaternion, q, "constrained", eliminated=index)[..., ball.star]
     from_largest = constrained_to_spatial(J_largest, Q[:, None], k[:, None])
-    return pd.DataFrame(
-        {
-            "approach": name,
-            "distance": distance,
-            "condition": condition,
-            "largest entry": np.abs(jacobian).max(axis=(1, 2)),
-            "error": [_error(mapped, i, J[i], scale) for i in range(len(q))],
-            "error, largest eliminated": np.abs(from_largest - J).max(axis=(1, 2)) / scale,
-        }
-    )
+    columns = {
+        "distance": distance,
+        "condition": condition,
+        "largest entry": np.abs(jacobian).max(axis=(1, 2)),
+        "error": [_error(mapped, i, J[i], scale) for i in range(len(q))],
+        "error, largest eliminated": np.abs(from_largest - J).max(axis=(1, 2)) / scale,
+    }
+    return [{"approach": name} | {key: float(column[i]) for key, column in columns.items()} for i in range(len(q))]
 
 
 def _error(mapped: Callable[[int], Array], i: int, J: Array, scale: float) -> float:

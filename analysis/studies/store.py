@@ -49,6 +49,7 @@ _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
 
+_ENCODED = {"compressors": (Crc32cCodec(),), "filters": (), "shards": None}  # arrays of samples, as xarray tells
 # What Zarr, xarray and NumPy raise over damaged descriptions
 DAMAGE = (
     OSError,
@@ -119,8 +120,8 @@ def open_results(path: str | Path) -> xr.Dataset:
 
 
 def _check_chunks(found: xr.Dataset) -> None:
-    """ValueError unless all arrays of samples stand in blocks of one size and hold numbers of the kinds that are
-    written: what else a damaged description says, Zarr would notice when the numbers are asked for."""
+    """ValueError unless all arrays of samples stand in blocks of one size, hold numbers of the kinds that are written
+    and are encoded as they are: a damaged description would be noticed by Zarr when the numbers are asked for only."""
     sampled = [array for array in found.variables.values() if array.dims[:1] == ("sample",) and array.ndim]
     layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
     whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)
@@ -129,6 +130,8 @@ def _check_chunks(found: xr.Dataset) -> None:
     kinds = {np.dtype(array.encoding.get("dtype", array.dtype)) for array in sampled}
     if not kinds <= {np.dtype(np.float64), np.dtype(np.int8)}:
         raise ValueError(f"arrays of samples hold {', '.join(sorted(map(str, kinds)))}")
+    if any([array.encoding.get(key) for key in _ENCODED] != list(_ENCODED.values()) for array in sampled):
+        raise ValueError("the codecs of an array of samples are not those that are written")
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
@@ -450,7 +453,7 @@ def _lay_out(study: Specification, path: Path, block: int) -> None:
             shape=shape,
             dtype=v.dtype,
             chunks=(block, *(max(n, 1) for n in shape[1:])),
-            compressors=[Crc32cCodec()],
+            compressors=_ENCODED["compressors"],
             fill_value=v.fill,
             dimension_names=v.dims,
             attributes={"units": v.unit, "description": v.description},

@@ -2,11 +2,14 @@
 
 import importlib
 import io
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.viewer.controls import PoseControls
+from myoquat.analysis.viewer.recording import RATE, can_encode, write_film
 from myoquat.joints.labels import widget_label
 
 __all__ = ["Panel"]
@@ -36,6 +39,7 @@ class Panel:
             low, high = float(film.time[0]), float(film.time[-1])
             self.clock = self._gui.add_slider("time [s]", low, max(high, low + 1e-3), 1e-3, low)
             speed = self._gui.add_dropdown("speed", SPEEDS, initial_value="1")
+            self._gui.add_button("Save film").on_click(lambda event: self._save_film(event.client))
             if len(viewer.films) > 1:
                 names = " and ".join(widget_label(f.name) for f in viewer.films)
                 self._gui.add_markdown(f"comparing {names} (blue)")
@@ -104,7 +108,15 @@ class Panel:
     def _save_picture(self, client: Any) -> None:
         data, pillow = io.BytesIO(), importlib.import_module("PIL.Image")
         pillow.fromarray(np.asarray(self.viewer.pixels(1600, 1200, client))).save(data, "png")
-        client.send_file_download(f"{self.viewer.model.name}.png", data.getvalue())
+        client.send_file_download(f"{self.viewer.model.name}.png", data.getvalue(), save_immediately=True)
+
+    def _save_film(self, client: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"film{'.mp4' if can_encode() else '.gif'}"
+            write_film(path, self.viewer.pictures(RATE, 960, 720, client), RATE)
+            client.send_file_download(
+                f"{self.viewer.model.name}{path.suffix}", path.read_bytes(), save_immediately=True
+            )
 
     def _add_sliders(self) -> list[Any]:
         viewer, pose = self.viewer, self.pose

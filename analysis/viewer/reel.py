@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.analysis.viewer.paths import pieces, polylines
+from myoquat.analysis.viewer.tubes import pieces
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
+from myoquat.muscle.polylines import polylines
 
 __all__ = ["Frame", "Reel", "frames"]
 

@@ -6,7 +6,7 @@ import io
 import threading
 import time
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from myoquat.analysis.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.viewer.controls import PoseControls
 from myoquat.analysis.viewer.kinds import Film, Loads, MotionLike
 from myoquat.analysis.viewer.panel import Panel
+from myoquat.analysis.viewer.recording import RATE, check_film, write_film
 from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.stage import Stage
@@ -25,8 +26,6 @@ from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model
 
 __all__ = ["Viewer", "view"]
-
-RATE = 30  # frames per second
 
 
 def view(
@@ -236,22 +235,28 @@ class Viewer:
         return path
 
     def film(self, path: str | Path, rate: int = RATE, width: int = 960, height: int = 720) -> Path:
-        """Save the motion as seen from an open window as .gif. Raises ValueError without a motion or for another
-        ending, RuntimeError where no window is open."""
+        """Save the motion as seen from an open window as .gif or .mp4, `rate` pictures a second.
+
+        Raises ValueError without a motion, for another ending, or for .mp4 where there is no ffmpeg; RuntimeError where
+        no window is open. Nothing is written then.
+        """
         path = Path(path)
-        if path.suffix.lower() != ".gif":
-            raise ValueError(f"a film of the viewer is a .gif, not {path.suffix!r}")
+        check_film(path)
+        write_film(path, self.pictures(rate, width, height), rate)
+        return path
+
+    def pictures(self, rate: float, width: int, height: int, client: object = None) -> Iterator[Array]:
+        """What an open window, or one `client`, shows of the motion, `rate` pictures per second of watching.
+
+        Raises ValueError without a motion.
+        """
         if not self.films:
             raise ValueError("no motion was given")
-        pillow = importlib.import_module("PIL.Image")
         self.pause()
         first, last = self.films[0].time[[0, -1]]
-        pixels = []
         for t in np.arange(first, last + 1e-9, self.speed / rate):
             self.seek(t)
-            pixels.append(pillow.fromarray(self.pixels(width, height)))
-        pixels[0].save(path, save_all=True, append_images=pixels[1:], duration=round(1000 / rate), loop=0)
-        return path
+            yield self.pixels(width, height, client)
 
     def pixels(self, width: int, height: int, client: object = None) -> Array:
         """(height, width, 3 or 4) what an open window, or one `client`, shows."""

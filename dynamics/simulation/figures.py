@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import animation
+from matplotlib import animation, rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from myoquat.data.files import write_bytes
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture, curve_styles
+from myoquat.joints.picture import NO_ENCODER, Picture, curve_styles, film_encoder
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
-from myoquat.muscle.stick import stick_figure
+from myoquat.muscle.stick import stick_figures
 
 __all__ = ["animate", "check_film", "plot"]
 
@@ -85,10 +85,8 @@ def check_film(path: Path) -> None:
     """ValueError if no film can be written there: an unknown ending, or a program that it needs is not installed."""
     if path.suffix not in WRITERS:
         raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
-    if not animation.writers.is_available(WRITERS[path.suffix]):
-        raise ValueError(
-            f"{path.suffix} films need {WRITERS[path.suffix]}, which is not installed; .gif and .html do not"
-        )
+    if path.suffix == ".mp4" and film_encoder() is None:
+        raise ValueError(f"{NO_ENCODER}; .gif and .html need none")
 
 
 def _write(moving: animation.FuncAnimation, path: Path) -> None:
@@ -96,7 +94,7 @@ def _write(moving: animation.FuncAnimation, path: Path) -> None:
     if path.suffix == ".html":
         write_bytes(path, moving.to_jshtml(fps=RATE).encode())
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, rc_context({"animation.ffmpeg_path": film_encoder() or "ffmpeg"}):
         made = Path(folder) / f"film{path.suffix}"
         moving.save(made, writer=WRITERS[path.suffix], fps=RATE)
         write_bytes(path, made.read_bytes())
@@ -109,6 +107,7 @@ class _Film:
         model = trajectory.model
         self.model = model if isinstance(model, Model) else Model(trajectory.system)
         self.time, self.q = trajectory.time[frames], trajectory.q[run][frames]
+        self.sticks = stick_figures(self.model, self.q)
         forces = trajectory.forces[run][frames] if trajectory.activation is not None else np.zeros((len(frames), 0))
         self.shade = np.clip(forces / max(float(np.nanmax(forces, initial=0.0)), 1e-12), 0, 1)
         self.figure = Picture(figsize=(6, 6), layout="constrained")
@@ -120,7 +119,7 @@ class _Film:
 
     def _frame_all(self) -> None:
         """The same scale along all axes, with everything in sight at all times."""
-        few = [stick_figure(self.model, q) for q in self.q[:: max(1, len(self.q) // 40)]]
+        few = self.sticks[:: max(1, len(self.q) // 40)]
         bones = [segment for s in few for segments in s.bones.values() for segment in segments]
         points = np.concatenate([*bones, *(s.attachments for s in few)])
         centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 or 1.0
@@ -141,7 +140,7 @@ class _Film:
         """Draw one frame."""
         for line in self.lines:
             line.remove()
-        stick = stick_figure(self.model, self.q[frame])
+        stick = self.sticks[frame]
         self.lines = [
             *(self._line(s, color="0.3", lw=4) for segments in stick.bones.values() for s in segments),
             *(

@@ -104,11 +104,21 @@ def test_a_damaged_description_of_an_array_is_named(path):
         verify_results(path)
 
 
-def test_chunks_of_nothing_are_refused_before_numbers_are_asked_for(path):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda stored: stored["chunk_grid"]["configuration"]["chunk_shape"].__setitem__(0, 0),
+        lambda stored: stored.update(data_type="float32"),
+        lambda stored: stored["codecs"].pop(),  # the checksum
+        lambda stored: stored["codecs"].append({"name": "gzip", "configuration": {"level": 1}}),
+    ],
+    ids=["chunks of nothing", "number type", "no checksum", "compressed"],
+)
+def test_arrays_described_otherwise_are_refused_before_numbers_are_asked_for(path, change):
     STUDY.run(path, block=BLOCK)
     file = path / "q" / "zarr.json"
     stored = json.loads(file.read_text())
-    stored["chunk_grid"]["configuration"]["chunk_shape"][0] = 0
+    change(stored)
     file.write_text(json.dumps(stored))
     with pytest.raises(StoreError, match="the description of an array"):
         open_results(path)

@@ -11,15 +11,16 @@ import pytest
 from myoquat.analysis.viewer import view
 from myoquat.analysis.viewer.controls import PoseControls
 from myoquat.analysis.viewer.films import film_of
-from myoquat.analysis.viewer.paths import pieces, polylines, tubes
 from myoquat.analysis.viewer.reel import Reel
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.shapes import limb, read_mesh, sphere, surface, tube
+from myoquat.analysis.viewer.tubes import pieces, tubes
 from myoquat.data import Forces, load_model
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.shapes import Shape
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
+from myoquat.muscle.polylines import polylines
 from myoquat.muscle.stick import stick_figure
 
 SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"

@@ -11,9 +11,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from myoquat.data import load_model
 from myoquat.data.motions import Motion
@@ -60,6 +61,17 @@ def dark_and_bluish(image):
     """Muscles at rest, left of the controls."""
     part = image[:, : image.shape[1] // 2]
     return (part[..., 2] - part[..., 0] > 25).sum()
+
+
+def pictures_of(film):
+    """The pictures of a film (h, w, 3)."""
+    if film.suffix == ".gif":
+        with Image.open(film) as images:
+            return [np.asarray(image.convert("RGB"), dtype=float) for image in ImageSequence.Iterator(images)]
+    size, *pictures = imageio_ffmpeg.read_frames(film)
+    width, height = size["size"]
+    assert (width, height) == (160, 120)  # H.264 wants even numbers
+    return [np.frombuffer(picture, dtype=np.uint8).reshape(height, width, 3).astype(float) for picture in pictures]
 
 
 def opened(browser, viewer):
@@ -113,6 +125,15 @@ def test_a_motion_plays_beside_another_and_the_clock_follows(browser, tmp_path):
         viewer.pause()
         viewer.seek(1.0)
         np.testing.assert_allclose(viewer.q, q[30])
+        viewer.speed = 20.0
+        for name in ("way.gif", "way.mp4"):
+            pictures = pictures_of(viewer.film(tmp_path / name, rate=30, width=161, height=120))
+            assert len(pictures) == 4
+            assert np.abs(pictures[3] - pictures[0]).max() > 60
+        viewer.speed = 40.0
+        with page.expect_download(timeout=PATIENCE) as download:
+            page.click("text=Save film", timeout=PATIENCE)
+        assert download.value.suggested_filename == "two_link.mp4"
         page.close()
     finally:
         viewer.close()
@@ -132,6 +153,11 @@ def test_notebooks_get_the_window_and_pages_stand_alone(tmp_path):
             viewer.picture(tmp_path / "a.png")
         with pytest.raises(ValueError, match="no motion was given"):
             viewer.play()
+        with pytest.raises(ValueError, match="no motion was given"):
+            viewer.film(tmp_path / "a.gif")
+        with pytest.raises(ValueError, match=r"ends in \.gif or \.mp4, not '\.avi'"):
+            viewer.film(tmp_path / "a.avi")
+        assert not (tmp_path / "a.gif").exists()
         viewer.color = "force [N]"
         assert viewer.values.shape == (6,)
     finally:

@@ -36,7 +36,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.path import contacts
-from myoquat.muscle.stick import stick_figure
+from myoquat.muscle.stick import stick_figures
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")
@@ -411,9 +411,10 @@ def test_near_must_be_positive():
 
 def test_pictures_run_along_the_surfaces():
     """The drawn path is as long as the path, but for its few straight strokes."""
-    for x in poses(30, seed=6):
-        stick = stick_figure(WHOLE, x)
-        flags, lengths = path_flags(WHOLE, x), path_lengths(WHOLE, x)
+    q = poses(30, seed=6)
+    for stick, flags, lengths in zip(
+        stick_figures(WHOLE, q), path_flags(WHOLE, q), path_lengths(WHOLE, q), strict=True
+    ):
         for i, points in enumerate(stick.muscles.values()):
             if flags[i] & ~PathFlag.WRAPPED == 0:
                 drawn = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()

@@ -4,14 +4,14 @@ import numpy as np
 
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array
-from myoquat.muscle import Model
+from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.wrapping import Piece, Wrap
 
-__all__ = ["pieces", "polylines", "tubes"]
+__all__ = ["Poses", "polylines"]
 
 DRAWN = 9  # points of a path on a surface
-Poses = dict[str, tuple[Array, Array]]
+Poses = dict[str, tuple[Array, Array]]  # R and p of each body by name
 
 
 def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]:
@@ -24,25 +24,6 @@ def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]
     touching = contacts(model.system, model.muscles, q)
     pairs = zip(model.muscles, touching, strict=True)
     return [_line(model, poses, muscle, pieces, q) for muscle, pieces in pairs]
-
-
-def pieces(lines: list[Array]) -> tuple[Array, Array, Array]:
-    """`tubes` of all straight pieces of lines (..., k, 3), one line after the other."""
-    if not lines:
-        return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros(0)
-    starts, ends = ([line[..., part, :] for line in lines] for part in (slice(-1), slice(1, None)))
-    return tubes(np.concatenate(starts, axis=-2), np.concatenate(ends, axis=-2))
-
-
-def tubes(start: Array, end: Array) -> tuple[Array, Array, Array]:
-    """From points to points (..., 3): middles (..., 3), unit quaternions (..., 4) that turn z along, lengths [m]."""
-    along = end - start
-    length = np.linalg.norm(along, axis=-1)
-    d = np.divide(along, length[..., None], out=np.zeros_like(along), where=length[..., None] > 0)
-    Q = np.stack([1 + d[..., 2], -d[..., 1], d[..., 0], np.zeros(d.shape[:-1])], axis=-1)
-    norm = np.linalg.norm(Q, axis=-1, keepdims=True)
-    turned = np.divide(Q, norm, out=np.broadcast_to((0.0, 1.0, 0.0, 0.0), Q.shape).copy(), where=norm > 1e-9)
-    return (start + end) / 2, turned, length
 
 
 def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...], q: Array) -> Array:
