@@ -1,6 +1,9 @@
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis
 from .muscles.curves import plot_curves as plot_curves
+from .muscles.load_figures import plot_activations as plot_activations
+from .muscles.load_figures import plot_loads as plot_loads
+from .muscles.load_figures import plot_socket as plot_socket
 from .studies import Study as Study
 from .studies import open_results as open_results
 from .viewer import Viewer as Viewer

@@ -25,6 +25,7 @@ PACKAGES = (
     "myoquat.muscle",
     "myoquat.muscle.laws",
     "myoquat.muscle.forces",
+    "myoquat.muscle.metabolics",
     "myoquat.muscle.actuators",
     "myoquat.data",
     "myoquat.data.motions",

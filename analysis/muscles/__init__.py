@@ -1,7 +1,18 @@
 """Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
 
+from myoquat.analysis.muscles.emg import (
+    Calibration,
+    MuscleTorques,
+    Trial,
+    calibrate_muscles,
+    emg_activations,
+    emg_driven,
+    emg_effort,
+)
+from myoquat.analysis.muscles.forward import Tracking, computed_muscle_control, forward_check, track
 from myoquat.analysis.muscles.free import free_moment_arms, free_torques
 from myoquat.analysis.muscles.joint_loads import JointLoads, Load, joint_loads
+from myoquat.analysis.muscles.metabolic_power import MetabolicPower, metabolic_power
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.power import PowerCheck, power_check
 from myoquat.analysis.muscles.recruitment import (
@@ -16,23 +27,36 @@ from myoquat.analysis.muscles.static_optimization import StaticOptimization, sta
 from myoquat.analysis.muscles.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
+    "Calibration",
     "Effort",
     "JointCone",
     "JointLoads",
     "Load",
+    "MetabolicPower",
+    "MuscleTorques",
     "PowerCheck",
     "Redundancy",
     "Reserve",
     "StaticOptimization",
+    "Tracking",
+    "Trial",
+    "calibrate_muscles",
     "compare_models",
+    "computed_muscle_control",
     "consistent_motion",
+    "emg_activations",
+    "emg_driven",
+    "emg_effort",
+    "forward_check",
     "free_moment_arms",
     "free_torques",
     "joint_loads",
+    "metabolic_power",
     "moment_arm_surface",
     "moment_arms",
     "power_check",
     "redundancy",
     "static_optimization",
     "torques_of_motion",
+    "track",
 ]

@@ -25,10 +25,12 @@ __all__ = ["Demands", "Effort"]
 
 @dataclass(frozen=True)
 class Effort:
-    """sum_i w_i a_i^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1 for
-    those not named). For an infinite power the greatest of all w_i a_i and w_j |c_j|, and of the solutions that share
-    it the one with the least sum of squares. Of "stress" a_i is the muscle's force over its greatest isometric force
-    instead of its activation: the stress in a fibre, up to a factor that is the same for all.
+    """sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p: `weights` of the muscles, one for all, in their order or by name (1
+    for those not named), and `target`, the activations t that cost nothing, one for all, (m,) or (t, m).
+
+    For an infinite power the greatest of all w_i |a_i - t_i| and w_j |c_j|, and of the solutions that share it the one
+    with the least sum of squares. Of "stress" a_i is the muscle's force over its greatest isometric force instead of
+    its activation: the stress in a fibre, up to a factor that is the same for all; without a target.
 
     >>> from myoquat.analysis.muscles import Effort
     >>> Effort(power=3.0, weights={"biceps": 2.0}).of_muscles(["biceps", "triceps"])
@@ -38,6 +40,7 @@ class Effort:
     power: float = 2.0
     weights: ArrayLike | Mapping[str, float] = 1.0
     of: Literal["activation", "stress"] = "activation"
+    target: ArrayLike = 0.0
 
     def of_muscles(self, names: Sequence[str]) -> Array:
         """(m,) or (t, m) the weights; ValueError for one that is negative or of no muscle, and a power outside
@@ -58,6 +61,18 @@ class Effort:
         if weights.shape[-1:] not in ((), (len(names),)):
             raise ValueError(f"weights has shape {weights.shape}; one for each of the {len(names)} muscles is needed")
         return weights
+
+    def targets(self, frames: int, muscles: int) -> Array:
+        """(t, m) the activations that cost nothing; ValueError for a shape that does not fit, and numbers outside
+        [0, 1]."""
+        target = np.asarray(self.target, dtype=float)
+        if target.shape not in ((), (muscles,), (frames, muscles)):
+            raise ValueError(f"target has shape {target.shape}; ({muscles},) or ({frames}, {muscles}) is needed")
+        if not ((target >= 0) & (target <= 1)).all():
+            raise ValueError("target must lie in [0, 1]")
+        if self.of != "activation" and target.any():
+            raise ValueError(f"a target is one of activations; the effort is of {self.of}")
+        return np.broadcast_to(target, (frames, muscles))
 
 
 class Units(NamedTuple):

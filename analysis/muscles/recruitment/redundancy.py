@@ -1,11 +1,12 @@
 """Muscle redundancy along a motion: of all activations that produce it, those of the least effort.
 
-minimise sum_i w_i a_i^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the forces in
-joints within cones [R. D. Crowninshield, R. A. Brand, A physiologically based criterion of muscle force prediction in
-locomotion, J. Biomech. 14, 1981, for p-th powers; I. Belli et al., Does enforcing glenohumeral joint stability matter?,
-PLoS ONE 18, 2023, for the cone]. C spans the velocities that locks, couplers and constraints leave free. Tendons are
-rigid. A force law that is affine in the activation is taken as it is; one that is not (Thelen's) as its tangent at the
-current solution, again until the forces themselves meet the equations.
+minimise sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a) + R c) = C^T tau, bounds, and the
+forces in joints within cones; the targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
+physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
+Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
+velocities that locks, couplers and constraints leave free. Tendons are rigid. A force law that is affine in the
+activation is taken as it is; one that is not (Thelen's) as its tangent at the current solution, again until the forces
+themselves meet the equations.
 """
 
 from collections.abc import Sequence

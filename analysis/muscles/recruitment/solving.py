@@ -1,12 +1,12 @@
 """Solutions of what a motion asks of its muscles: on straight lines for the force laws, tangents where laws bend, and
 frame after frame where activation dynamics bound how far an activation gets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Solutions, Status, solve_greatest, solve_programs
+from myoquat.analysis.muscles.convex import Programs, Solutions, Status, solve_greatest, solve_programs
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import chords, tangents
 from myoquat.kernels.typing import Array
@@ -30,7 +30,8 @@ class Recruitment:
     backend: str
 
     def __post_init__(self) -> None:
-        demands = self.demands
+        demands, m = self.demands, len(self.demands.model.muscles)
+        self.centre = np.pad(self.effort.targets(len(demands.torque), m), ((0, 0), (0, len(demands.reserves))))
         self.F0, self.slopes = chords(demands.tensions, demands.lower, len(demands.torque))
         middle = np.broadcast_to((1 + demands.lower) / 2, self.F0.shape)
         off = np.abs(demands.tensions(middle) - self.F0 - self.slopes * middle).max(axis=-1, initial=0.0)
@@ -51,7 +52,8 @@ class Recruitment:
     def _of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents."""
         m, F0, F1 = len(demands.model.muscles), self.F0[frames], self.slopes[frames]
-        found = self._on_lines(demands, F0, F1)
+        centre = self.centre[frames]
+        found = self._on_lines(demands, F0, F1, centre)
         open_ = np.flatnonzero(self.bent[frames] & (found.status == Status.SOLVED))
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         for _ in range(ROUNDS):
@@ -59,20 +61,33 @@ class Recruitment:
                 break
             forces = partial(demands.tensions, frames=open_)
             F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
-            found.put(open_, self._on_lines(demands.taken(open_), F0[open_], F1[open_]))
+            found.put(open_, self._on_lines(demands.taken(open_), F0[open_], F1[open_], centre[open_]))
             off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
             open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
         found.status[open_] = Status.UNSETTLED
         self.slopes[frames] = F1
         return found
 
-    def _on_lines(self, demands: Demands, F0: Array, F1: Array) -> Solutions:
-        """Where the tensions are F0 + F1 a (t, m)."""
+    def _on_lines(self, demands: Demands, F0: Array, F1: Array, centre: Array) -> Solutions:
+        """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
         m = len(demands.model.muscles)
         solve = solve_greatest if self.effort.power == np.inf else solve_programs
-        found = solve(demands.programs(F0, F1, self.effort, demands.model.muscle_names), backend=self.backend)
+        programs = demands.programs(F0, F1, self.effort, demands.model.muscle_names)
+        found = solve(_around(centre, programs) if centre.any() else programs, backend=self.backend)
+        found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
         return found
+
+
+def _around(centre: Array, programs: Programs) -> Programs:
+    """The programs whose variables are x - centre (k, n)."""
+    return replace(
+        programs,
+        b=-programs.residual(centre),
+        h=programs.cone_values(centre),
+        lower=programs.lower - centre,
+        upper=programs.upper - centre,
+    )
 
 
 def reachable(model: Model, a: Array, step: float) -> tuple[Array, Array]:

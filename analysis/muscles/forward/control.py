@@ -1,0 +1,87 @@
+"""Computed muscle control: muscles that follow a motion by themselves, window by window."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from myoquat.analysis.muscles.forward.check import tracked
+from myoquat.analysis.muscles.forward.drive import Drive, Push, driven_model, load_torques
+from myoquat.analysis.muscles.forward.steps import longest_step
+from myoquat.analysis.muscles.forward.tracking import Tracking
+from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, consistent_motion, redundancy
+from myoquat.analysis.muscles.recruitment.actuators import reserve_columns
+from myoquat.data.motions import Forces, Motion
+from myoquat.joints.vectors import matvec
+from myoquat.kernels.typing import Array
+from myoquat.muscle.model import Model
+
+__all__ = ["computed_muscle_control"]
+
+
+def computed_muscle_control(
+    model: Model,
+    motion: Motion,
+    loads: Forces | None = None,
+    *,
+    effort: Effort | None = None,
+    reserves: float | Sequence[Reserve] = (),
+    cones: Sequence[JointCone] = (),
+    bandwidth: float = 20.0,
+    step: float | None = None,
+    backend: str = "kernel",
+) -> Tracking:
+    """A forward simulation along a motion (q, u, udot) in which muscles do what a feedback asks for.
+
+    At every frame the activations of least effort are found, in the pose and at the speed that the simulation has, that
+    give the acceleration udot* = udot_ref + w^2 e + 2 w (u_ref - u) [D. G. Thelen, F. C. Anderson, S. L. Delp, J.
+    Biomech. 36, 2003, eq. 1], e the displacement from the pose to the motion's, of ball joints the rotation vector, and
+    udot_ref the mean over the window to the next frame, in which the activations are held. Muscles have rigid tendons
+    and no activation dynamics. The arguments are those of `redundancy` and `track`, and so are the errors;
+    `Tracking.help` holds what the reserves gave. Frames without a solution take what violates its conditions the least,
+    and the errors show it.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.muscles import computed_muscle_control
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import LawB, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
+    >>> still = np.zeros((5, 1))
+    >>> held = Motion(model, np.linspace(0, 0.04, 5), still, still, still)
+    >>> found = computed_muscle_control(model, held, backend="numpy")
+    >>> found.force.ravel().round(1)  # m g 0.5 m over the moment arm of 0.24 m
+    array([40.9, 40.9, 40.9, 40.9, 40.9])
+    """
+    if motion.udot is None:
+        raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
+    model = driven_model(model, elastic=False)
+    drive = Drive(model, motion, bandwidth)
+    system, last = model.system, len(motion.time) - 1
+    pushed, free = load_torques(model, motion, loads), _unlocked(model)
+    options = {"effort": effort, "reserves": reserves, "cones": cones, "backend": backend}
+
+    def law(k: int, q: Array, u: Array, returning: Array) -> Push:
+        assert motion.udot is not None
+        after = min(k + 1, last)
+        udot = ((motion.udot[k] + motion.udot[after]) / 2 + returning) * free
+        now = Motion(system, motion.time[k : k + 1], q[None], (u * free)[None], udot[None])
+        found = redundancy(model, consistent_motion(model, now), loads, **options)  # type: ignore[arg-type]
+        controls = found.reserve[0] / np.array([reserve.strength for reserve in found.reserves])
+        helped = matvec(reserve_columns(system, found.reserves), controls)
+        return Push(np.clip(found.activation[[0, 0]], 0.0, 1.0), pushed[[k, after]], helped)
+
+    if step is None:
+        expected = redundancy(model, motion, loads, **options)  # type: ignore[arg-type]
+        step = longest_step(model, motion, expected.activation)
+    return tracked(drive, law, step)
+
+
+def _unlocked(model: Model) -> Array:
+    """(nu,) 1, and 0 for locked coordinates."""
+    system, free = model.system, np.ones(model.system.nu)
+    for coordinate in model.coordinates:
+        if coordinate.locked and coordinate.name in system.coordinate_names:
+            free[list(system.indices.velocities_of_coordinate(coordinate.name))] = 0.0
+    return free

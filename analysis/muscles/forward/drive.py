@@ -1,0 +1,150 @@
+"""A model that muscles drive from frame to frame of a motion, and the acceleration that leads it back to it.
+
+That is w^2 e + 2 w (u_ref - u), with the bandwidth w and e the displacement from the pose to that of the motion, of
+ball joints their rotation vector: alone, a critically damped oscillator in every direction. It is constant in the
+window after each frame.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.motion.inverse_dynamics import external_wrenches
+from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
+from myoquat.data.motions import Forces, Motion
+from myoquat.dynamics import Simulator, inverse_dynamics
+from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.schedule import Timing
+from myoquat.dynamics.simulation.start import Start
+from myoquat.joints.constraints import Constraint, Prescribed
+from myoquat.joints.functions import Constant
+from myoquat.kernels import Outcome
+from myoquat.kernels.typing import Array
+from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.muscle.limits import is_timed
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = ["Drive", "Driven", "Law", "Push", "driven_model", "load_torques"]
+
+
+class Push(NamedTuple):
+    """What acts in a window: activations (2, m) and generalized forces (2, nu) at its ends, straight lines between,
+    and a constant generalized force (nu,) that helps to follow the motion."""
+
+    activation: Array
+    torque: Array
+    help: Array
+
+
+Law = Callable[[int, Array, Array, Array], Push]  # of the frame, q, u and the acceleration that leads back
+
+
+class Driven(NamedTuple):
+    """q (k, nq), u (k, nu), muscle states (k, ns) and activations (k, m) at the frames that were reached, and the
+    generalized forces (k, nu) that helped."""
+
+    q: Array
+    u: Array
+    states: Array
+    activation: Array
+    help: Array
+
+
+class Drive:
+    """A model, as `driven_model` gives it, and the motion (q, u, udot) that it has to follow.
+
+    Raises ValueError for a motion of another system, without u, with fewer than two frames, or that starts off the
+    model's constraints, redundant constraints, forces that depend on time, and a bandwidth that is not positive.
+    """
+
+    def __init__(self, model: Model, motion: Motion, bandwidth: float) -> None:
+        if motion.system.content_key != model.system.content_key:
+            raise ValueError("the motion belongs to another system, or to another description of its joints")
+        if motion.u is None or len(motion.time) < 2:
+            raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
+        if not (np.isfinite(bandwidth) and bandwidth > 0):
+            raise ValueError(f"bandwidth must be positive [rad/s], not {bandwidth}")
+        if is_timed(model):
+            timed = next(force for force in model.forces if force.timed)
+            raise ValueError(f"{timed.element}: it depends on time; give it as loads or torque")
+        held = (*constraints_of(model), *_locks(model, motion))
+        start = Start.of(model, motion.q[0], motion.u[0], held, False)
+        if start.redundant:
+            raise ValueError(f"{start.count} constraints of rank {start.rank}: redundant ones cannot be simulated here")
+        self.model, self.motion, self.bandwidth = model, motion, bandwidth
+        self._simulator = Simulator(model, outside=True, constraints=held)
+
+    def run(self, law: Law, step: float) -> Driven:
+        """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s]."""
+        motion = self.motion
+        assert motion.u is not None
+        q, u = motion.q[0], motion.u[0]
+        states: Array | None = None
+        elastic = bool(state_names(self.model))
+        rows: list[tuple[Array, ...]] = []
+        for k, time in enumerate(motion.time):
+            push = law(k, q, u, self._returning(k, q, u))
+            if elastic and states is None:
+                states = equilibrium_states(self.model, q, push.activation[0])
+            rows.append((q, u, np.zeros(0) if states is None else states, push.activation[0], push.help))
+            if k + 1 == len(motion.time):
+                break
+            end = self._window((motion.time[k + 1] - time, step), (q, u, states), push)
+            if end is None:
+                break
+            q, u, states = end
+        return Driven(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def _returning(self, k: int, q: Array, u: Array) -> Array:
+        """(nu,) the acceleration that leads back to frame k."""
+        assert self.motion.u is not None
+        away = self.model.system.difference(q, self.motion.q[k])
+        result: Array = self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.u[k] - u)
+        return result
+
+    def _window(
+        self, span: tuple[float, float], start: tuple[Array, Array, Array | None], push: Push
+    ) -> tuple[Array, Array, Array | None] | None:
+        """q, u and muscle states at the end; None where the simulation failed."""
+        duration, step = span
+        times = np.array([0.0, duration])
+        inputs = Inputs(
+            activation=(times, push.activation) if self.model.muscles else None,
+            torque=(times, push.torque + push.help),
+            muscle_states=start[2],
+        )
+        run = self._simulator.run(start[:2], Timing(duration, step, duration), inputs)
+        if run.reason != Outcome.COMPLETED:
+            return None
+        return run.final_q, run.final_u, None if start[2] is None else run.final_own
+
+
+def driven_model(model: Model, *, elastic: bool) -> Model:
+    """The model with activations as inputs, and tendons that do not stretch unless `elastic`."""
+    muscles = tuple(replace(m, activation_dynamics=None) for m in model.muscles)
+    found = replace(model, muscles=muscles)
+    return found if elastic else rigid_tendons(found)
+
+
+def load_torques(model: Model, motion: Motion, loads: Forces | None) -> Array:
+    """(t, nu) generalized forces of external loads in the poses of the motion."""
+    still = np.zeros((len(motion.time), model.system.nu))
+    if loads is None:
+        return still
+    wrenches = external_wrenches(model.system, motion, loads)
+    none = inverse_dynamics(model.system, motion.q, still, still)
+    return none - inverse_dynamics(model.system, motion.q, still, still, wrenches)
+
+
+def _locks(model: Model, motion: Motion) -> list[Constraint]:
+    """Locked coordinates stay where they are in the first frame."""
+    names = model.system.coordinate_names
+    return [
+        Prescribed(c.name, Constant(float(motion.q[0, names.index(c.name)])).value)
+        for c in model.coordinates
+        if c.locked and c.name in names
+    ]

@@ -1,0 +1,53 @@
+"""Bhargava's model of metabolic power."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.ranges import NotNegative
+from myoquat.kernels.typing import Array
+from myoquat.muscle.metabolics.base import Fiber, MetabolicCost, recruited
+
+__all__ = ["Bhargava2004"]
+
+
+@dataclass(frozen=True)
+class Bhargava2004(MetabolicCost):
+    """L. J. Bhargava, M. G. Pandy, F. C. Anderson, A phenomenological model for estimating metabolic energy consumption
+    in muscle contraction, J. Biomech. 37, 2004, in the form of OpenSim's Bhargava2004MuscleMetabolicsProbe: without the
+    decay of the activation heat.
+
+    Activation m (A_s u_s + A_f u_f) and maintenance m L (M_s u_s + M_f u_f), u_s and u_f the slow and fast fibers that
+    the excitation recruits and L(l~) = 0.5 up to l~ = 0.5, 1 at 1, 0 from 1.5, straight between; shortening -alpha v,
+    alpha = 0.25 F while the fiber shortens and 0 else, or, force_dependent, 0.16 a f_L F0 + 0.18 F and 0.157 F, F the
+    whole force along the fiber. Heat coefficients in [W/kg].
+
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> from myoquat.muscle.metabolics import Bhargava2004, Fiber
+    >>> law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
+    >>> fiber = Fiber.of(law, (0.3, 0.0, 1.0), 1.0, mass=0.4)
+    >>> float(Bhargava2004().power(fiber).round(6))  # 0.4 * (20 + 66.5 + 37 + 55.5)
+    71.6
+    """
+
+    slow_activation: NotNegative = 40.0
+    fast_activation: NotNegative = 133.0
+    slow_maintenance: NotNegative = 74.0
+    fast_maintenance: NotNegative = 111.0
+    force_dependent: bool = False
+
+    def heat(self, fiber: Fiber) -> Array:
+        slow, fast = recruited(fiber.excitation, fiber.slow)
+        long = np.maximum(np.minimum(np.maximum(fiber.length, 0.5), 3 - 2 * fiber.length), 0.0)
+        activation = self.slow_activation * slow + self.fast_activation * fast
+        maintenance = long * (self.slow_maintenance * slow + self.fast_maintenance * fast)
+        result: Array = fiber.mass * (activation + maintenance) - self._alpha(fiber) * fiber.speed
+        return result
+
+    def _alpha(self, fiber: Fiber) -> Array:
+        """(...) shortening heat over shortening [N]."""
+        force = fiber.active_force + fiber.passive_force
+        if self.force_dependent:
+            isometric = fiber.activation * fiber.isometric * fiber.max_isometric_force
+            return np.where(fiber.speed <= 0, 0.16 * isometric + 0.18 * force, 0.157 * force)
+        return np.where(fiber.speed <= 0, 0.25 * force, 0.0 * force)

@@ -1,0 +1,63 @@
+"""Umberger's model of metabolic power."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.ranges import Positive
+from myoquat.kernels.typing import Array
+from myoquat.muscle.metabolics.base import Fiber, MetabolicCost, recruited
+
+__all__ = ["Umberger2010"]
+
+FAST, SLOW = 153.0, 100.0  # [W/kg] shortening heat at the greatest speed
+SLOWER = 2.5  # slow-twitch fibers are
+LENGTHENING, WITHOUT_WORK = 4.0, 0.3  # shares of the slow fibers' coefficient while the fiber lengthens
+
+
+@dataclass(frozen=True)
+class Umberger2010(MetabolicCost):
+    """B. R. Umberger, Stance and swing phase costs in human walking, J. R. Soc. Interface 7, 2010, in the form of
+    OpenSim's Umberger2010MuscleMetabolicsProbe.
+
+    Per kilogram, with A = e while the excitation is above the activation and their mean else, s the slow-twitch share,
+    S = aerobic_factor: activation and maintenance S A^0.6 (128 (1 - s) + 25), times 0.4 + 0.6 f_L beyond the optimal
+    length; shortening S A^2 (s min(250 w, 100) + (1 - s) 153 w) with w = -v / vmax, lengthening 1000 S A v / vmax, or
+    75 without negative work, both times f_L beyond the optimal length. s is that of the fibers that the excitation
+    recruits, or of all if not recruitment.
+
+    >>> from myoquat.muscle.laws import Thelen2003
+    >>> from myoquat.muscle.metabolics import Fiber, Umberger2010
+    >>> law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2, tendon="rigid")
+    >>> cost = Umberger2010(recruitment=False)
+    >>> float(cost.power(Fiber.of(law, (0.3, 0.0, 1.0), 1.0, mass=0.4)).round(6))  # 0.4 * 1.5 * (64 + 25)
+    53.4
+    """
+
+    aerobic_factor: Positive = 1.5
+    recruitment: bool = True
+
+    def heat(self, fiber: Fiber) -> Array:
+        e, a, f_L = fiber.excitation, fiber.activation, fiber.isometric
+        A = np.where(e > a, e, (e + a) / 2)
+        slow = self._slow(fiber)
+        long = fiber.length > 1.0
+        keeping = A**0.6 * (128 * (1 - slow) + 25) * np.where(long, 0.4 + 0.6 * f_L, 1.0)
+        w = -fiber.speed / (fiber.optimal_length * fiber.max_contraction_velocity)
+        shortening = A**2 * (slow * np.minimum(SLOW * SLOWER * w, SLOW) + (1 - slow) * FAST * w)
+        lengthening = A * (LENGTHENING if self.negative_work else WITHOUT_WORK) * SLOW * SLOWER * -w
+        moving = np.where(w >= 0, shortening, lengthening) * np.where(long, f_L, 1.0)
+        result: Array = fiber.mass * self.aerobic_factor * (keeping + moving)
+        return result
+
+    def work(self, fiber: Fiber) -> Array:
+        return super().work(fiber._replace(active_force=np.maximum(fiber.active_force, 0.0)))
+
+    def _slow(self, fiber: Fiber) -> Array | float:
+        """(...) the share of slow-twitch fibers in those that are active."""
+        if not self.recruitment:
+            return fiber.slow
+        slow, fast = recruited(fiber.excitation, fiber.slow)
+        none = slow + fast <= 0
+        share: Array = np.where(none, 1.0, slow / np.where(none, 1.0, slow + fast))
+        return share
