@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from myoquat.analysis.tools.analyses.actuation import actuation
 from myoquat.analysis.tools.analyses.kinematics import body_kinematics, kinematics, point_kinematics
 from myoquat.analysis.tools.analyses.moving import Moving, moving_of, note
 from myoquat.analysis.tools.analyses.muscles import muscle_analysis
@@ -10,6 +11,7 @@ from myoquat.analysis.tools.analyses.reactions import joint_reaction
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
+    ActuationSetup,
     BodyKinematicsSetup,
     JointReactionSetup,
     KinematicsSetup,
@@ -21,6 +23,7 @@ from myoquat.data.setups.analyses import (
 __all__ = ["run_analyze"]
 
 RUN: dict[type, Callable[..., None]] = {
+    ActuationSetup: actuation,
     KinematicsSetup: kinematics,
     BodyKinematicsSetup: body_kinematics,
     PointKinematicsSetup: point_kinematics,

@@ -10,6 +10,7 @@ from myoquat.data.xml import Element, complain
 
 __all__ = [
     "ANALYSES",
+    "ActuationSetup",
     "Analysis",
     "BodyKinematicsSetup",
     "JointReactionSetup",
@@ -30,6 +31,11 @@ class Analysis:
     name: str
     interval: int
     in_degrees: bool
+
+
+@dataclass(frozen=True)
+class ActuationSetup(Analysis):
+    """All muscles and actuators."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,10 @@ def _names(element: Element, tag: str) -> Names:
     return ALL if not found or found[0].lower() == "all" else found
 
 
+def _actuation(_: SetupDocument, element: Element) -> Analysis:
+    return ActuationSetup(*_common(element))
+
+
 def _kinematics(_: SetupDocument, element: Element) -> Analysis:
     return KinematicsSetup(*_common(element), _names(element, "coordinates"))
 
@@ -147,6 +157,7 @@ def _reaction(document: SetupDocument, element: Element) -> Analysis:
 
 
 ANALYSES: dict[str, Callable[[SetupDocument, Element], Analysis]] = {
+    "Actuation": _actuation,
     "Kinematics": _kinematics,
     "BodyKinematics": _bodies,
     "PointKinematics": _point,

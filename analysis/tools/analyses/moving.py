@@ -44,15 +44,20 @@ class Moving:
     muscle_states: Array | None = None
 
     @cached_property
-    def actuated(self) -> tuple[Array | None, Array | None]:
-        """What the actuators do at the controls of the setup's controllers, see `actuated`."""
+    def controls(self) -> Array:
+        """(t, k) what the setup's controllers say, 0 where they say nothing."""
         model, time = self.model, self.motion.time
         controls = np.zeros((len(time), len(model.control_names)))
         for path in self.setup.controls:
             table = read_controls(path)
             for k in (k for k, name in enumerate(model.control_names) if name in table):
                 controls[:, k] = table[model.control_names[k]].at(time)
-        return actuated(model, self.motion, controls)
+        return controls
+
+    @cached_property
+    def actuated(self) -> tuple[Array | None, Array | None]:
+        """What the actuators do at the controls, see `actuated`."""
+        return actuated(self.model, self.motion, self.controls)
 
     @property
     def forward(self) -> Motion:
