@@ -326,7 +326,7 @@ def test_a_store_that_is_removed_meanwhile_is_noticed_at_the_next_block(path, mo
     assert len(written) == 2
     assert (
         int(re.search(told, str(refused.value))[1]) not in written
-    )  # blocks that are ready together come in any order
+    )  # those ready together come in any order
     assert path.exists() == replaced
     assert not (path.parent / ".results.lock").exists()
 
