@@ -324,9 +324,7 @@ def test_a_store_that_is_removed_meanwhile_is_noticed_at_the_next_block(path, mo
     with pytest.raises((StoreError, OSError), match=told) as refused:
         STUDY.run(path, block=BLOCK, threads=1)
     assert len(written) == 2
-    assert (
-        int(re.search(told, str(refused.value))[1]) not in written
-    )  # those ready together come in any order
+    assert int(re.search(told, str(refused.value))[1]) not in written  # those ready together come in any order
     assert path.exists() == replaced
     assert not (path.parent / ".results.lock").exists()
 
