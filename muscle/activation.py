@@ -45,6 +45,16 @@ class ActivationDynamics(Record):
     smoothing: Positive = 0.1
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
 
+    def advanced(self, activation: Array, excitations: tuple[Array, Array, Array], h: float) -> Array:
+        """(...) the activation after a step h [s] of Runge and Kutta's method of fourth order, with the excitations at
+        its start, middle and end."""
+        start, middle, end = excitations
+        k1 = self.rate(start, activation)
+        k2 = self.rate(middle, activation + h / 2 * k1)
+        k3 = self.rate(middle, activation + h / 2 * k2)
+        after: Array = activation + h / 6 * (k1 + 2 * k2 + 2 * k3 + self.rate(end, activation + h * k3))
+        return after
+
     def rate(self, excitation: Array, activation: Array) -> Array:
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
         e = np.maximum(excitation, self.minimum_activation)

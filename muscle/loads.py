@@ -9,7 +9,7 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Load", "Poses", "body_wrenches", "generalized_force", "point_velocity", "unit_vector", "world_point"]
 
@@ -27,7 +27,7 @@ class Load:
     torque: Array | None = None
 
 
-def world_point(poses: Poses, body: str, point: Sequence[float]) -> Array:
+def world_point(poses: Poses, body: str, point: ArrayLike) -> Array:
     """(..., 3) [m] a body's point in the world."""
     R, p = poses[body]
     return p + matvec(R, as_array(point))

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels.typing import Array
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.wrapping import Piece, Wrap
@@ -32,10 +33,10 @@ def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...],
     ons = []
     for point, piece in zip(muscle.path, (Piece(), *pieces), strict=True):
         for surface, contact in zip(piece.wraps, piece.contacts, strict=True):
-            P, Q = (np.broadcast_to(_placed(poses[surface.body], x), shape) for x in (contact.P, contact.Q))
+            P, Q = (np.broadcast_to(world_point(poses, surface.body, x), shape) for x in (contact.P, contact.Q))
             stops.append((P, Q, surface, np.broadcast_to(contact.arc, shape[:-1])))
             ons.append(np.broadcast_to(contact.on, shape[:-1]))
-        x = np.broadcast_to(_placed(poses[point.body], point.local(model.system, q)), shape)
+        x = np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape)
         stops.append((x, x, None, np.zeros(shape[:-1])))
         ons.append(np.broadcast_to(np.asarray(point.active(model.system, q), dtype=bool), shape[:-1]))
     after = _following(stops, ons)
@@ -65,7 +66,7 @@ def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array
         x = (2 * t**3 - 3 * t**2 + 1) * P + (t**3 - 2 * t**2 + t) * start
         x = x + (3 * t**2 - 2 * t**3) * Q + (t**3 - t**2) * stop
         local = wrap.in_body(wrap.onto(wrap.seen(vecmat(x - p, R))))
-        found.append(_placed((R, p), local))
+        found.append(world_point(poses, wrap.body, local))
     return found
 
 
@@ -73,9 +74,3 @@ def _direction(v: Array) -> Array:
     length = np.linalg.norm(v, axis=-1, keepdims=True)
     unit: Array = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
     return unit
-
-
-def _placed(pose: tuple[Array, Array], point: Array) -> Array:
-    R, p = pose
-    placed: Array = p + matvec(R, point)
-    return placed

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.joints import Body
-from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.polylines import Poses, polylines
 
@@ -41,7 +41,7 @@ def stick_figures(model: Model, q: ArrayLike) -> list[Stick]:
     paths = dict(zip(model.muscle_names, polylines(model, q, poses), strict=True))
     segments = {body.name: _segments(model, poses, body) for body in model.system.bodies}
     joints = [poses[body.name][1] for body in model.system.bodies]
-    attached = [(_placed(poses[p.body], p.local(model.system, q)), p.active(model.system, q))
+    attached = [(world_point(poses, p.body, p.local(model.system, q)), p.active(model.system, q))
                 for muscle in model.muscles for p in muscle.path]  # fmt: skip
     return [
         Stick(
@@ -62,7 +62,7 @@ def _segments(model: Model, poses: Poses, body: Body) -> list[tuple[Array, Array
         return [(start, poses[child.name][1]) for child in carried]  # also of joints that shift, such as knees
     points = [p.position for m in model.muscles for p in m.path if p.body == body.name]
     farthest = max([body.center_of_mass, *points], key=lambda point: float(np.linalg.norm(point)))
-    return [(start, _placed(poses[body.name], np.array(farthest)))]
+    return [(start, world_point(poses, body.name, farthest))]
 
 
 def _at(i: int, values: ArrayLike, ndim: int) -> Array:
@@ -76,9 +76,3 @@ def _distinct(line: Array) -> Array:
     """A line (k, 3) without the points that repeat the one before."""
     kept: Array = line[np.r_[True, (np.diff(line, axis=0) != 0).any(axis=-1)]]
     return kept
-
-
-def _placed(pose: tuple[Array, Array], point: Array) -> Array:
-    R, p = pose
-    placed: Array = p + matvec(R, point)
-    return placed

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.loads import Load, Poses, generalized_force
 
-__all__ = ["ORIGIN", "Actuator", "ScalarActuator", "Vector", "forces"]
+__all__ = ["ORIGIN", "Actuator", "ScalarActuator", "Vector", "forces", "with_controls"]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -120,9 +120,15 @@ def forces(model: HasActuators, q: Array, controls: Array) -> Array:
     array([23.])
     """
     total: Array = np.zeros(model.system.nu)
-    place = 0
-    for actuator in model.actuators:
-        count = len(actuator.control_names)
-        total = total + actuator.force(model.system, q, controls[..., place : place + count])
-        place += count
+    for actuator, own in with_controls(model.actuators):
+        total = total + actuator.force(model.system, q, controls[..., own])
     return total
+
+
+def with_controls(actuators: Iterable[Actuator]) -> Iterator[tuple[Actuator, slice]]:
+    """Every actuator with the place of its controls among those of all."""
+    place = 0
+    for actuator in actuators:
+        own = slice(place, place + len(actuator.control_names))
+        yield actuator, own
+        place = own.stop

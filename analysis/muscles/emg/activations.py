@@ -70,11 +70,8 @@ def _followed(emg: Emg, dynamics: ActivationDynamics) -> Array:
         count = int(np.ceil(span / SUBSTEP - 1e-9))
         h = span / count
         for i in range(count):
-            ends = [e[k] + (e[k + 1] - e[k]) * (i + part) / count for part in (0.0, 0.5, 1.0)]
-            k1 = dynamics.rate(ends[0], a)
-            k2 = dynamics.rate(ends[1], a + h / 2 * k1)
-            k3 = dynamics.rate(ends[1], a + h / 2 * k2)
-            a = a + h / 6 * (k1 + 2 * k2 + 2 * k3 + dynamics.rate(ends[2], a + h * k3))
+            start, middle, end = (e[k] + (e[k + 1] - e[k]) * (i + part) / count for part in (0.0, 0.5, 1.0))
+            a = dynamics.advanced(a, (start, middle, end), h)
         found[k + 1] = a
     return found
 

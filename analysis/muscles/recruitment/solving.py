@@ -108,8 +108,5 @@ def _after(dynamics: ActivationDynamics, e: float, a: Array, step: float) -> Arr
     count = max(int(np.ceil(step / (FINE * shortest))), 1)
     h, excitation = step / count, np.full(len(a), e)
     for _ in range(count):
-        k1 = dynamics.rate(excitation, a)
-        k2 = dynamics.rate(excitation, a + h / 2 * k1)
-        k3 = dynamics.rate(excitation, a + h / 2 * k2)
-        a = a + h / 6 * (k1 + 2 * k2 + 2 * k3 + dynamics.rate(excitation, a + h * k3))
+        a = dynamics.advanced(a, (excitation, excitation, excitation), h)
     return a

@@ -8,6 +8,7 @@ from myoquat.data.motions import Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle import actuator_forces
 from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.actuators.base import with_controls
 from myoquat.muscle.loads import body_wrenches
 from myoquat.muscle.model import Model
 
@@ -20,11 +21,9 @@ def actuated(model: Model, motion: Motion, controls: Array) -> tuple[Array | Non
     if not controls.any():
         return None, None
     assert motion.u is not None
-    system, poses, place = model.system, model.system.poses(motion.q), 0
+    system, poses = model.system, model.system.poses(motion.q)
     loads, at_joints = [], controls.copy()
-    for actuator in model.actuators:
-        columns = slice(place, place + len(actuator.control_names))
-        place = columns.stop
+    for actuator, columns in with_controls(model.actuators):
         if isinstance(actuator, ScalarActuator) and not isinstance(actuator, CoordinateActuator):
             loads += actuator.loads(poses, actuator.optimal_force * controls[:, columns])
             at_joints[:, columns] = 0.0

@@ -10,6 +10,7 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
 from myoquat.muscle.actuators import ScalarActuator
+from myoquat.muscle.actuators.base import with_controls
 
 __all__ = ["actuation"]
 
@@ -22,7 +23,7 @@ def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
     found = _of_muscles(moving, rows) | _of_actuators(moving, rows)
     index = pd.Index(moving.motion.time[rows], name="time")
     for k, (ending, title) in enumerate((("force", "Forces"), ("speed", "Speeds"), ("power", "Powers"))):
-        path = moving.setup.results / f"{moving.setup.name}_{setup.name}_{ending}.sto"
+        path = moving.file(setup.name, ending)
         table = pd.DataFrame({name: parts[k] for name, parts in found.items()}, index)
         outputs.table(path, table, f"Actuator{title}", False)
 
@@ -41,16 +42,14 @@ def _of_muscles(moving: Moving, rows: Array) -> Columns:
 
 def _of_actuators(moving: Moving, rows: Array) -> Columns:
     """Force or torque at the controls, the speed that it acts along, and their product: the power."""
-    model, motion, place = moving.model, moving.motion, 0
+    model, motion = moving.model, moving.motion
     assert motion.u is not None
     found: Columns = {}
-    for actuator in model.actuators:
-        controls = moving.controls[rows, place : place + len(actuator.control_names)]
-        place += len(actuator.control_names)
+    for actuator, own in with_controls(model.actuators):
         if isinstance(actuator, ScalarActuator):
             unit = np.full((len(rows), 1), 1 / actuator.optimal_force)
             speed = (actuator.force(model.system, motion.q[rows], unit) * motion.u[rows]).sum(axis=-1)
-            force = actuator.optimal_force * controls[:, 0]
+            force = actuator.optimal_force * moving.controls[rows, own.start]
             found[actuator.name] = force, speed, force * speed
         else:
             note(f"the actuator {actuator.name!r} is left out: it has more than one control")

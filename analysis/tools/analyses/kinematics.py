@@ -2,7 +2,6 @@
 accelerations, as OpenSim 4 records them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ def kinematics(moving: Moving, setup: KinematicsSetup, outputs: Outputs) -> None
     scale = np.where(turning & setup.in_degrees, 1 / DEGREE, 1.0)
     parts = (("q", "Coordinates", motion.q), ("u", "Speeds", motion.u), ("dudt", "Accelerations", moving.accelerations))
     for ending, title, values in parts:
-        path = _path(moving, setup.name, ending)
+        path = moving.file(setup.name, ending)
         if isinstance(values, str):
             note(f"{path.name} is left out: {values}")
             continue
@@ -56,7 +55,7 @@ def body_kinematics(moving: Moving, setup: BodyKinematicsSetup, outputs: Outputs
     where = "bodyLocal" if setup.local else "global"
     masses = np.array([body.mass for body in system.bodies])
     for order, (ending, title) in enumerate((("pos", "Positions"), ("vel", "Velocities"), ("acc", "Accelerations"))):
-        path = _path(moving, setup.name, f"{ending}_{'global' if order == 0 else where}")
+        path = moving.file(setup.name, f"{ending}_{'global' if order == 0 else where}")
         if order == 2 and isinstance(moving.accelerations, str):
             note(f"{path.name} is left out: {moving.accelerations}")
             continue
@@ -84,7 +83,7 @@ def point_kinematics(moving: Moving, setup: PointKinematicsSetup, outputs: Outpu
     R, p = (np.asarray(x) for x in system.poses(motion.q[rows])[setup.relative_to])
     for order, (ending, title) in enumerate((("pos", "PointPosition"), ("vel", "PointVelocity"),
                                              ("acc", "PointAcceleration"))):  # fmt: skip
-        path = _path(moving, setup.name, f"{setup.point_name}_{ending}")
+        path = moving.file(setup.name, f"{setup.point_name}_{ending}")
         if order == 2 and isinstance(moving.accelerations, str):
             note(f"{path.name} is left out: {moving.accelerations}")
             continue
@@ -94,10 +93,6 @@ def point_kinematics(moving: Moving, setup: PointKinematicsSetup, outputs: Outpu
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
-
-
-def _path(moving: Moving, name: str, ending: str) -> Path:
-    return moving.setup.results / f"{moving.setup.name}_{name}_{ending}.sto"
 
 
 def _table(moving: Moving, rows: Array, labels: Sequence[str], values: Array, cut: bool = True) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -88,6 +89,10 @@ class Moving:
             return f"accelerations are not known: {error}"
         assert udot is not None
         return udot
+
+    def file(self, analysis: str, table: str) -> Path:
+        """Where a table of an analysis is written."""
+        return self.setup.results / f"{self.setup.name}_{analysis}_{table}.sto"
 
     def rows(self, interval: int) -> Array:
         """The numbers of the frames that an analysis records: the first, those whose number in the file is a multiple

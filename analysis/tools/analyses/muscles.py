@@ -44,7 +44,7 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
         found |= {f"Moment_{name}": values * tensions[rows] for name, values in arms.items()}
     index = pd.Index(moving.motion.time[rows], name="time")
     for title, values in found.items():
-        path = moving.setup.results / f"{moving.setup.name}_{setup.name}_{title}.sto"
+        path = moving.file(setup.name, title)
         outputs.table(path, pd.DataFrame(values[:, places], index, pd.Index(chosen)), title, False)
 
 

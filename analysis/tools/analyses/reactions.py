@@ -24,7 +24,7 @@ def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) 
     tensions, (torque, wrenches) = _forces(moving, setup)
     found = joint_loads(moving.model, moving.forward, tensions, moving.loads, torque, wrenches)
     table = _reactions(found, setup, moving).iloc[moving.rows(setup.interval)]
-    path = moving.setup.results / f"{moving.setup.name}_{setup.name}_ReactionLoads.sto"
+    path = moving.file(setup.name, "ReactionLoads")
     outputs.table(path, table, "Joint Reaction Loads", False)
 
 
