@@ -32,6 +32,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+# Files of few and long tests. They begin first: where workers take whole files, the last file otherwise runs alone.
+LONG = (
+    "test_wrapping", "test_notebooks", "test_derivation", "test_packaging", "test_pinocchio", "test_derivation_names",
+    "test_consistency", "test_fuzz", "test_agreement", "test_command", "test_documents", "test_trust", "test_browser",
+    "test_viewer_browser",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The order of files is the one below, not the one by the number of tests that pytest-xdist makes of it."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first; the rest as they were."""
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What tests have recorded as "told", such as a number to be shown, whatever worker ran them."""
     for report in terminalreporter.stats.get("passed", []):
