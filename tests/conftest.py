@@ -4,9 +4,11 @@ import importlib.util
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 # Before NumPy is imported, here and in the workers: each core has a worker, whose small matrices gain nothing from
@@ -62,6 +64,24 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("ci")
+
+CHROMIUM = ("chromium-headless-shell", "chromium", "google-chrome")
+SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
+
+
+@pytest.fixture(scope="module")  # not longer: no other event loop runs beside its own
+def browser() -> Iterator[Any]:
+    """A headless Chromium that draws without a GPU: the one of `playwright install --with-deps chromium`, one of the
+    system (`apt install chromium-headless-shell`), or the path of one in MYOQUAT_CHROMIUM."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
+    with sync_api.sync_playwright() as playwright:
+        path = os.environ.get("MYOQUAT_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
+        if path is None and not Path(playwright.chromium.executable_path).exists():
+            pytest.skip("no Chromium: playwright install --with-deps chromium, or MYOQUAT_CHROMIUM")
+        found = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
+        yield found
+        found.close()
+
 
 Evaluate = Callable[..., np.ndarray]
 
