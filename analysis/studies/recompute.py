@@ -10,10 +10,11 @@ import xarray as xr
 
 from myoquat.analysis.studies.describe import differences
 from myoquat.analysis.studies.engine import Engine
+from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.machine import machine
 from myoquat.analysis.studies.memory import dataset_of
 from myoquat.analysis.studies.restore import arguments_of
-from myoquat.analysis.studies.store import StoreError, open_results
+from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
