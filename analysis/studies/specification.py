@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.analysis.studies.design import Design
 from myoquat.analysis.studies.keep import Keep
-from myoquat.analysis.studies.trial import Trial, TrialKeep
+from myoquat.analysis.studies.trial import MuscleTrial, TrialKeep
 from myoquat.analysis.studies.vary import axes_of, parameters_of
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
@@ -43,8 +43,8 @@ class Specification:
     limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
     final, times        keep the final state; states at so many equally spaced times, or at these [s].
     summaries           names in `SUMMARIES`, over states every `summary_step` [s].
-    trial               a `Trial`: instead of a simulation, the muscle redundancy of its motion is solved for every
-                        sample. Then summaries are names in `TRIAL_SUMMARIES`, masses and inertias of bodies, gravity,
+    trial               a `MuscleTrial`: instead of a simulation, every sample solves the muscle redundancy of its
+                        motion. Then summaries are names in `TRIAL_SUMMARIES`, masses and inertias of bodies, gravity,
                         and paths and laws of muscles may vary, and what belongs to simulations plays no part.
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
@@ -72,7 +72,7 @@ class Specification:
     times: int | Sequence[float] = 0
     summaries: Sequence[str] = ()
     summary_step: float | None = None
-    trial: Trial | None = None
+    trial: MuscleTrial | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):

@@ -11,17 +11,17 @@ from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
-__all__ = ["TRIAL_SUMMARIES", "Solved", "Trial", "TrialKeep", "TrialSummary"]
+__all__ = ["TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class MuscleTrial:
     """A motion (q, u, udot) whose activations `redundancy` finds for every sample of a study: with external loads, an
     effort, reserves and cones as it takes them, the reserves listed.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import Reserve
-    >>> from myoquat.analysis.studies import Trial
+    >>> from myoquat.analysis.studies import MuscleTrial
     >>> from myoquat.data import Motion
     >>> from myoquat.muscle import LawB, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
@@ -29,7 +29,7 @@ class Trial:
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, LawB(0.5, 100.0)),))
     >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
     >>> vary = {"bodies.rod.mass": [1.0, 2.0]}
-    >>> study = mq.Study(model, vary, design="grid", trial=Trial(held), summaries=["peak_force"])
+    >>> study = mq.Study(model, vary, design="grid", trial=MuscleTrial(held), summaries=["peak_force"])
     >>> study.run(progress=False).peak_force.values.round(1)  # m g 0.5 m over the moment arm of 0.24 m
     array([[20.4],
            [40.9]])
@@ -60,7 +60,7 @@ class Trial:
         }
 
     @classmethod
-    def of_plain(cls, found: Mapping[str, Any], model: Model) -> "Trial":
+    def of_plain(cls, found: Mapping[str, Any], model: Model) -> "MuscleTrial":
         """The trial that `plain` described."""
         loads = found["loads"]
         if loads is not None:

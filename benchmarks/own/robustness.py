@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.own.redundancy import FREE, PENALTY, STRENGTHS, moving_abduction
 from myoquat.analysis.muscles import Reserve
-from myoquat.analysis.studies import Study, Trial
+from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
 from myoquat.muscle import Model
 
@@ -35,7 +35,7 @@ def run() -> list[dict[str, Any]]:
         model,
         _varied(model),
         samples=SAMPLES,
-        trial=Trial(motion, reserves=reserves, cones=[cone]),
+        trial=MuscleTrial(motion, reserves=reserves, cones=[cone]),
         summaries=SUMMARIES,
     )
     began = time.perf_counter()

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, redundancy
-from myoquat.analysis.studies import Study, Trial, open_results, recompute, study_of, to_table, verify_results
+from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
@@ -37,7 +37,7 @@ def study():
     motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
     reserves = [Reserve(name, 5.0, 10.0) for name in system.velocity_names]
     cone = JointCone("arm", (-1.0, 0.2, 0.0), 0.6)
-    trial = Trial(motion, effort=Effort(weights={"m2": 2.0}), reserves=reserves, cones=[cone])
+    trial = MuscleTrial(motion, effort=Effort(weights={"m2": 2.0}), reserves=reserves, cones=[cone])
     return Study(Model(system, tuple(muscles)), VARY, samples=5, trial=trial, summaries=SUMMARIES)
 
 
@@ -97,4 +97,4 @@ def test_bad_trials(study):
         changed(vary={"start_u.*": {"uniform": [0.0, 1.0]}}).run(progress=False)
     motion = study.trial.motion
     with pytest.raises(ValueError, match="no u and udot"):
-        changed(trial=Trial(Motion(motion.system, motion.time, motion.q))).run(progress=False)
+        changed(trial=MuscleTrial(Motion(motion.system, motion.time, motion.q))).run(progress=False)
