@@ -56,7 +56,7 @@ class TrialEngine:
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, perf_counter() - began
 
     def _sample(self, p: Array) -> dict[str, Array]:
-        trial, demands = self.trial, self.varied.of(p)
+        trial, demands = self.trial, self.varied.of(p, stress=self.effort.of == "stress")
         found = Recruitment(demands, self.effort, "kernel").found
         solved, m = found.status == Status.SOLVED, demands.lengths.shape[1]
         force = demands.tensions(found.x[:, :m])

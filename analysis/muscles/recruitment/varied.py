@@ -78,13 +78,16 @@ class VariedDemands:
         self.C = free_velocities(model, motion.q)[1]
         places = [parameters.places[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
+        self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.places)
         self.bodies = [int(model.system.indices.body(cone.joint)) for cone in self.base.cones]
 
-    def of(self, p: Array) -> Demands:
-        """With parameters p (n,), which are not checked."""
+    def of(self, p: Array, *, stress: bool = False) -> Demands:
+        """With parameters p (n,), which are not checked; stress: for an effort that reads strengths off the model."""
         part = copy(self.base)
-        bound: Any = self.parameters.bind(p)
-        part.model = bound
+        if stress or self.least:
+            bound: Any = self.parameters.bind(p)
+            part.model, part.lower = bound, least_activations(bound)
+            part.low = np.broadcast_to(part.lower, part.lengths.shape)
         if self.columns["bodies"]:
             self._of_bodies(part, p)
         if self.columns["paths"]:
@@ -92,8 +95,6 @@ class VariedDemands:
         if self.columns["laws"]:
             own = p[self.columns["laws"]]
             part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
-            part.lower = least_activations(bound)
-            part.low = np.broadcast_to(part.lower, part.lengths.shape)
         return part
 
     def reactions(self, force: Array, p: Array) -> Array:
