@@ -37,7 +37,8 @@ STRENGTHS = {
     "clav_prot": 1, "clav_elev": 1, "scapula_abduction": 1, "scapula_upward_rot": 1, "scapula_winging": 1,
     "plane_elv": 1, "shoulder_elv": 1, "axial_rot": 1,
 }  # fmt: skip
-FREE, PENALTY = 8, 10.0  # actuators that cost nothing; weight of the others
+FREE = 8  # actuators that cost nothing
+PENALTY = 10.0  # weight of the others
 
 
 def run() -> list[dict[str, Any]]:
