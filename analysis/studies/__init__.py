@@ -7,10 +7,12 @@ from myoquat.analysis.studies.recompute import recompute, study_of
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, sobol_indices
 from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
+from myoquat.analysis.studies.trial import MuscleTrial
 from myoquat.analysis.studies.verification import Verification, verify_results
 
 __all__ = [
     "LockedError",
+    "MuscleTrial",
     "StoreError",
     "Study",
     "Verification",

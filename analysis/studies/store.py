@@ -29,6 +29,7 @@ from myoquat.analysis.studies.lock import Lock
 from myoquat.analysis.studies.machine import fingerprint, machine, release
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
 from myoquat.kernels.typing import Array
 
 __all__ = [
@@ -138,7 +139,8 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
         if array.dtype.kind in "OTU"
     }
     summaries = json.loads(found.attrs["study"]).get("summaries", ())
-    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *_ordered(summaries), "fingerprint")
+    first = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", "unsolved")
+    known = (*first, *_ordered(summaries), "fingerprint")
     return found.assign_coords(labels)[[name for name in known if name in found]]
 
 
@@ -150,7 +152,7 @@ def _ordered(summaries: Iterable[str]) -> list[str]:
 
 def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
     """A UserWarning that names summaries that nobody has registered in this process."""
-    unknown = [name for name in summaries if name not in SUMMARIES]
+    unknown = [name for name in summaries if name not in SUMMARIES and name not in TRIAL_SUMMARIES]
     if unknown:
         warnings.warn(
             f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "
