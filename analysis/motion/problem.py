@@ -311,8 +311,11 @@ class PoseProblem:
         for row, k in enumerate(self.free):
             columns[k] = v[..., row]
         step = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-        moved = state.integrate(self.system.layout, q, step)
-        entries = [moved[..., i] for i in range(self.system.nq)]
+        return self.allowed(state.integrate(self.system.layout, q, step))
+
+    def allowed(self, q: Array) -> Array:
+        """(..., nq) coordinates with bounds kept and couplers followed."""
+        entries = [q[..., i] for i in range(self.system.nq)]
         for _, i, lower, upper in self.bounds:
             entries[i] = np.minimum(np.maximum(entries[i], lower), upper)
         names = self.system.coordinate_names

@@ -253,7 +253,7 @@ def _result(
     person = replace(
         person, markers=tuple(replace(m, position=places.get(m.name, m.position)) for m in person.markers), file=None
     )
-    q = fitted.moved(search.q, np.zeros((len(time), len(fitted.free))))
+    q = fitted.allowed(search.q)
     for s in person.system.quaternion_slices():
         q[:, s] /= np.linalg.norm(q[:, s], axis=-1, keepdims=True)
     r, covariance = problem.residuals(fitted, q), np.linalg.inv(search.arrow.matrix)

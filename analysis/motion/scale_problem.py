@@ -114,7 +114,7 @@ class ScaleProblem:
     def residuals(self, problem: PoseProblem, q: Array, rows: slice = slice(None)) -> Array:
         """(t, m, 3) x - p, zero where a marker was not seen."""
         given = Data(*(part[rows] for part in self.frames))
-        q = problem.moved(q, np.zeros((len(q), len(problem.free))))
+        q = problem.allowed(q)
         poses = world_poses(problem.system.tree, kinematics(problem.system.tree, q))
         found = [np.broadcast_to(r, (len(q), 3)) for r in problem.marker_residuals(poses, given)]
         return np.where(given.position_weights[..., None] > 0, np.stack(found, axis=-2), 0.0)
