@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
@@ -27,6 +28,10 @@ SETTLED = 1e-7  # step of factors, and of offsets [m], in their standard deviati
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaleEstimate:
     """What a moving trial says of a person's size.
+
+    The covariance counts independent errors of the markers. Skin that slides with a joint's angle is none: with it, the
+    estimates are less certain than they say. A shift of all markers of a body and its factor are told apart by its
+    joints alone; a body with a single joint, such as a foot, learns little beyond the prior (`to_dataframe`).
 
     model        the model in that size, its markers where they were found
     motion       the poses of the frames in which markers were seen
@@ -93,23 +98,12 @@ class ScaleEstimate:
 
 
 def estimate_scale(
-    model: Model,
-    trial: Markers,
-    stretches: Mapping[str, Mapping[str, str]] | None = None,
-    weights: Mapping[str, float] | None = None,
-    *,
-    noise: float = 0.003,
-    expected: Mapping[str, float] | None = None,
-    factor_deviation: float = 0.1,
-    offset_deviation: float = 0.01,
-    fixed: Collection[str] | None = None,
-    locked: Collection[str] | None = None,
-    ranges: bool = True,
-    start: ArrayLike | None = None,
-    mass: float | None = None,
-    keep_masses: bool = False,
-    ignore: Collection[str] = (),
-) -> ScaleEstimate:
+    model: Model, trial: Markers, stretches: Mapping[str, Mapping[str, str]] | None = None,
+    weights: Mapping[str, float] | None = None, *, noise: float = 0.003, expected: Mapping[str, float] | None = None,
+    factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
+    locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
+    mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
+) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
     Where `scale_model` takes lengths from markers of one pose, which sit on the skin, this looks for the sizes and
@@ -120,37 +114,28 @@ def estimate_scale(
     stretches         the factors: by name, the axes of the bodies that each of them stretches, {"thighs": {"femur_r":
                       "XYZ", "femur_l": "XYZ"}}; one for each body that has a marker in the trial if None.
     weights           by marker, 1 for those not named.
-    noise             [m] standard deviation of a marker of weight 1 in each direction; that of weight w has
-                      noise / sqrt(w).
+    noise             [m] standard deviation of a marker of weight 1 in each direction; of weight w, noise / sqrt(w).
     expected          what the factors are thought to be before the trial is seen, 1 for those not named, and
     factor_deviation  the standard deviation of that.
     offset_deviation  [m] the same of the places of markers on their bodies, in each direction.
-    fixed             markers whose places on the stretched body are known; those that the model says keep their place
-                      if None.
+    fixed             markers whose places on the stretched body are known; those of the model that are, if None.
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
-
-    The covariance counts independent errors of the markers. Skin that slides with a joint's angle is none: with it, the
-    estimates are less certain than they say. A shift of all markers of a body and of its factor are told apart by its
-    joints alone; a body with a single joint, such as a foot, learns little beyond the prior (`to_dataframe`).
 
     Raises ValueError for bodies, axes, markers and factors that do not exist, deviations that are not positive and
     finite, fewer than two frames, and what `inverse_kinematics` does not take.
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.analysis.motion import estimate_scale
-    >>> from myoquat.joints import RevoluteJoint
-    >>> from myoquat.muscle.coordinates import Marker
-    >>> bodies = (mq.Body("arm", "ground", RevoluteJoint()), mq.Body("hand", "arm", RevoluteJoint(), (1.0, 0, 0)))
-    >>> places = {"arm": [(0.5, 0.1, 0), (0.5, -0.1, 0)], "hand": [(0.2, 0, 0), (0.1, 0.1, 0)]}
-    >>> markers = [Marker(f"{b}{k}", b, p) for b, ps in places.items() for k, p in enumerate(ps)]
-    >>> model = mq.Model(mq.ArticulatedSystem(bodies), markers=tuple(markers))
-    >>> person = mq.analysis.motion.scale_model(model, factors={"arm": 1.1, "hand": 0.9})
-    >>> q = np.random.default_rng(0).uniform(-1, 1, (20, 2))
-    >>> poses = person.system.poses(q)
+    >>> from myoquat.analysis import motion as mo
+    >>> hinge = mq.joints.RevoluteJoint()
+    >>> bodies = (mq.Body("arm", "ground", hinge), mq.Body("hand", "arm", hinge, (1.0, 0.0, 0.0)))
+    >>> places = (("arm", (0.5, 0.1, 0.0)), ("hand", (0.2, 0.0, 0.0)), ("hand", (0.1, 0.1, 0.0)))
+    >>> markers = tuple(mq.muscle.coordinates.Marker(f"m{k}", *place) for k, place in enumerate(places))
+    >>> model = mq.Model(mq.ArticulatedSystem(bodies), markers=markers)
+    >>> person = mo.scale_model(model, factors={"arm": 1.1, "hand": 0.9})
+    >>> poses = person.system.poses(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
     >>> x = np.stack([poses[m.body][1] + poses[m.body][0] @ m.position for m in person.markers], axis=1)
-    >>> trial = mq.data.Markers(np.arange(20.0), tuple(m.name for m in markers), x)
-    >>> found = estimate_scale(model, trial, noise=1e-6)
+    >>> found = mo.estimate_scale(model, mo.Markers(np.arange(20.0), ("m0", "m1", "m2"), x), noise=1e-6)
     >>> round(found.factors["arm"], 4)
     1.1
     """
@@ -158,19 +143,31 @@ def estimate_scale(
     means = _means(wanted, expected)
     _check(trial, noise=noise, factor_deviation=factor_deviation, offset_deviation=offset_deviation)
     fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start, ignore=ignore)
-    if fit.problem is None or (~fit.empty).sum() < 2:
+    deviations = (factor_deviation, offset_deviation)
+    problem, q = _problem(model, fit, tuple(wanted.values()), means, deviations, fixed, noise)
+    search = _search(problem, Size(means, np.zeros((len(problem.poses.markers), 3))), q)
+    return _result(problem, search, tuple(wanted), fit.time[~fit.empty], (mass, keep_masses))
+
+
+def _problem(
+    model: Model,
+    fit: FittedMotion,
+    stretches: tuple[Mapping[str, str], ...],
+    means: Array,
+    deviations: tuple[float, float],
+    fixed: Collection[str] | None,
+    noise: float,
+) -> tuple[ScaleProblem, Array]:
+    """What is minimised, and the poses (t, nq) of the frames with data, from which the search starts."""
+    seen, poses = ~fit.empty, fit.problem
+    if poses is None or seen.sum() < 2:
         raise ValueError("the trial shows markers in fewer than two frames")
     held = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
     indices_of("marker", held, [m.name for m in model.markers])
-    moving = tuple(k for k, m in enumerate(fit.problem.markers) if m.name not in held)
-    k, seen = len(wanted), ~fit.empty
-    problem = ScaleProblem(
-        model, fit.problem, fit.data[seen], tuple(wanted.values()), moving,
-        np.concatenate([means, np.zeros(3 * len(moving))]),
-        np.concatenate([np.full(k, factor_deviation), np.full(3 * len(moving), offset_deviation)]), noise,
-    )  # fmt: skip
-    search = _search(problem, Size(means, np.zeros((len(fit.problem.markers), 3))), fit.q[seen])
-    return _result(problem, search, tuple(wanted), fit.time[seen], (mass, keep_masses))
+    moving = tuple(k for k, m in enumerate(poses.markers) if m.name not in held)
+    count = (len(means), 3 * len(moving))
+    mean, spread = np.concatenate([means, np.zeros(count[1])]), np.repeat(deviations, count)
+    return ScaleProblem(model, poses, fit.data[seen], stretches, moving, mean, spread, noise), fit.q[seen]
 
 
 def _stretches(
