@@ -19,6 +19,7 @@ NAMES = {
     "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
+    "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder
     "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER names a folder with an abduction
     "robustness": "benchmarks.own.robustness",  # the abduction on thousands of models; MYOQUAT_SHOULDER as above
     "viewer": "benchmarks.own.viewer",  # first picture and pictures a second in a headless Chromium
