@@ -35,7 +35,7 @@ from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.sites import Poses, Site
 from myoquat.muscle.wrapping.touch import SIZE, Touch, touched
 
-__all__ = ["Piece", "taut"]
+__all__ = ["Piece", "alone", "taut"]
 
 ROUNDS = 2  # of sweeps alone and then with Newton's method
 SWEEPS = 6  # which bring X near
@@ -58,15 +58,16 @@ class Piece:
     unsolved: Array | bool = False
 
 
+def alone(wrap: Wrap, contact: Contact) -> Piece:
+    """The piece over one surface, from its contact in its own frame."""
+    return Piece((wrap,), (_in_body(wrap, contact),), np.logical_not(contact.missed <= SOLVED))
+
+
 def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
-    """The taut path from `start` over the surfaces, in this order, to `end`, touching those that it must."""
+    """The taut path from `start` over several surfaces, in this order, to `end`, touching those that it must."""
     wraps = tuple(wraps)
     if not wraps:
         return Piece()
-    if len(wraps) == 1:
-        A, B = (wraps[0].seen(site.seen_from(poses, wraps[0].body)) for site in (start, end))
-        contact = wraps[0].contact(A, B)
-        return Piece(wraps, (_in_body(wraps[0], contact),), np.logical_not(contact.missed <= SOLVED))
     kinds = tuple(wrap.prototype for wrap in wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
     state = 0.0 * given[..., :1] * np.ones((4 + SIZE) * len(wraps) + 1)
