@@ -53,7 +53,7 @@ class WrapEllipsoid(Wrap):
     radii: tuple[float, float, float]
 
     kind: ClassVar[str] = "ellipsoid"
-    sided: ClassVar[bool] = False
+    _sided: ClassVar[bool] = False
     solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
