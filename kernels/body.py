@@ -294,13 +294,15 @@ def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, i
 def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
     """The next state where a lane runs; a lane that moves no further stops."""
     on = b.truth(b.load(running))
-    still = on
-    for k in range(ports["next"].length):
-        state = b.slot("%frame", ports["state"].slot + k)
-        old, new = b.load(state), b.load(b.slot("%frame", ports["next"].slot + k))
-        still = b.logic("and", still, b.compare("ule", b.abs(b.sub(new, old)), settle))
+
+    def moved(at: slots.At) -> str:
+        state = at(ports["state"])
+        old, new = b.load(state), b.load(at(ports["next"]))
         b.store(b.select(on, new, old), state)
-    b.store(b.number(b.logic("and", on, b.negate(still))), running)
+        return b.number(b.compare("ogt", b.abs(b.sub(new, old)), settle))
+
+    moves = slots.summed(b, ports["next"].length, moved)
+    b.store(b.number(b.logic("and", on, b.compare("ogt", moves, 0.0))), running)
 
 
 @dataclass(frozen=True)
