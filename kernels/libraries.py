@@ -13,6 +13,7 @@ __all__ = [
     "pandas",
     "resources",
     "scipy",
+    "sympy",
     "tomlkit",
     "tqdm",
     "xarray",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     import casadi
     import pandas
     import scipy
+    import sympy
     import tomlkit
     import tqdm
     import xarray
@@ -62,4 +64,5 @@ else:
     scipy = Library("scipy")  # it imports its parts when they are first used
     tomlkit = Library("tomlkit")
     tqdm = Library("tqdm")
+    sympy = Library("sympy")
     xarray = Library("xarray")
