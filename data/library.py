@@ -1,11 +1,11 @@
 """Models by name or by file."""
 
 import os
-from importlib import resources
 from pathlib import Path
 
 from myoquat.data.formats import model_format
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import resources
 from myoquat.muscle.model import Model
 
 __all__ = ["library_models", "load_model", "save_model"]
@@ -76,5 +76,5 @@ def _described(model: Model, rotations: str | dict[str, str]) -> Model:
     return model if rotations == "file" else model.with_rotations(rotations)
 
 
-def _folder() -> resources.abc.Traversable:
+def _folder() -> "resources.abc.Traversable":
     return resources.files("myoquat.data") / "models"

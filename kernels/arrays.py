@@ -27,7 +27,7 @@ from myoquat.kernels.elements import (
     sympy_module,
     where,
 )
-from myoquat.kernels.libraries import casadi
+from myoquat.kernels.libraries import casadi, masked
 from myoquat.kernels.terms import Recording
 from myoquat.kernels.typing import Array
 
@@ -227,7 +227,7 @@ def as_array(x: Any) -> np.ndarray:
         return x
     if is_term(x):
         return _wrap(_zero_axes(x))
-    if isinstance(x, np.ma.MaskedArray):
+    if masked(x):
         raise ValueError("an array of real numbers or symbols is needed, not a masked array")
     if is_casadi_array(x):
         return _from_casadi_array(x)

@@ -227,7 +227,7 @@ class InnerCall(NamedTuple):
 
 def _write_inner(module: Module, name: str, frame: Frame, part: Repeated | Element) -> InnerCall:
     if isinstance(part, Repeated):
-        return write_loop(module, name, frame, part.step, part.count, part.settle)
+        return _write_loop(module, name, frame, part)
     tape = rewritten(part.tape, fused=True)
     ports = take_ports(frame, {"rows": part.width * part.count, "results": len(tape.outputs) * part.count})
     write_table(module, name, part, tape, ports["rows"].slot, ports["results"].slot)
@@ -236,30 +236,46 @@ def _write_inner(module: Module, name: str, frame: Frame, part: Repeated | Eleme
     return InnerCall(name, [ports["rows"]], [ports["results"]], total)
 
 
-def write_loop(module: Module, name: str, frame: Frame, step: Straight, count: int, settle: float) -> InnerCall:
-    """Define the loop of a step; steps that are equal are written once for the whole module."""
-    sizes = dict(zip(("state", "constants"), step.signature.input_sizes, strict=True))
-    own = take_ports(
-        frame, {"start": sizes["state"], "given": sizes["constants"], "where": 1, "result": sizes["state"]}
-    )
-    function, ports, cost = _step_of(module, frame, step, sizes)
+def _write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> InnerCall:
+    """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
+    sizes = dict(zip(("state", "constants"), part.step.signature.input_sizes, strict=True))
+    lengths = {"start": sizes["state"], "given": sizes["constants"], "where": 1, "result": sizes["state"]}
+    function, cost = _loop_of(module, frame, part, sizes, lengths)
+    own = take_ports(frame, lengths)
     b = module.builder()
-    slots.copy_port(b, own["start"], ports["state"])
-    slots.copy_port(b, own["given"], ports["constants"])
-    running = b.slot("%frame", own["where"].slot)
-    with b.loop(0, count):
-        go, after = b.label("go"), b.label("after")
-        b.fork(b.any(b.truth(b.load(running))), go, after)
-        b.begin(go)
-        b.line(f"call void @{function}(ptr %frame)")
-        _taken(b, ports, running, settle)
-        b.jump(after)
-        b.begin(after)
-    slots.copy_port(b, ports["state"], own["result"])
+    b.line(f"call void @{function}(ptr %frame, ptr {b.slot('%frame', own['start'].slot)})")
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    total = Cost(cost.operations * count, cost.price * count)
+    total = Cost(cost.operations * part.count, cost.price * part.count)
     return InnerCall(name, [own["start"], own["given"], own["where"]], [own["result"]], total)
+
+
+def _loop_of(
+    module: Module, frame: Frame, part: Repeated, sizes: Mapping[str, int], lengths: Mapping[str, int]
+) -> tuple[str, Cost]:
+    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other, and the step's cost."""
+    function, ports, cost = _step_of(module, frame, part.step, sizes)
+    name = f"loop_{part.identity()[:16]}"
+    own = take_ports(Frame(), lengths)
+
+    def write() -> None:
+        b = module.builder()
+        slots.copy_port(b, own["start"], ports["state"], ("%own", "%frame"))
+        slots.copy_port(b, own["given"], ports["constants"], ("%own", "%frame"))
+        running = b.slot("%own", own["where"].slot)
+        with b.loop(0, part.count):
+            go, after = b.label("go"), b.label("after")
+            b.fork(b.any(b.truth(b.load(running))), go, after)
+            b.begin(go)
+            b.line(f"call void @{function}(ptr %frame)")
+            _taken(b, ports, running, part.settle)
+            b.jump(after)
+            b.begin(after)
+        slots.copy_port(b, ports["state"], own["result"], ("%frame", "%own"))
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame, ptr %own", b)
+
+    return module.once(name, write), cost
 
 
 def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost]:
@@ -278,13 +294,15 @@ def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, i
 def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
     """The next state where a lane runs; a lane that moves no further stops."""
     on = b.truth(b.load(running))
-    still = on
-    for k in range(ports["next"].length):
-        state = b.slot("%frame", ports["state"].slot + k)
-        old, new = b.load(state), b.load(b.slot("%frame", ports["next"].slot + k))
-        still = b.logic("and", still, b.compare("ule", b.abs(b.sub(new, old)), settle))
+
+    def moved(at: slots.At) -> str:
+        state = at(ports["state"])
+        old, new = b.load(state), b.load(at(ports["next"]))
         b.store(b.select(on, new, old), state)
-    b.store(b.number(b.logic("and", on, b.negate(still))), running)
+        return b.number(b.compare("ogt", b.abs(b.sub(new, old)), settle))
+
+    moves = slots.summed(b, ports["next"].length, moved)
+    b.store(b.number(b.logic("and", on, b.compare("ogt", moves, 0.0))), running)
 
 
 @dataclass(frozen=True)

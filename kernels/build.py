@@ -2,10 +2,11 @@
 
 import functools
 import json
+import os
 import platform
 import time
 from dataclasses import asdict, dataclass
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -119,15 +120,21 @@ def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
         "fma": target.fma,
         "lanes": lanes,
         "system": platform.system(),
-        "casadi": _casadi_version(),
+        "casadi": _casadi(),
         "generator": _generator(),
         **versions(),
     }
 
 
 @functools.cache
-def _casadi_version() -> str:
-    return metadata.version("casadi")
+def _casadi() -> str:
+    """What tells installed CasADis apart, from the file system: its own word takes its import, or that of `email`."""
+    found = find_spec("casadi")
+    if found is None or found.origin is None:
+        return ""
+    status = os.stat(found.origin)
+    folder = Path(found.origin).parent.parent
+    return " ".join([*sorted(path.name for path in folder.glob("casadi-*")), f"{status.st_mtime_ns} {status.st_size}"])
 
 
 @functools.cache

@@ -19,6 +19,7 @@ OWN = "myoquat"
 PLAIN = (str, bytes, int, float, bool, type(None))
 
 _known: "WeakKeyDictionary[type, str]" = WeakKeyDictionary()
+_foreign: "WeakKeyDictionary[type, bool]" = WeakKeyDictionary()
 _fresh = itertools.count()
 
 
@@ -37,7 +38,10 @@ def identity(kind: type) -> str:
 
 def is_foreign(kind: type) -> bool:
     """Whether methods of a class, or of its bases, are neither of this package nor Python's."""
-    return next(_strangers(kind), None) is not None
+    found = _foreign.get(kind)
+    if found is None:
+        found = _foreign[kind] = next(_strangers(kind), None) is not None
+    return found
 
 
 def _strangers(kind: type) -> Iterator[type]:

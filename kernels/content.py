@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.classes import identity, is_foreign
+from myoquat.kernels.libraries import masked
 
 __all__ = ["FOREIGN", "content_digest", "content_key", "lasting_content"]
 
@@ -140,7 +141,7 @@ def _encoded_class(kind: type) -> bytes:
 
 
 def _encoded_array(value: np.ndarray | np.generic) -> bytes:
-    if value.dtype.kind not in "biufUO" or value.dtype == np.longdouble or isinstance(value, np.ma.MaskedArray):
+    if value.dtype.kind not in "biufUO" or value.dtype == np.longdouble or masked(value):
         raise TypeError(f"{type(value).__name__} of {value.dtype} has no content that could be compared")
     return _encoded(value.tolist())
 

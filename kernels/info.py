@@ -2,12 +2,12 @@
 
 import os
 import platform
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from myoquat.kernels.cache import LIMIT_BYTES, Cache
+from myoquat.kernels.libraries import metadata
 from myoquat.kernels.machine import versions
 from myoquat.kernels.settings import cache_folder, lane_count, target, thread_count
 

@@ -4,7 +4,7 @@
 with fresh symbols for its result, and the kernel holds the step once, called where the result is needed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
@@ -45,6 +45,10 @@ class Pending:
     def given(self) -> list[Term]:
         """What comes out."""
         return self.result
+
+    def kept(self, live: Set[Term]) -> "Pending | None":
+        """The loop, if one of its results is among the terms that are needed."""
+        return None if live.isdisjoint(self.result) else self
 
 
 # The loops and tables of the formula that is being traced, as `Pending` or `PendingRows`; None where nothing is.

@@ -4,7 +4,20 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Library", "casadi", "is_imported", "pandas", "scipy", "sympy", "xarray"]
+__all__ = [
+    "Library",
+    "casadi",
+    "is_imported",
+    "masked",
+    "metadata",
+    "pandas",
+    "resources",
+    "scipy",
+    "sympy",
+    "tomlkit",
+    "tqdm",
+    "xarray",
+]
 
 
 class Library:
@@ -27,15 +40,29 @@ def is_imported(name: str) -> bool:
     return name in sys.modules
 
 
+def masked(array: Any) -> bool:
+    """Whether an array is one of NumPy's masked arrays, whose module is not imported before anybody asks for one."""
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return kind is not None and isinstance(array, kind)
+
+
 if TYPE_CHECKING:
+    from importlib import metadata, resources
+
     import casadi
     import pandas
     import scipy
     import sympy
+    import tomlkit
+    import tqdm
     import xarray
 else:
     casadi = Library("casadi")
+    metadata = Library("importlib.metadata")
     pandas = Library("pandas")
+    resources = Library("importlib.resources")
     scipy = Library("scipy")  # it imports its parts when they are first used
+    tomlkit = Library("tomlkit")
+    tqdm = Library("tqdm")
     sympy = Library("sympy")
     xarray = Library("xarray")

@@ -6,9 +6,9 @@ once, in a loop over the rows; a kernel for one state takes as many rows at once
 element computes from its numbers alone is computed while tracing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,14 @@ differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
 
 @dataclass(frozen=True)
 class PendingRows:
-    """Rows met while a formula was traced: their formula, what goes in (k, n), the numbers (k, c), and the symbols that
-    stand for what comes out (k, m)."""
+    """Rows met while a formula was traced: their formula, what goes in (k, n), the numbers (k, c), the symbols that
+    stand for what comes out (k, m), and which of the formula's results these are."""
 
     formula: Formula
     rows: Array
     numbers: Array
     result: Array
+    columns: tuple[int, ...]
 
     @property
     def taken(self) -> list[Scalar]:
@@ -49,6 +50,18 @@ class PendingRows:
     def given(self) -> list[Term]:
         """What comes out, column by column."""
         return list(np.asarray(self.result).T.flat)
+
+    def element(self, row: Array, numbers: Array) -> Array:
+        """(m,) what comes out for one row."""
+        wanted: Array = self.formula(row, numbers)[..., list(self.columns)]
+        return wanted
+
+    def kept(self, live: Set[Term]) -> "PendingRows | None":
+        """The table with the columns of which a result is among the terms that are needed, None if there are none."""
+        used = [k for k, column in enumerate(np.asarray(self.result).T) if not live.isdisjoint(column)]
+        if not used:
+            return None
+        return replace(self, result=self.result[:, used], columns=tuple(self.columns[k] for k in used))
 
 
 @dataclass(frozen=True)
@@ -93,7 +106,7 @@ def mapped(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
     if pending is None or recording is None or differentiated.get() or not all(map(_is_traced, flat)):
         return np.stack([formula(rows[..., i, :], numbers[i]) for i in range(len(numbers))], axis=-2)
     result = symbols_of(recording, (len(numbers), size))
-    pending.append(PendingRows(formula, rows, np.asarray(numbers, dtype=float), result))
+    pending.append(PendingRows(formula, rows, np.asarray(numbers, dtype=float), result, tuple(range(size))))
     return result.view(SymbolArray)
 
 

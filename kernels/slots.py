@@ -126,10 +126,13 @@ def shared(b: Builder, slot: int) -> str:
     return b.load(address) if b.module.lanes > 1 else b.splat(b.load(address, "double"))
 
 
-def each(b: Builder, name: str, length: int, write: Callable[[Builder], None]) -> None:
+def each(
+    b: Builder, name: str, length: int, write: Callable[[Builder], None], bases: Sequence[str] = ("%frame",)
+) -> None:
     """What `write` puts into a builder `over` components: here, or where that has other lanes, in a function `name` of
-    its own that is called here."""
+    its own that is called here with the registers `bases`, which have the same names there."""
     module, own = b.module, over(b.module, length)
+    taken = ", ".join(f"ptr {base}" for base in bases)
     if own.lanes == b.lanes:
         write(b)
         return
@@ -137,17 +140,18 @@ def each(b: Builder, name: str, length: int, write: Callable[[Builder], None]) -
     def define() -> None:
         write(own)
         own.line("ret void")
-        module.define(name, "void", "ptr %frame", own)
+        module.define(name, "void", taken, own)
 
-    b.line(f"call void @{module.once(name, define)}(ptr %frame)")
+    b.line(f"call void @{module.once(name, define)}({taken})")
 
 
-def copy_port(b: Builder, source: Port, target: Port) -> None:
-    """Copy an array; nothing for an array onto itself."""
+def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = ("%frame", "%frame")) -> None:
+    """Copy an array, each counted from its own base; nothing for an array onto itself."""
 
     def write(own: Builder) -> None:
         for at in turns(own, source.length):
-            own.store(own.load(at(source)), at(target))
+            own.store(own.load(at(source, bases[0])), at(target, bases[1]))
 
-    if source.slot != target.slot:
-        each(b, f"copy_{source.slot}_{target.slot}_{source.length}", source.length, write)
+    if source.slot != target.slot or bases[0] != bases[1]:
+        name = "_".join(f"{base[1:]}_{port.slot}" for base, port in zip(bases, (source, target), strict=True))
+        each(b, f"copy_{name}_{source.length}", source.length, write, tuple(dict.fromkeys(bases)))

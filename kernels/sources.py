@@ -11,6 +11,7 @@ import hashlib
 import operator
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -28,7 +29,8 @@ _KNOWN = {  # whose functions may stand in this package's modules
 
 Stamps = dict[str, tuple[int, int]]
 
-_seen: dict[str, list[Any]] = {}  # module -> what stood in it when it was found whole
+# module -> what stood in it, and in each of its classes, when it was found whole
+_seen: dict[str, tuple[list[Any], list[tuple[Mapping[str, Any], list[Any]]]]] = {}
 
 
 def _stamps() -> Stamps:
@@ -83,23 +85,27 @@ def _is_unchanged(module: ModuleType) -> bool:
 
 def _is_whole(module: ModuleType) -> bool:
     """Whether the functions that stand in a module and in its classes are this package's or a library's own."""
-    values = _values(module)
-    seen = _seen.get(module.__name__, ())
-    if len(seen) == len(values) and all(map(operator.is_, seen, values)):
+    values, seen = list(vars(module).values()), _seen.get(module.__name__)
+    if (
+        seen is not None
+        and _are_same(seen[0], values)
+        and all(_are_same(x, list(content.values())) for content, x in seen[1])
+    ):
         return True
-    if not all(_is_known(value.__module__ or "") for value in values if isinstance(value, FunctionType)):
+    contents: list[tuple[Mapping[str, Any], list[Any]]] = []
+    everything = list(values)
+    for value in everything:  # which grows by what stands in classes
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            contents.append((vars(value), list(vars(value).values())))
+            everything += contents[-1][1]
+    if not all(_is_known(value.__module__ or "") for value in everything if isinstance(value, FunctionType)):
         return False
-    _seen[module.__name__] = values
+    _seen[module.__name__] = values, contents
     return True
 
 
-def _values(module: ModuleType) -> list[Any]:
-    """What stands in a module and in its classes."""
-    values = list(vars(module).values())
-    for value in values:
-        if isinstance(value, type) and value.__module__ == module.__name__:
-            values += vars(value).values()
-    return values
+def _are_same(before: list[Any], now: list[Any]) -> bool:
+    return len(before) == len(now) and all(map(operator.is_, before, now))
 
 
 def _is_known(module: str) -> bool:

@@ -19,7 +19,7 @@ from myoquat.kernels.libraries import casadi
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated
 from myoquat.kernels.once import memory
 from myoquat.kernels.tape import Tape
-from myoquat.kernels.terms import Recording
+from myoquat.kernels.terms import Recording, Term
 
 __all__ = [
     "Formula",
@@ -139,13 +139,37 @@ def trace(
     signature = Signature(name, shapes, {key: value.shape for key, value in results.items()})
     taken = [x for array in symbols.values() for x in np.asarray(array).flat]
     given = [x for value in results.values() for x in np.asarray(value).flat]
-    for inner in pending:
+    needed = _needed(given, pending)
+    for inner in needed:
         taken, given = [*taken, *inner.given], [*given, *inner.taken]
     try:
         tape = recording.tape(taken, given)
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
-    return Traced(tape, signature, tuple(map(_inner, pending)))
+    return Traced(tape, signature, tuple(map(_inner, needed)))
+
+
+def _needed(results: Sequence[Any], pending: Sequence[Pending | PendingRows]) -> list[Pending | PendingRows]:
+    """The loops and tables on which the results depend, tables without columns that nobody asks for."""
+    live: set[Term] = set()
+    _mark(results, live)
+    needed: list[Pending | PendingRows] = []
+    for inner in reversed(pending):
+        kept = inner.kept(live)
+        if kept is not None:
+            needed.append(kept)
+            _mark(kept.taken, live)
+    return needed[::-1]
+
+
+def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
+    """Add terms, and all terms that they need."""
+    waiting = [x for x in wanted if type(x) is Term]
+    while waiting:
+        term = waiting.pop()
+        if term not in live:
+            live.add(term)
+            waiting += term.arguments
 
 
 def _inner(pending: Pending | PendingRows) -> Loop | Element:
@@ -154,7 +178,7 @@ def _inner(pending: Pending | PendingRows) -> Loop | Element:
         return Loop(_step(pending), pending.count, pending.settle)
     shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}
     name = name_of(pending.formula)
-    traced = trace(pending.formula, shapes, {"result": pending.result.shape[1]}, name)
+    traced = trace(pending.element, shapes, {"result": pending.result.shape[1]}, name)
     if traced.inner:
         raise ValueError(f"kernel '{name}': a solver inside an element of a table is not supported")
     return partly_evaluated(traced.tape, shapes["row"], pending.numbers)

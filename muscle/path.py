@@ -82,10 +82,8 @@ class Muscle(Record):
 @once
 def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
     """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
-    if not any(muscle.wraps for muscle in muscles):
-        return tuple(path_contacts(system, muscle.path, (), q, {}) for muscle in muscles)
-    poses = system.poses(q)
-    return tuple(path_contacts(system, muscle.path, muscle.wraps, q, poses) for muscle in muscles)
+    poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
+    return path_contacts(system, [(muscle.path, muscle.wraps) for muscle in muscles], q, poses)
 
 
 @once

@@ -75,6 +75,21 @@ manager.integrate(0.02)
 print(json.dumps(time.perf_counter() - began))
 """,
 }
+_MANY = """
+import json, sys, time
+from dataclasses import replace
+import numpy as np
+from myoquat.data import load_model
+from myoquat.muscle import Muscle, PathPoint, path_jacobian, path_lengths
+model, rng = load_model("two_link"), np.random.default_rng(0)
+paths = [[PathPoint(body, tuple(rng.normal(size=3))) for body in ("ground", "A", "B")] for _ in range(int(sys.argv[1]))]
+model = replace(model, muscles=tuple(Muscle(f"m{k}", tuple(path)) for k, path in enumerate(paths)))
+q = np.array(model.start_q)
+began = time.perf_counter()
+path_lengths(model, q), path_jacobian(model, q)
+print(json.dumps(time.perf_counter() - began))
+"""
+COUNTS = (10, 100, 1_000, 10_000)  # of muscles of one kind
 _IMPORTS = ("import myoquat", "from myoquat.dynamics import simulate")
 _IMPORTS += ("from myoquat.analysis.muscles import static_optimization",)
 
@@ -85,7 +100,8 @@ def run(repeats: int = 3) -> list[dict[str, Any]]:
         {"work": "imports, s", "what": code, "median": statistics.median(_import(code) for _ in range(repeats + 2))}
         for code in _IMPORTS
     ]
-    return rows + [_row(path, what, script, repeats) for path in model_files() for what, script in _WORK.items()]
+    rows += [_row(path, what, script, repeats) for path in model_files() for what, script in _WORK.items()]
+    return rows + [_many(count, repeats) for count in COUNTS]
 
 
 def _row(path: Path, what: str, script: str, repeats: int) -> dict[str, Any]:
@@ -99,6 +115,17 @@ def _row(path: Path, what: str, script: str, repeats: int) -> dict[str, Any]:
     if what in _OPENSIM:
         row["OpenSim"] = statistics.median(_seconds(_OPENSIM[what], path, "off") for _ in range(repeats))
     return row
+
+
+def _many(count: int, repeats: int) -> dict[str, Any]:
+    """Lengths and moment arms of so many muscles of one kind, the model read: seconds, and bytes of code and tables."""
+    seconds, sizes = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            seconds.append(_seconds(_MANY, Path(str(count)), folder))
+            sizes.append(sum(file.stat().st_size for file in Path(folder).iterdir()))
+    row = {"work": "muscles of one kind, first lengths and moment arms", "muscles": count}
+    return row | {"cold, s": statistics.median(seconds), "code and tables, kB": statistics.median(sizes) / 1e3}
 
 
 def _import(code: str) -> float:

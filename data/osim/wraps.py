@@ -14,6 +14,7 @@ from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.records import unchecked
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -110,7 +111,8 @@ def settled(model: Model) -> Model:
     q = _tried(model)
     poses = model.system.poses(q)
     muscles = (_settled(model.system, muscle, q, poses) if muscle.wraps else muscle for muscle in model.muscles)
-    return replace(model, muscles=tuple(muscles))
+    settled: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
+    return settled
 
 
 def _tried(model: Model) -> np.ndarray:
@@ -141,7 +143,7 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
     """(where along the path at the start it lies nearest, the points between which it acts, the surface)."""
     R, p = poses[wrap.body]
-    seen = [wrap.seen(vecmat(x - p, R)) for x in points]
+    seen = list(wrap.seen(vecmat(np.stack(points) - p, R)))
     plain = replace(wrap, quadrant="all")
     near, met = {}, {}
     for end in range(1, len(points)):

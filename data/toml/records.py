@@ -10,21 +10,22 @@ import re
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import tomlkit
-from tomlkit.items import AbstractTable
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from myoquat.data.toml.values import array, boolean, check_keys, integer, number, string
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.types import Joint
+from myoquat.kernels.libraries import tomlkit
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
+
+if TYPE_CHECKING:
+    from tomlkit.items import AbstractTable
 
 __all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_record"]
 
@@ -86,7 +87,7 @@ def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def write_record(record: Any, inline: bool = True) -> AbstractTable:
+def write_record(record: Any, inline: bool = True) -> "AbstractTable":
     """A dataclass as a table, with its `type` where classes share a root."""
     made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
     root = next((root for root in ROOTS if isinstance(record, root)), None)

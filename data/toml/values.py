@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
-
-import tomlkit
-from tomlkit.items import Array
+from typing import TYPE_CHECKING, Any
 
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.libraries import tomlkit
+
+if TYPE_CHECKING:
+    from tomlkit.items import Array
 
 __all__ = ["array", "boolean", "check_keys", "integer", "number", "numbers", "string"]
 
@@ -64,7 +65,7 @@ def numbers(value: Any, sizes: Iterable[int], element: str, key: str) -> tuple[f
     return tuple(number(item, element, key) for item in value)
 
 
-def array(values: Iterable[Any]) -> Array:
+def array(values: Iterable[Any]) -> "Array":
     """A TOML array."""
     result = tomlkit.array()
     result.extend(values)

@@ -1,16 +1,14 @@
 """Writing model files."""
 
 from pathlib import Path
-from typing import Any
-
-import tomlkit
-from tomlkit.items import AbstractTable, Table
+from typing import TYPE_CHECKING, Any
 
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import write_fields, write_record
 from myoquat.data.toml.values import array
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.system import Body
+from myoquat.kernels.libraries import tomlkit
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce
@@ -18,6 +16,9 @@ from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
+
+if TYPE_CHECKING:
+    from tomlkit.items import AbstractTable, Table
 
 __all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_text", "write_model"]
 
@@ -86,7 +87,7 @@ def _tables(tables: Any) -> Any:
     return array
 
 
-def _body(body: Body) -> Table:
+def _body(body: Body) -> "Table":
     table = tomlkit.table()
     table.update(write_fields(body, BODY_FIELDS))
     table["joint"] = write_record(body.joint, inline=False)
@@ -94,7 +95,7 @@ def _body(body: Body) -> Table:
     return table
 
 
-def _muscle(muscle: Muscle) -> AbstractTable:
+def _muscle(muscle: Muscle) -> "AbstractTable":
     table = write_record(muscle, inline=False)
     table["path"].multiline(True)
     return table

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
@@ -24,6 +23,7 @@ from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_me
 from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.door import SystemLike
+from myoquat.kernels.libraries import tqdm
 from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["SimulationWarning", "simulate"]
@@ -171,9 +171,12 @@ def _fixed_step(
         )
     total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
-    hidden = (None if states * total >= LONG else True) if progress is None else not progress
-    with tqdm(total=total, unit="step", disable=hidden, leave=False) as bar:
-        run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update)
+    hidden = states * total < LONG if progress is None else not progress
+    if hidden:
+        run = simulator.run((start.q, start.u), timing, inputs)
+    else:
+        with tqdm.tqdm(total=total, unit="step", disable=None if progress is None else False, leave=False) as bar:
+            run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update)
     steps = np.broadcast_to(total, run.stopped.shape)[()]
     return _Solution(problem, inputs, problem.controls(inputs), run, steps)
 

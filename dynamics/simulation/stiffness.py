@@ -17,6 +17,7 @@ from myoquat.joints import state
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.laws.kinds import stacked_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names, state_slices
 
@@ -76,23 +77,26 @@ def settling_rates(model: Model, q: Array, u: Array, activation: Array, states: 
     l, ahead, behind = path_lengths(model, poses)  # by the kernel that finds equilibria at the start
     speed = (ahead - behind) / (2 * SMALL)
     found = np.zeros(states.shape)
-    for k, (muscle, part) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
-        for i in range(part.start, part.stop):
-            assert muscle.law is not None
-            sides = _slopes(muscle.law, l[:, k], speed[:, k], activation[:, k], states[:, part], i - part.start)
+    parts = state_slices(model)
+    moving = [k for k, part in enumerate(parts) if part.start < part.stop]
+    for members, law in stacked_laws([law for k in moving if (law := model.muscles[k].law) is not None]):
+        k = [moving[i] for i in members]
+        places = np.array([np.arange(parts[j].start, parts[j].stop) for j in k])
+        for i in range(places.shape[1]):
+            sides = _slopes(law, l[:, k], speed[:, k], activation[:, k], states[:, places], i)
             with np.errstate(all="ignore"):
                 rate = np.sqrt(np.prod(np.maximum(sides, 0.0), axis=0))
-            found[:, i] = np.where(np.isfinite(rate), rate, 0.0)
+            found[:, places[:, i]] = np.where(np.isfinite(rate), rate, 0.0)
     return found
 
 
 def _slopes(law: ForceLaw, l: Array, speed: Array, activation: Array, states: Array, i: int) -> list[Array]:
-    """-d(rate)/d(state) of the i-th state of a law, to its left and to its right."""
+    """-d(rate)/d(state) of the i-th state of k laws at states (n, k, ns), to its left and to its right."""
     moved = np.stack([states] * 3)
-    moved[..., i] *= np.array([1 - SMALL, 1.0, 1 + SMALL])[:, None]
+    moved[..., i] *= np.array([1 - SMALL, 1.0, 1 + SMALL])[:, None, None]
     with np.errstate(all="ignore"):  # far from a balance
         rates = np.asarray(law.state_rate(l, speed, activation, moved))[..., i]
-        return [(before - after) / (SMALL * states[:, i]) for before, after in pairwise(rates)]
+        return [(before - after) / (SMALL * states[..., i]) for before, after in pairwise(rates)]
 
 
 def _rows(states: Array) -> Array:

@@ -11,6 +11,7 @@ and y likewise: it rises with s for all s, its first and second derivatives fit 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -65,20 +66,33 @@ class Corners:
 
     def check(self, element: str, name: str) -> None:
         """ModelError where a section is no corner: its tangents must meet between its ends."""
-        for section, end in zip(self._sections(), self.joins[1:], strict=True):
-            x, y, *steps = section
-            forth = [step * np.sign(end[1] - y) + PARALLEL * np.abs(end[1] - y) for step in steps[3:]]
-            if not min(steps[:3]) > 0 or not min(forth) >= 0:
-                raise ModelError(
-                    f"the numbers of the {name} curve make no corner from ({x:.6g}, {y:.6g}) to ({end[0]:.6g}, "
-                    f"{end[1]:.6g}): its tangents do not meet in between",
-                    element=element,
-                )
+        try:
+            broken = _broken(self)
+        except TypeError:  # numbers that are arrays have no hash
+            broken = _broken.__wrapped__(self)
+        if broken is not None:
+            (x, y), end = broken
+            raise ModelError(
+                f"the numbers of the {name} curve make no corner from ({x:.6g}, {y:.6g}) to ({end[0]:.6g}, "
+                f"{end[1]:.6g}): its tangents do not meet in between",
+                element=element,
+            )
 
     def _sections(self) -> list[tuple[Number, ...]]:
         """Of every section x, y at its start, three steps of x and three of y."""
         sharp = self.sharp if isinstance(self.sharp, tuple) else (self.sharp,) * (len(self.joins) - 1)
         return [_section(a, b, c) for a, b, c in zip(self.joins[:-1], self.joins[1:], sharp, strict=True)]
+
+
+@lru_cache(1024)
+def _broken(curve: Corners) -> tuple[tuple[Number, Number], Steps] | None:
+    """Start and end of the first section that is no corner; most muscles of a model share their curves."""
+    for section, end in zip(curve._sections(), curve.joins[1:], strict=True):
+        x, y, *steps = section
+        forth = [step * np.sign(end[1] - y) + PARALLEL * np.abs(end[1] - y) for step in steps[3:]]
+        if not min(steps[:3]) > 0 or not min(forth) >= 0:
+            return (x, y), end
+    return None
 
 
 def _section(start: tuple[Number, Number, Number], end: tuple[Number, Number, Number], c: Number) -> tuple[Number, ...]:

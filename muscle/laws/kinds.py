@@ -17,7 +17,7 @@ from myoquat.kernels.records import unchecked
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["of_laws"]
+__all__ = ["of_laws", "stacked_laws"]
 
 FEWEST = 4  # laws of a kind from which a table pays
 
@@ -51,6 +51,16 @@ def of_laws(laws: Sequence[ForceLaw], function: OfLaw, rows: Sequence[Array], si
         found = mapped(partial(_element, function, kind), stacked, kind.numbers, size)
         results |= {i: found[..., k, :] for k, i in enumerate(members)}
     return [results[i] for i in range(len(laws))]
+
+
+def stacked_laws(laws: Sequence[ForceLaw]) -> list[tuple[list[int], ForceLaw]]:
+    """[places of laws of one kind, one law that has their numbers as arrays (k,)], for laws of floats."""
+    found = []
+    for members in _grouped(laws, [np.zeros(0)] * len(laws)):
+        kind = _kind([laws[i] for i in members])
+        changes = {name: kind.numbers[:, k] for k, name in enumerate(kind.names)}
+        found.append((members, unchecked(kind.first, changes)))
+    return found
 
 
 def _element(function: OfLaw, kind: _Kind, row: Array, numbers: Array) -> Array:

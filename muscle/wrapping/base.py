@@ -74,6 +74,7 @@ class Wrap(Record, ABC):
     name: str = ""
 
     kind: ClassVar[str] = "wrap"
+    _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
 
@@ -152,7 +153,7 @@ class Wrap(Record, ABC):
     @property
     def prototype(self) -> Self:
         """The surface as it is in its own frame, without its numbers: equal for all that one formula serves."""
-        bare = type(self)(**{**self._nominal(), "body": "", "quadrant": self.quadrant})
+        bare = type(self)(**{**self._nominal(), "body": "", "quadrant": self.quadrant if self._sided else "all"})
         return bare
 
     @classmethod

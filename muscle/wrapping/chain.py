@@ -35,7 +35,7 @@ from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.sites import Poses, Site
 from myoquat.muscle.wrapping.touch import SIZE, Touch, touched
 
-__all__ = ["Piece", "taut"]
+__all__ = ["Piece", "alone", "taut"]
 
 ROUNDS = 2  # of sweeps alone and then with Newton's method
 SWEEPS = 6  # which bring X near
@@ -58,15 +58,16 @@ class Piece:
     unsolved: Array | bool = False
 
 
+def alone(wrap: Wrap, contact: Contact) -> Piece:
+    """The piece over one surface, from its contact in its own frame."""
+    return Piece((wrap,), (_in_body(wrap, contact),), np.logical_not(contact.missed <= SOLVED))
+
+
 def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
-    """The taut path from `start` over the surfaces, in this order, to `end`, touching those that it must."""
+    """The taut path from `start` over several surfaces, in this order, to `end`, touching those that it must."""
     wraps = tuple(wraps)
     if not wraps:
         return Piece()
-    if len(wraps) == 1:
-        A, B = (wraps[0].seen(site.seen_from(poses, wraps[0].body)) for site in (start, end))
-        contact = wraps[0].contact(A, B)
-        return Piece(wraps, (_in_body(wraps[0], contact),), np.logical_not(contact.missed <= SOLVED))
     kinds = tuple(wrap.prototype for wrap in wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
     state = 0.0 * given[..., :1] * np.ones((4 + SIZE) * len(wraps) + 1)
@@ -167,7 +168,25 @@ class _Chain:
 
 def _swept(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """The numbers of Phi(X)."""
-    return _Chain(kinds, given).sweep(_Sweep(state, kinds).X)[0]
+    return _sweep(kinds, _Sweep(state, kinds).X, given)[0]
+
+
+def _sweep(kinds: tuple[Wrap, ...], X: Array, given: Array, frozen: bool = False) -> tuple[Array, list[Array]]:
+    """`_Chain.sweep`; where a surface is solved, which takes far longer than to hand over the numbers, it stands once
+    in a kernel for all sweeps over the same kinds."""
+    if not any(kind.solved for kind in kinds):
+        return _Chain(kinds, given).sweep(X, frozen)
+    size = (4 + SIZE) * len(kinds) + 1
+    start = 0.0 * X[..., :1] * np.ones(size + 3 * len(kinds))
+    found = iterate(partial(_whole_sweep, kinds, frozen), start, joined([X, given]), 1)
+    return found[..., :size], [found[..., size + 3 * i : size + 3 * i + 3] for i in range(len(kinds))]
+
+
+def _whole_sweep(kinds: tuple[Wrap, ...], frozen: bool, before: Array, given: Array) -> Array:
+    """The numbers of a sweep from X, which stands in front of the given ones, and the directions across the path."""
+    edge = 4 * len(kinds)
+    numbers, lateral = _Chain(kinds, given[..., edge:]).sweep(given[..., :edge], frozen)
+    return joined([numbers, *lateral])
 
 
 def _newton(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
@@ -175,19 +194,20 @@ def _newton(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 
     The slopes D are differences: they only steer, the solution is where Phi(X) = X.
     """
-    chain, X, count = _Chain(kinds, given), _Sweep(state, kinds).X, len(kinds) - 1
-    numbers, lateral = chain.sweep(X, frozen=True)
+    start, end = _Chain(kinds, given).ends
+    X, count = _Sweep(state, kinds).X, len(kinds) - 1
+    numbers, lateral = _sweep(kinds, X, given, frozen=True)
     arrived = _Sweep(numbers, kinds).X
     r = arrived - X
-    line = chain.ends[1] - chain.ends[0]
+    line = end - start
     h = (DIFFERENCE * np.sqrt(np.sum(line * line, axis=-1)))[..., None]
     b = [joined([np.zeros(4 * i + 4), s, np.zeros(4 * (count - i) - 3)]) for i, s in enumerate(lateral[1:])]
-    moved = [_Sweep(chain.sweep(X + h * direction, frozen=True)[0], kinds).X for direction in b]
+    moved = [_Sweep(_sweep(kinds, X + h * direction, given, frozen=True)[0], kinds).X for direction in b]
     D = [(x - arrived) / h for x in moved]
     M = [[float(i == j) - np.sum(b[i] * D[j], axis=-1) for j in range(count)] for i in range(count)]
     w = _eliminated(M, [np.sum(b[i] * r, axis=-1) for i in range(count)])
     better = X + r + sum(d * weight[..., None] for d, weight in zip(D, w, strict=True))
-    return chain.sweep(better)[0]
+    return _sweep(kinds, better, given)[0]
 
 
 def _direction(v: Array) -> Array:

@@ -1,34 +1,73 @@
-"""All contacts of a path at a pose."""
+"""All contacts of paths at a pose."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 from myoquat.muscle.points import PathPoint
+from myoquat.muscle.wrapping.alone import contacts_alone
 from myoquat.muscle.wrapping.base import Wrap
-from myoquat.muscle.wrapping.chain import Piece, taut
+from myoquat.muscle.wrapping.chain import Piece, alone, taut
 from myoquat.muscle.wrapping.sites import Poses, Site
 
 __all__ = ["path_contacts"]
 
+Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A piece of a path before it is solved: its ends, the surfaces that act between them, and whether the path takes
+    it."""
+
+    wraps: tuple[Wrap, ...]
+    start: Site
+    end: Site
+    on: Array | bool
+
 
 def path_contacts(
-    system: ArticulatedSystem, path: Sequence[PathPoint], wraps: Sequence[Wrap], q: Array, poses: Poses
-) -> tuple[Piece, ...]:
-    """One Piece for every point of the path but the first: what the path touches on its way there.
+    system: ArticulatedSystem, paths: Sequence[Path], q: Array, poses: Poses
+) -> tuple[tuple[Piece, ...], ...]:
+    """One Piece for every point of each path (points, surfaces) but the first: what the path touches on its way there.
 
     A conditional point that is off the path has no piece: nothing is touched there.
     """
+    stretches = [list(_stretches(system, *path, q, poses)) for path in paths]
+    lone = [stretch for path in stretches for stretch in path if len(stretch.wraps) == 1]
+    ends = [(_seen(s.wraps[0], s.start, poses), _seen(s.wraps[0], s.end, poses)) for s in lone]
+    contacts = iter(contacts_alone([stretch.wraps[0] for stretch in lone], ends))
+
+    def solved(stretch: _Stretch) -> Piece:
+        if len(stretch.wraps) == 1:
+            return alone(stretch.wraps[0], next(contacts))
+        return taut(stretch.wraps, stretch.start, stretch.end, poses)
+
+    return tuple(
+        tuple(_taken(solved(stretch), stretch.on) for stretch in found) if found else (Piece(),) * (len(path) - 1)
+        for (path, _), found in zip(paths, stretches, strict=True)
+    )
+
+
+def _stretches(
+    system: ArticulatedSystem, path: Sequence[PathPoint], wraps: Sequence[Wrap], q: Array, poses: Poses
+) -> Iterator[_Stretch]:
     if not wraps:
-        return tuple(Piece((), ()) for _ in path[1:])
+        return
     last = Site.of(poses, path[0].body, path[0].local(system, q))
-    pieces = []
     for number, point in enumerate(path[1:], start=1):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        piece = taut([wrap for wrap in wraps if wrap.acts(number)], last, site, poses)
-        if not isinstance(on, bool):
-            piece = replace(piece, contacts=tuple(replace(c, on=c.on & on) for c in piece.contacts))
-        pieces.append(piece)
+        yield _Stretch(tuple(wrap for wrap in wraps if wrap.acts(number)), last, site, on)
         last = site.or_else(on, last)
-    return tuple(pieces)
+
+
+def _seen(wrap: Wrap, site: Site, poses: Poses) -> Array:
+    return wrap.seen(site.seen_from(poses, wrap.body))
+
+
+def _taken(piece: Piece, on: Array | bool) -> Piece:
+    """A piece that touches nothing where the path does not take it."""
+    if isinstance(on, bool):
+        return piece
+    return replace(piece, contacts=tuple(replace(c, on=c.on & on) for c in piece.contacts))

@@ -18,7 +18,7 @@ from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
-from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import Rates, finite, followed, within
 from myoquat.muscle.wrapping.sections import shortest_section
 from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
@@ -53,6 +53,7 @@ class WrapEllipsoid(Wrap):
     radii: tuple[float, float, float]
 
     kind: ClassVar[str] = "ellipsoid"
+    _sided: ClassVar[bool] = False
     solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
@@ -77,11 +78,7 @@ class WrapEllipsoid(Wrap):
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:
         radii = as_array(self.radii)
-        a, b = A / radii, B / radii
-        inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
-        a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
-        e1, e2 = plane_of(a, b)
-        winding = around(project(a, e1, e2), project(b, e1, e2), 1.0)
+        (a, b), (e1, e2), winding, inside = self._stretched(A, B)
         start = shortest_section(a, b, radii, e1, e2, winding)
         center = a / dot(a, a)[..., None]
         f1 = start.p - center
@@ -104,6 +101,20 @@ class WrapEllipsoid(Wrap):
             winding.jump * smallest,
             np.where(on, np.maximum(solved[..., 5], 0.0), 0.0),
         )
+
+    def meets(self, A: Array, B: Array) -> Array:
+        _, _, winding, inside = self._stretched(A, B)
+        return winding.on & ~inside
+
+    def _stretched(self, A: Array, B: Array) -> tuple[Line, Line, Winding, Array]:
+        """Where the ellipsoid is the unit sphere: the ends, moved away where one lies inside, the axes of the plane
+        through them and the centre, the string around the circle in it, and where an end lies inside."""
+        radii = as_array(self.radii)
+        a, b = A / radii, B / radii
+        inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
+        a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
+        e1, e2 = plane_of(a, b)
+        return (a, b), (e1, e2), around(project(a, e1, e2), project(b, e1, e2), 1.0), inside
 
     def onto(self, x: Array) -> Array:
         result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)

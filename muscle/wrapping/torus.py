@@ -120,6 +120,10 @@ class WrapTorus(Wrap):
         result: Array = np.sqrt(aside * aside + x[..., 2] * x[..., 2]) - self.tube_radius
         return result
 
+    def meets(self, A: Array, B: Array) -> Array:
+        """Nowhere: without the solver nothing is known."""
+        return np.zeros(np.broadcast_shapes(A.shape[:-1], B.shape[:-1])) > 0
+
     def onto(self, x: Array) -> Array:
         ring = self.ring_radius * unit(x * np.array([1.0, 1.0, 0.0]))
         return ring + self.tube_radius * unit(x - ring)

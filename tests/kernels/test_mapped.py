@@ -76,3 +76,21 @@ def test_a_solver_inside_an_element_is_refused():
 
     with pytest.raises(ValueError, match="a solver inside an element of a table is not supported"):
         kernels.compile(lambda x: mapped(root, x[:, None], np.ones((3, 1)), 1), {"x": 3})
+
+
+def test_columns_that_nobody_asks_for_are_not_computed(rng):
+    numbers, x = rng.uniform(0.5, 1, (5, 3)), rng.normal(size=(7, 10))
+
+    def part(x, column):
+        return mapped(element, x.reshape(*x.shape[:-1], 5, 2), numbers, 2)[..., column]
+
+    def both(x):
+        part(x, 0)  # a table without any use
+        return part(x, 1)
+
+    (whole,) = trace(lambda x: mapped(element, x.reshape(5, 2), numbers, 2), {"x": 10}).inner
+    (kept,) = trace(both, {"x": 10}).inner
+    assert (len(whole.tape.outputs), len(kept.tape.outputs)) == (2, 1)
+    assert kept.tape.operations < whole.tape.operations
+    assert "exp" not in {node.operation for node in kept.tape.nodes}
+    np.testing.assert_allclose(kernels.compile(both, {"x": 10})(x), part(x, 1), rtol=1e-14)
