@@ -21,5 +21,6 @@ NAMES = {
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER names a folder with an abduction
+    "viewer": "benchmarks.own.viewer",  # first picture and pictures a second in a headless Chromium
     "studies": "benchmarks.own.studies",  # 100,000 simulations with varied muscles, stored
 }

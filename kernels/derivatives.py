@@ -17,6 +17,7 @@ from myoquat.kernels.arrays import (
     symbols_sympy,
 )
 from myoquat.kernels.elements import is_casadi, is_term
+from myoquat.kernels.expressions import partial_derivatives
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.mapped import differentiated
 from myoquat.kernels.terms import Recording
@@ -88,8 +89,10 @@ def _casadi(function: Callable[[Any], Any], point: Any) -> np.ndarray:
 
 def _sympy(function: Callable[[Any], Any], point: Any) -> SymbolArray:
     x = symbols_sympy("x", point.shape)
-    y = function(x)
+    y = as_array(function(x))
     back = dict(zip(np.asarray(x).flat, np.asarray(point).flat, strict=True))
-    derivative = np.frompyfunc(lambda f, v: f.diff(v).xreplace(back) if hasattr(f, "diff") else 0.0, 2, 1)
-    result: SymbolArray = derivative(np.asarray(y)[..., None], np.asarray(x)).view(SymbolArray)
-    return result
+    rows = np.asarray(y).astype(object).reshape(-1)
+    columns = [[f.xreplace(back) for f in partial_derivatives(rows, v)] for v in np.asarray(x).flat]
+    entries = np.empty((len(columns), len(rows)), dtype=object)
+    entries[:] = columns
+    return entries.T.reshape((*y.shape, *x.shape)).view(SymbolArray)

@@ -4,7 +4,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Library", "casadi", "is_imported", "pandas", "scipy", "xarray"]
+__all__ = ["Library", "casadi", "is_imported", "pandas", "scipy", "sympy", "xarray"]
 
 
 class Library:
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     import casadi
     import pandas
     import scipy
+    import sympy
     import xarray
 else:
     casadi = Library("casadi")
     pandas = Library("pandas")
     scipy = Library("scipy")  # it imports its parts when they are first used
+    sympy = Library("sympy")
     xarray = Library("xarray")

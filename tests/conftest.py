@@ -4,9 +4,11 @@ import importlib.util
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 # Before NumPy is imported, here and in the workers: each core has a worker, whose small matrices gain nothing from
@@ -32,6 +34,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+# Files of few and long tests. They begin first: where workers take whole files, the last file otherwise runs alone.
+LONG = (
+    "test_wrapping", "test_notebooks", "test_derivation", "test_packaging", "test_pinocchio", "test_derivation_names",
+    "test_consistency", "test_fuzz", "test_agreement", "test_command", "test_documents", "test_trust", "test_browser",
+    "test_viewer_browser",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The order of files is the one below, not the one by the number of tests that pytest-xdist makes of it."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first; the rest as they were."""
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What tests have recorded as "told", such as a number to be shown, whatever worker ran them."""
     for report in terminalreporter.stats.get("passed", []):
@@ -42,6 +64,24 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("ci")
+
+CHROMIUM = ("chromium-headless-shell", "chromium", "google-chrome")
+SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
+
+
+@pytest.fixture(scope="module")  # not longer: no other event loop runs beside its own
+def browser() -> Iterator[Any]:
+    """A headless Chromium that draws without a GPU: the one of `playwright install --with-deps chromium`, one of the
+    system (`apt install chromium-headless-shell`), or the path of one in MYOQUAT_CHROMIUM."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
+    with sync_api.sync_playwright() as playwright:
+        path = os.environ.get("MYOQUAT_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
+        if path is None and not Path(playwright.chromium.executable_path).exists():
+            pytest.skip("no Chromium: playwright install --with-deps chromium, or MYOQUAT_CHROMIUM")
+        found = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
+        yield found
+        found.close()
+
 
 Evaluate = Callable[..., np.ndarray]
 

@@ -9,11 +9,12 @@ from myoquat.analysis.viewer.scene import Part, Scene
 from myoquat.analysis.viewer.shapes import sphere, tube
 from myoquat.kernels.typing import Array
 
-__all__ = ["Stage", "shades"]
+__all__ = ["Stage", "floor_lines", "shades"]
 
 BONE, GHOST, SURFACE, MARKER = (226, 219, 200), (120, 160, 215), (110, 175, 215), (235, 80, 140)
 SCALE = np.array([[38, 48, 110], [150, 40, 110], [226, 74, 51], [253, 187, 90]])  # dark to light: greyscale keeps it
 UNIT = (1.0, 0.0, 0.0, 0.0)
+FLOOR, GREYS = 0.5, (150, 215)  # [m] between lines of the floor; of lines at whole metres and between
 
 
 def shades(values: Array, low: float, high: float) -> Array:
@@ -22,6 +23,23 @@ def shades(values: Array, low: float, high: float) -> Array:
     places = np.linspace(0, 1, len(SCALE))
     color = np.stack([np.interp(np.nan_to_num(x), places, SCALE[:, k]) for k in range(3)], axis=-1)
     return np.where(np.isfinite(values)[..., None], color, 128).astype(np.uint8)
+
+
+def floor_lines(scene: Scene) -> tuple[Array, Array]:
+    """(n, 2, 3) [m] ends of the lines of a floor below the figure, half a metre apart, and (n, 2, 3) their colours:
+    those at whole metres from the figure's middle are darker."""
+    axis = int(np.argmax(np.abs(scene.up)))
+    across = [i for i in range(3) if i != axis]
+    reach = FLOOR * np.ceil(1.5 * scene.size / FLOOR)
+    places = np.arange(-reach, reach + FLOOR / 2, FLOOR)
+    ends = np.zeros((2, len(places), 2, 3))
+    for k, (along, beside) in enumerate((across, across[::-1])):
+        ends[k, :, :, along], ends[k, :, :, beside] = (-reach, reach), places[:, None]
+    middle = (scene.box[0] + scene.box[1]) / 2
+    middle[axis] = scene.box[0][axis] if scene.up[axis] > 0 else scene.box[1][axis]
+    grey = np.where(np.isclose(np.round(places), places), *GREYS)
+    colors = np.broadcast_to(grey[None, :, None, None], ends.shape)
+    return ends.reshape(-1, 2, 3) + middle, colors.reshape(-1, 2, 3).astype(np.uint8)
 
 
 class Stage:

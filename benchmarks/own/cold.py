@@ -19,7 +19,8 @@ print(json.dumps({"import kernels, after numpy, casadi and llvmlite": time.perf_
 """
 _BUILD = """
 import time, json
-import numpy as np, kernels
+import numpy as np
+from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.muscle import jacobians
 from myoquat.muscle.path import lengths

@@ -1,7 +1,6 @@
 """The explorer and the viewer in Jupyter Lab, in a headless Chromium: what a person sees and moves.
 
-Needs the extras `notebooks`, `view` and `browser`, and a Chromium: `playwright install --with-deps chromium`, one
-of the system (`apt install chromium-headless-shell`), or the path of one in MYOQUAT_CHROMIUM.
+Needs the extras `notebooks`, `view` and `browser`, and a Chromium as `tests/conftest.py` says.
 MYOQUAT_SCREENSHOTS names a folder in which the test leaves what it saw.
 """
 
@@ -19,14 +18,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
+pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
 pytest.importorskip("jupyterlab", reason="needs the extra notebooks")
 pytest.importorskip("anywidget", reason="needs the extra notebooks")
 pytestmark = pytest.mark.browser
 
 NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "explore.ipynb"
-SYSTEM = ("chromium-headless-shell", "chromium", "google-chrome")
-SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
 PATIENCE = 600_000  # ms: far beyond what a busy machine needs
 
 
@@ -67,18 +64,6 @@ def _address(process, log):
             return found[0]
         time.sleep(0.1)
     raise RuntimeError(log.read_text()[-2000:])
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
-        path = os.environ.get("MYOQUAT_CHROMIUM") or next(filter(None, map(shutil.which, SYSTEM)), None)
-        if path is None and not Path(own).exists():
-            pytest.skip("no Chromium: playwright install --with-deps chromium, or MYOQUAT_CHROMIUM")
-        browser = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
-        yield browser
-        browser.close()
 
 
 def opened(browser, address, notebook):

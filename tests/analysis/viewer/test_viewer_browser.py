@@ -1,12 +1,11 @@
 """The viewer in a headless Chromium: what a person sees, moves and saves, on four kinds of model.
 
-Needs the extras `view` and `browser`, and a Chromium as `tests/analysis/explore/test_browser.py` says.
+Needs the extras `view` and `browser`, and a Chromium as `tests/conftest.py` says.
 MYOQUAT_SCREENSHOTS names a folder in which the test leaves what it saw.
 """
 
 import io
 import os
-import shutil
 import subprocess
 import time
 import urllib.request
@@ -20,7 +19,7 @@ from PIL import Image, ImageSequence
 from myoquat.data import load_model
 from myoquat.data.motions import Motion
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
+pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
 pytest.importorskip("viser", reason="needs the extra view")
 pytestmark = [
     pytest.mark.browser,
@@ -33,21 +32,7 @@ MODELS = {
     "leg": ROOT / "tests" / "data" / "small_leg.osim",
     "shoulder": ROOT / "notebooks" / "shoulder.osim",
 }
-SYSTEM = ("chromium-headless-shell", "chromium", "google-chrome")
-SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
 PATIENCE = 240_000  # ms: the first picture without a GPU compiles the shaders
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
-        path = os.environ.get("MYOQUAT_CHROMIUM") or next(filter(None, map(shutil.which, SYSTEM)), None)
-        if path is None and not Path(own).exists():
-            pytest.skip("no Chromium: playwright install --with-deps chromium-headless-shell, or MYOQUAT_CHROMIUM")
-        found = playwright.chromium.launch(executable_path=path, args=SOFTWARE_GL)
-        yield found
-        found.close()
 
 
 def seen(page, name):
