@@ -44,7 +44,7 @@ STEPS = 6  # of Newton's method, each with a sweep behind it that brings X back 
 DIFFERENCE = 1e-6  # for slopes, of the distance between the ends
 BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
 MEMORY = 12  # numbers of the sweep before, for each surface
-SETTLED = 1e-8  # [m] by which the last but one step may move X
+SETTLED = 1e-10  # [m] by which the last step may move X
 SOLVED = 1e-9  # [m] by which X may miss Phi(X)
 FAINT = 2.0**-30  # so little of a number that its changes do not count as moves
 
