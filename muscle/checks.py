@@ -23,10 +23,10 @@ def check_laws(model: Model, given: Collection[str] = ()) -> None:
         ...
     myoquat.joints.errors.ModelError: muscle 'biceps': no force law is given
     """
-    for muscle in model.muscles:
-        element = f"muscle {muscle.name!r}"
-        if muscle.law is None:
+    for name, left_open in model.open_laws.items():
+        element = f"muscle {name!r}"
+        if left_open is None:
             raise ModelError("no force law is given", element=element, file=model.file)
-        lacking = [key for key in muscle.law.open_parameters() if f"muscles.{muscle.name}.{key}" not in given]
+        lacking = [key for key in left_open if f"muscles.{name}.{key}" not in given]
         if lacking:
             raise ModelError(f"no {', '.join(lacking)} is given", element=element, file=model.file)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.joints.checks import check_state
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import actuators, jacobians, limits, states, tables
@@ -23,7 +22,7 @@ from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.flags import flags
 from myoquat.muscle.laws.equilibrium import LawKind, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import carried_wrenches, lengths, wrenches
+from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenches
 
 __all__ = [
     "activation_rates",
@@ -267,16 +266,10 @@ def unit_wrenches(
     (6, 6)
     """
     system = model.system
-    first = system.indices.body(body)
-    carried = [system.body_names[first]]
-    carried += [b.name for b in system.bodies if _hangs_on(system, b.name, carried[0])]
+    carried = carried_bodies(system, body)
     call = MuscleCall(model).q(q)
-    formula = lambda q: carried_wrenches(system, model.muscles, q, tuple(carried))  # noqa: E731
+    formula = lambda q: carried_wrenches(system, model.muscles, q, carried)  # noqa: E731
     return call.run_muscles(f"unit_wrenches {carried[0]}", formula, 2, out, backend)
-
-
-def _hangs_on(system: ArticulatedSystem, name: str, other: str) -> bool:
-    return name != other and system.lowest_common_ancestor([name, other]) == other
 
 
 def limit_torques(

@@ -143,6 +143,12 @@ class Model(Record):
         return tuple(muscle.name for muscle in self.muscles)
 
     @cached_property
+    def open_laws(self) -> dict[str, tuple[str, ...] | None]:
+        """The muscles whose force is not determined: the parameters that their laws leave open, None without a law."""
+        laws = {muscle.name: None if muscle.law is None else muscle.law.open_parameters() for muscle in self.muscles}
+        return {name: lacking for name, lacking in laws.items() if lacking is None or lacking}
+
+    @cached_property
     def control_names(self) -> tuple[str, ...]:
         """Names of the actuators' controls, in the order of every input: the actuator's own where it has one."""
         return tuple(name for actuator in self.actuators for name in actuator.control_names)

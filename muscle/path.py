@@ -19,7 +19,16 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 
-__all__ = ["Contacts", "Muscle", "carried_wrenches", "contacts", "lengths", "straight_length", "wrenches"]
+__all__ = [
+    "Contacts",
+    "Muscle",
+    "carried_bodies",
+    "carried_wrenches",
+    "contacts",
+    "lengths",
+    "straight_length",
+    "wrenches",
+]
 
 Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
 
@@ -140,6 +149,13 @@ def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, t
     gradient = jacobian_at(pulled, np.zeros(size), like=q)[..., 0, :]
     result: Array = -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
     return result
+
+
+def carried_bodies(system: ArticulatedSystem, name: str) -> tuple[str, ...]:
+    """The body, named by itself or by its joint, and those that it carries."""
+    first = system.body_names[system.indices.body(name)]
+    others = [body.name for body in system.bodies if body.name != first]
+    return (first, *(other for other in others if system.lowest_common_ancestor([other, first]) == first))
 
 
 def carried_wrenches(

@@ -52,6 +52,8 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
         ),
         file=None,
     )
+    if not muscles:
+        return stretched
     ratio = _lengths(stretched) / _lengths(model)
     laws = (_with_law(muscle, float(r)) for muscle, r in zip(muscles, ratio, strict=True))
     return replace(stretched, muscles=tuple(laws))

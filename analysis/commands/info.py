@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from myoquat import kernels
-from myoquat.analysis.units import coordinate_units
+from myoquat.analysis.muscles.units import coordinate_units
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.left_out import change_of

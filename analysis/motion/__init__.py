@@ -6,6 +6,7 @@ from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wren
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.problem import Sensor
+from myoquat.analysis.motion.scale_estimate import ScaleEstimate, estimate_scale
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import differentiate, smooth
@@ -30,9 +31,11 @@ __all__ = [
     "Motion",
     "MotionWarning",
     "Orientations",
+    "ScaleEstimate",
     "Sensor",
     "calibrate_orientations",
     "differentiate",
+    "estimate_scale",
     "external_wrenches",
     "inverse_dynamics_of_motion",
     "inverse_kinematics",

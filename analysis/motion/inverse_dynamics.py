@@ -112,8 +112,7 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
     not cover; ModelError where a moving leaf has no mass.
     """
     system = system_of(model)
-    if motion.system.content_key != system.content_key:
-        raise ValueError("the motion belongs to another system, or to another description of its joints")
+    motion.check_system(system)
     if motion.u is None or motion.udot is None:
         raise ValueError("the motion has no u and udot; smooth(motion) or differentiate(motion) finds them")
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))

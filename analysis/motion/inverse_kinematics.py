@@ -250,9 +250,11 @@ def _frames(
     t = len(time)
     position, rotation = np.zeros((t, 0, 3)), np.zeros((t, 0, 4))
     if markers is not None:
-        position = markers.select([marker.name for marker in problem.markers]).positions
+        places = indices_of("marker", [marker.name for marker in problem.markers], markers.names)
+        position = markers.positions[:, places]
     if orientations is not None:
-        rotation = orientations.select([sensor.name for sensor in problem.sensors]).quaternions
+        places = indices_of("sensor", [sensor.name for sensor in problem.sensors], orientations.names)
+        rotation = orientations.quaternions[:, places]
     values = [_wanted(name, wishes.tasks[name], t) for name in problem.tasks]
     names = ([m.name for m in problem.markers], [s.name for s in problem.sensors], list(problem.tasks))
     weights = [np.array([wishes.weight(name) for name in part]) for part in names]

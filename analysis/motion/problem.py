@@ -16,7 +16,7 @@ Sources: Levenberg, Quart. Appl. Math. 2, 1944, for the damping; composite bodie
 Optim. 20, 1982.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -28,13 +28,13 @@ from myoquat.data.motions.angles import BallAngles, angle_axes, balls
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.factor import ancestors, factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
-from myoquat.joints import state
+from myoquat.joints import frames, state
 from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.types import FloatingJoint
-from myoquat.joints.vectors import cross, dot, matvec, steiner, vecmat
+from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, Marker
 
@@ -267,16 +267,12 @@ class PoseProblem:
         """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities: C^T f and C^T N C with
         u = C u_free, and rows of coordinates that press against their bounds taken out."""
         f, N = terms.force.copy(), terms.normal.copy()
-        for dependent, driver, coupler in self.driven[::-1]:
-            slope = coupler.scale * coupler.function.slope(self._driver(q, coupler))
+        for dependent, driver, slope in self._slopes(q):
             f[..., driver] = f[..., driver] + slope * f[..., dependent]
             N[..., driver, :] = N[..., driver, :] + slope[..., None] * N[..., dependent, :]
             N[..., :, driver] = N[..., :, driver] + slope[..., None] * N[..., :, dependent]
         f, N = f[..., self.free], N[..., self.free, :][..., self.free]
-        for k, i, lower, upper in self.bounds:
-            row = self.free.index(k)
-            pressed = ((q[..., i] <= lower) & (f[..., row] < 0)) | ((q[..., i] >= upper) & (f[..., row] > 0))
-            open_ = np.where(pressed, 0.0, 1.0)
+        for row, open_ in self.open_rows(q, f):
             f[..., row] = f[..., row] * open_
             diagonal = N[..., row, row]
             N[..., row, :] = N[..., row, :] * open_[..., None]
@@ -284,14 +280,42 @@ class PoseProblem:
             N[..., row, row] = diagonal
         return f, N
 
+    def open_rows(self, q: Array, f: Array) -> list[tuple[int, Array]]:
+        """Of every bounded coordinate: its row among the free velocities, and 0 where f (..., n) presses it against its
+        bound, 1 elsewhere."""
+        found = []
+        for k, i, lower, upper in self.bounds:
+            row = self.free.index(k)
+            pressed = ((q[..., i] <= lower) & (f[..., row] < 0)) | ((q[..., i] >= upper) & (f[..., row] > 0))
+            found.append((row, np.where(pressed, 0.0, 1.0)))
+        return found
+
+    def marker_jacobian(self, q: Array) -> Array:
+        """(..., m, 3, n) dp_k/dt = J u of the markers, on the free velocities, couplers followed. On floats."""
+        J = np.zeros((*q.shape[:-1], len(self.markers), 3, self.system.nu))
+        bodies: dict[str, tuple[Array, Array]] = {}
+        for k, marker in enumerate(self.markers):
+            if marker.body not in bodies:
+                R, _ = frames.pose(self.system, q, marker.body, np.zeros(3))
+                bodies[marker.body] = R, frames.jacobian(self.system, q, marker.body, np.zeros(3))
+            R, rows = bodies[marker.body]
+            arm = matvec(R, np.array(marker.position))
+            J[..., k, :, :] = rows[..., :3, :] - row_cross(arm, rows[..., 3:, :])
+        for dependent, driver, slope in self._slopes(q):
+            J[..., driver] += slope[..., None, None] * J[..., dependent]
+        return J[..., self.free]
+
     def moved(self, q: Array, v: Array) -> Array:
         """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""
         columns: list[Array] = [np.zeros(v.shape[:-1])] * self.system.nu
         for row, k in enumerate(self.free):
             columns[k] = v[..., row]
         step = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-        moved = state.integrate(self.system.layout, q, step)
-        entries = [moved[..., i] for i in range(self.system.nq)]
+        return self.allowed(state.integrate(self.system.layout, q, step))
+
+    def allowed(self, q: Array) -> Array:
+        """(..., nq) coordinates with bounds kept and couplers followed."""
+        entries = [q[..., i] for i in range(self.system.nq)]
         for _, i, lower, upper in self.bounds:
             entries[i] = np.minimum(np.maximum(entries[i], lower), upper)
         names = self.system.coordinate_names
@@ -358,9 +382,11 @@ class PoseProblem:
     def _places(self) -> list[Place]:
         return [places_of(self.system)[name] for name in self.tasks]
 
-    def _driver(self, q: Array, coupler: Coupler) -> Array:
-        entry: Array = q[..., self.system.coordinate_names.index(coupler.independent)]
-        return entry
+    def _slopes(self, q: Array) -> Iterator[tuple[int, int, Array]]:
+        """(velocity, the velocity that drives it, their ratio (...)), what is driven by others before these."""
+        for dependent, driver, coupler in self.driven[::-1]:
+            x = q[..., self.system.coordinate_names.index(coupler.independent)]
+            yield dependent, driver, coupler.scale * coupler.function.slope(x)
 
 
 def elimination_order(near: Sequence[set[int]]) -> list[tuple[int, list[int]]]:

@@ -20,7 +20,7 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["Measurement", "mean_pose", "moved_markers", "place_markers", "scale_factors", "scale_model"]
+__all__ = ["Measurement", "check_axes", "mean_pose", "moved_markers", "place_markers", "scale_factors", "scale_model"]
 
 ORDERS = ("measurements", "factors")
 NOTHING: Mapping[str, ArrayLike] = MappingProxyType({})
@@ -37,9 +37,14 @@ class Measurement:
     def __post_init__(self) -> None:
         if not self.pairs:
             raise ValueError(f"the measurement {self.name!r} has no pair of markers")
-        for body, axes in self.bodies.items():
-            if not axes or set(axes.upper()) - set("XYZ"):
-                raise ValueError(f"the measurement {self.name!r}: axes of {body!r} are of X, Y, Z, not {axes!r}")
+        check_axes(f"the measurement {self.name!r}", self.bodies)
+
+
+def check_axes(owner: str, bodies: Mapping[str, str]) -> None:
+    """ValueError for axes, by body, that are not made of X, Y and Z."""
+    for body, axes in bodies.items():
+        if not axes or set(axes.upper()) - set("XYZ"):
+            raise ValueError(f"{owner}: axes of {body!r} are of X, Y, Z, not {axes!r}")
 
 
 def scale_model(

@@ -83,7 +83,7 @@ def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, 
         q[:], size[:] = solver(start, data, FAR)
     elif len(time):
         first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
-        q[first], size[first] = _first(problem, solver, problem.moved(start, np.zeros(len(problem.free))), data[first])
+        q[first], size[first] = _first(problem, solver, problem.allowed(start), data[first])
         stride = 1 if method == "sequential" else STRIDE
         _spread(solver, q, size, data, first, stride)
     q = _normalized(problem, q)
@@ -106,9 +106,17 @@ def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> 
     cost = np.where(np.isfinite(cost), cost, np.inf)
     scale = float(problem.unpacked(data).scale)
     equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
-    way = np.abs(problem.system.difference(start, found[equal])).max(axis=-1, initial=0.0)
-    best = int(equal[np.argmin(way)])
+    best = int(equal[np.argmin(_way(problem, start, found[equal]))])
     return found[best], float(size[best])
+
+
+def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
+    """(n,) how far poses (n, nq) are from the start: the greatest change of a coordinate, or angle of a ball joint."""
+    way = np.abs(q - start)
+    for s in problem.system.quaternion_slices():
+        way[:, s] = 2 * np.arccos(np.minimum(np.abs(q[:, s] @ start[s]), 1.0))[:, None]
+    farthest: Array = way.max(axis=-1, initial=0.0)
+    return farthest
 
 
 def _turned(problem: PoseProblem, start: Array) -> Array:

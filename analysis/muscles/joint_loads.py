@@ -195,8 +195,7 @@ def joint_loads(
            [ 0.  ,  0.  , 28.62]])
     """
     system = model.system
-    if motion.system.content_key != system.content_key:
-        raise ValueError("the motion belongs to another system, or to another description of its joints")
+    motion.check_system(system)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     _check_pairs(model)

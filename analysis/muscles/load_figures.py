@@ -39,12 +39,13 @@ def plot_activations(
     *,
     muscles: Sequence[str] | None = None,
     others: Mapping[str, Activated] | None = None,
+    label: str = "found",
 ) -> Figure:
     """A Figure of activations over time, an axis per muscle, the activity that was recorded in grey.
 
-    found has `model`, `motion` and `activation`, as what `redundancy`, `emg_driven` or `track` return, and so have the
-    `others`, which are drawn beside it under their names. emg: channels called as muscles, each drawn over its
-    greatest value unless it is normalized. ValueError for muscles that do not exist.
+    found has `model`, `motion` and `activation`, as what `redundancy`, `emg_driven` or `track` return, and is called
+    `label`; so have the `others`, which are drawn beside it under their names. emg: channels called as muscles, each
+    drawn over its greatest value unless it is normalized. ValueError for muscles that do not exist.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -60,7 +61,7 @@ def plot_activations(
     names = found.model.muscle_names if muscles is None else tuple(muscles)
     indices_of("muscle", names, found.model.muscle_names)
     recorded = None if emg is None else emg if emg.units == "1" else emg.normalized()
-    shown = {"found": found, **(others or {})}
+    shown = {label: found, **(others or {})}
     columns = min(COLUMNS, len(names))
     rows = -(-len(names) // columns)
     figure = Picture(figsize=(2.4 * columns, 1.7 * rows + 0.5), layout="constrained")

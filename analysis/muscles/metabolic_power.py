@@ -101,8 +101,7 @@ def metabolic_power(
     """
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
-    if motion.system.content_key != model.system.content_key:
-        raise ValueError("the motion belongs to another system, or to another description of its joints")
+    motion.check_system(model)
     laws, cost = _fiber_laws(model), cost or Umberger2010()
     shape = (len(motion.time), len(laws))
     a = model.check_activation(_shaped("activation", activation, shape))

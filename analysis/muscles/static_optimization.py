@@ -17,6 +17,7 @@ import numpy as np
 
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.lines import least_activations, rigid_tendons, tangents
+from myoquat.analysis.muscles.tables import named_columns
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
 from myoquat.joints.vectors import matvec, vecmat
@@ -67,9 +68,8 @@ class StaticOptimization:
             (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
             (self.velocities, "torque", self.torque), (self.velocities, "reserve", self.reserve),
         )  # fmt: skip
-        columns = [f"{name}.{kind}" for names, kind, _ in parts for name in names]
-        rows = [values.reshape(-1, values.shape[-1]) for _, _, values in parts]
-        return pd.DataFrame(np.concatenate(rows, axis=-1), columns=columns)
+        rows = [(names, kind, values.reshape(-1, values.shape[-1])) for names, kind, values in parts]
+        return pd.DataFrame(named_columns(rows))
 
 
 def static_optimization(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.moment_arms import moment_arms
-from myoquat.analysis.units import coordinate_units
+from myoquat.analysis.muscles.units import coordinate_units
 from myoquat.joints import convert_coordinates
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr

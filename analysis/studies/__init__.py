@@ -1,15 +1,18 @@
 """Studies: a model with varied parameters, simulated thousands of times, nothing lost."""
 
+from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
 from myoquat.analysis.studies.lock import LockedError
 from myoquat.analysis.studies.recompute import recompute, study_of
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, sobol_indices
-from myoquat.analysis.studies.store import StoreError, open_results
+from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
+from myoquat.analysis.studies.trial import MuscleTrial
 from myoquat.analysis.studies.verification import Verification, verify_results
 
 __all__ = [
     "LockedError",
+    "MuscleTrial",
     "StoreError",
     "Study",
     "Verification",

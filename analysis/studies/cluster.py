@@ -16,7 +16,7 @@ from typing import Any
 import distributed
 
 from myoquat.analysis.studies.describe import description, key_of
-from myoquat.analysis.studies.engine import engine_for
+from myoquat.analysis.studies.engines import engine_for
 from myoquat.analysis.studies.machine import surroundings
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.results import Done, Results, RunReport, stored

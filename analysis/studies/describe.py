@@ -21,8 +21,10 @@ PLAIN = ("design", "samples", "seed", "duration", "step", "method", "final", "su
 def description(study: Specification) -> dict[str, Any]:
     """The study as JSON can hold it, every number exactly."""
     q, u = study.start
-    keep = study.keep
+    keep = study.kept
+    trial = {} if study.trial is None else {"trial": study.trial.plain()}
     return {
+        **trial,
         **{key: getattr(study, key) for key in PLAIN},
         "vary": [[name, _plain(given)] for name, given in study.vary.items()],
         "activation": _plain(study.activations),

@@ -5,9 +5,7 @@ formulas take as symbols. One step loop and one kernel of all summaries serve th
 know nothing of each other, so a block gives the same bits whatever else is in it.
 """
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -28,31 +26,16 @@ from myoquat.kernels.content import lasting_content
 from myoquat.kernels.typing import Array
 from myoquat.muscle.checks import check_laws
 
-__all__ = ["Engine", "check_study", "engine_for"]
+__all__ = ["Engine", "check_simulation"]
 
 Arrays = dict[str, Array]
-CAPACITY = 8  # engines kept by a process that serves several studies
-
-_engines: OrderedDict[str, "Engine"] = OrderedDict()
-_lock = threading.Lock()
-
-
-def engine_for(key: str, study: Callable[[], Specification]) -> "Engine":
-    """The engine of the study with this key, made at its first use in a process."""
-    with _lock:
-        if key not in _engines:
-            _engines[key] = Engine(study())
-            while len(_engines) > CAPACITY:
-                _engines.popitem(last=False)
-        _engines.move_to_end(key)
-        return _engines[key]
 
 
 class Engine:
     """The compiled form of a study."""
 
     def __init__(self, study: Specification) -> None:
-        check_study(study)
+        check_simulation(study)
         self.study = study
         self.columns = Columns.of(study)
         self.keep = study.keep
@@ -175,7 +158,7 @@ class Engine:
         return np.ascontiguousarray(np.broadcast_to(given[:, None], (len(given), len(times), given.shape[1])))
 
 
-def check_study(study: Specification) -> None:
+def check_simulation(study: Specification) -> None:
     """What can be said before anything is compiled: ModelError for a model that cannot move, ValueError for a method
     that would not see what varies, or not stop at limits."""
     columns = Columns.of(study)

@@ -10,7 +10,7 @@ from myoquat.kernels import Outcome
 
 __all__ = ["check_export", "export", "to_table", "to_trajectories", "units_of"]
 
-_LABELS = ("parameter", "coordinate", "velocity", "muscle", "body")
+_LABELS = ("parameter", "coordinate", "velocity", "muscle", "body", "actuator", "joint")
 _WRITERS = (".csv", ".parquet")
 
 

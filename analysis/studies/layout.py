@@ -1,5 +1,6 @@
 """The arrays of a study's results: names, dimensions, units; the same in memory, in a store and in a Dataset."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
 from myoquat.kernels import Outcome
 
 __all__ = ["Variable", "coordinates", "sizes", "variables"]
@@ -35,12 +37,16 @@ def variables(study: Specification) -> list[Variable]:
         Variable("status", ("sample",), "int8", "", "; ".join(f"{k:d}: {k.sentence}" for k in Outcome)),
         Variable("stopped_at", ("sample",), "float64", "s", "when a run that failed stopped"),
     ]
-    if study.final:
+    if study.kept.final:
         found += _states("_final", (), "at the end")
-    if study.keep.time_steps:
+    if study.kept.time_steps:
         found += _states("", ("time",), "at the kept times")
-    for name in study.keep.summaries:
-        s = SUMMARIES[name]
+    known: Mapping[str, Any] = SUMMARIES
+    if study.trial is not None:
+        found.append(Variable("unsolved", ("sample",), "float64", "1", "frames without a solution"))
+        known = TRIAL_SUMMARIES
+    for name in study.kept.summaries:
+        s = known[name]
         found.append(Variable(name, ("sample", s.along), "float64", s.unit, s.description))
     words = "which code computed the sample: its place, counted from 1, in the attribute `fingerprints`"
     found.append(Variable("fingerprint", ("sample",), "int8", "", words))
@@ -59,6 +65,7 @@ def _states(suffix: str, along: tuple[str, ...], when: str) -> list[Variable]:
 def coordinates(study: Specification) -> dict[str, tuple[tuple[str, ...], Any]]:
     """Labels and units along the dimensions: name -> (dimensions, values)."""
     system, parameters = study.model.system, study.parameters
+    trial = {} if study.trial is None else study.trial.labels
     facts = [body.joint.facts for body in system.bodies]
     return {
         "parameter": (("parameter",), np.array(parameters.names)),
@@ -69,7 +76,8 @@ def coordinates(study: Specification) -> dict[str, tuple[tuple[str, ...], Any]]:
         "velocity_unit": (("velocity",), np.array([u for f in facts for u in f.velocity_units])),
         "muscle": (("muscle",), np.array(study.model.muscle_names)),
         "body": (("body",), np.array(system.body_names)),
-        "time": (("time",), np.array(study.keep.time_steps) * study.step),
+        "time": (("time",), np.array(study.kept.time_steps) * study.step),
+        **{name: ((name,), np.array(labels, dtype="U")) for name, labels in trial.items()},
     }
 
 

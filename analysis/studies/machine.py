@@ -17,7 +17,8 @@ from myoquat.kernels.settings import target
 
 __all__ = ["ROOMS", "fingerprint", "machine", "release", "surroundings"]
 
-ROOMS = ("kernels", "joints", "muscle", "dynamics", "analysis/studies")  # folders whose sources can reach the numbers
+# folders whose sources can reach the numbers; trials need those of motions and muscles
+ROOMS = ("kernels", "joints", "muscle", "dynamics", "analysis/motion", "analysis/muscles", "analysis/studies")
 
 
 def machine() -> dict[str, str]:

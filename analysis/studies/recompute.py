@@ -9,11 +9,12 @@ import numpy as np
 import xarray as xr
 
 from myoquat.analysis.studies.describe import differences
-from myoquat.analysis.studies.engine import Engine
+from myoquat.analysis.studies.engines import engine_of
+from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.machine import machine
 from myoquat.analysis.studies.memory import dataset_of
 from myoquat.analysis.studies.restore import arguments_of
-from myoquat.analysis.studies.store import StoreError, open_results
+from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -59,5 +60,5 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
         note = "; ".join(differences(json.loads(found.attrs["machine"]), machine())) or "the same processor"
         raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
     changed = replace(study, **changes)
-    arrays, _ = Engine(changed).run_values(values)
+    arrays, _ = engine_of(changed).run_values(values)
     return dataset_of(changed, arrays).assign_coords(sample=("sample", [sample]))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from myoquat.analysis.studies.describe import MODEL_FILE, PLAIN
+from myoquat.analysis.studies.trial import MuscleTrial
 from myoquat.data.toml import parse_model
 from myoquat.muscle import Model
 
@@ -31,9 +32,10 @@ def _arguments(found: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
     activation = found["activation"]
     over_time = bool(activation) and isinstance(activation[0], list)
     return {
+        **({"trial": MuscleTrial.of_plain(found["trial"], model)} if "trial" in found else {}),
         "model": model,
         "vary": dict(found["vary"]),
-        "activation": tuple(activation) if over_time else activation,
+        "activation": tuple(activation) if over_time else activation or None,
         **{key: found[key] for key in ("start_q", "start_u", "limits", "times", "summaries", *PLAIN)},
     }
 

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from myoquat.analysis.studies.describe import description, key_of
-from myoquat.analysis.studies.engine import check_study, engine_for
+from myoquat.analysis.studies.engines import check_study, engine_for
 from myoquat.analysis.studies.interrupts import interrupts
 from myoquat.analysis.studies.layout import sizes, variables
 from myoquat.analysis.studies.machine import machine
@@ -27,6 +27,7 @@ __all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
 ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
 BLOCK = 2048
+TRIALS = 16  # samples per block of a study of a trial
 WAIT = 30.0  # seconds within which a scheduler must answer
 
 
@@ -104,6 +105,8 @@ def _block_size(study: Specification, block: int | None) -> int:
         if isinstance(block, bool) or not isinstance(block, int) or block < 1:
             raise ValueError(f"block must be a positive whole number of samples, not {block!r}")
         return min(block, study.count)
+    if study.trial is not None:
+        return min(TRIALS, study.count)
     lengths, system = sizes(study), study.model.system
     per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
     per_sample += sum(8 * lengths[dim] for v in variables(study) for dim in v.dims[1:])

@@ -15,6 +15,7 @@ import numpy as np
 
 from myoquat.analysis.studies.design import Design
 from myoquat.analysis.studies.keep import Keep
+from myoquat.analysis.studies.trial import MuscleTrial, TrialKeep
 from myoquat.analysis.studies.vary import axes_of, parameters_of
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
@@ -42,6 +43,9 @@ class Specification:
     limits              coordinate or velocity name -> (low, high): a run that leaves them stops there.
     final, times        keep the final state; states at so many equally spaced times, or at these [s].
     summaries           names in `SUMMARIES`, over states every `summary_step` [s].
+    trial               a `MuscleTrial`: instead of a simulation, every sample solves the muscle redundancy of its
+                        motion. Then summaries are names in `TRIAL_SUMMARIES`, masses and inertias of bodies, gravity,
+                        and paths and laws of muscles may vary, and what belongs to simulations plays no part.
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
 
@@ -68,6 +72,7 @@ class Specification:
     times: int | Sequence[float] = 0
     summaries: Sequence[str] = ()
     summary_step: float | None = None
+    trial: MuscleTrial | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
@@ -81,6 +86,12 @@ class Specification:
             raise ValueError(f"summaries must be a list of names, not {self.summaries!r}")
         if not isinstance(self.final, bool):
             raise ValueError(f"final must be true or false, not {self.final!r}")
+        if self.trial is not None:
+            _ = self.kept, self.design_of
+            return
+        self._check_simulation()
+
+    def _check_simulation(self) -> None:
         _check_positive("duration", self.duration)
         _check_positive("step", self.step)
         if self.summary_step is not None:
@@ -119,8 +130,13 @@ class Specification:
         return self.design_of.count
 
     @cached_property
+    def kept(self) -> Keep | TrialKeep:
+        """What is kept, of simulations or of a trial."""
+        return self.keep if self.trial is None else TrialKeep(tuple(self.summaries))
+
+    @cached_property
     def keep(self) -> Keep:
-        """What is kept."""
+        """What is kept of simulations."""
         times = self.times
         if isinstance(times, bool) or not isinstance(times, int):
             times = tuple(_numbers("times", times))
@@ -139,6 +155,8 @@ class Specification:
     def activations(self) -> tuple[Array, Array] | Array:
         """(m,) constant activations, or times (t,) and values (t, m)."""
         model = self.model
+        if self.trial is not None:
+            return np.zeros(0)
         if self.activation is None:
             return self._own_activations()
         if isinstance(self.activation, (tuple, list)) and len(self.activation) == 2 and _depth(self.activation[1]) == 2:
@@ -170,6 +188,13 @@ class Specification:
     def values(self, begin: int = 0, end: int | None = None) -> Array:
         """(samples, parameters) the varied values of samples begin ... end - 1, all by default."""
         return self.design_of.values(begin, self.count if end is None else end)
+
+    @property
+    def runs(self) -> str:
+        """What is done for every sample, in words."""
+        if self.trial is not None:
+            return f"muscle redundancy of {len(self.trial.motion.time)} frames"
+        return f"{self.duration:g} s by {self.method} in steps of {self.step:g} s"
 
     # ---- checks ----------------------------------------------------------------------------------------------
 

@@ -19,15 +19,17 @@ import xarray as xr
 import zarr
 from zarr.codecs import Crc32cCodec
 
+from myoquat.analysis.studies.checked import CHECKSUM_BYTES, CheckedStore
 from myoquat.analysis.studies.describe import description, differences
 from myoquat.analysis.studies.durable import Flusher, flush, flush_tree
+from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.groups import consolidate, group_at
 from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.lock import Lock
 from myoquat.analysis.studies.machine import fingerprint, machine, release
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
-from myoquat.joints.errors import shortened
+from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
 from myoquat.kernels.typing import Array
 
 __all__ = [
@@ -44,7 +46,6 @@ __all__ = [
 
 FORMAT, VERSION = "myoquat-study-results", 2
 READABLE = (1, 2)  # version 1 lacks the fingerprints; its numbers for outcomes are those of version 2
-CHECKSUM_BYTES = 4
 _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block which code computed it"
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
@@ -64,23 +65,6 @@ DAMAGE = (
 )
 
 
-class StoreError(ValueError):
-    """A store that cannot take, or does not hold, the results of a study. Messages are shortened.
-
-    >>> import tempfile
-    >>> from myoquat.analysis.studies import StoreError, open_results
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     try:
-    ...         open_results(folder)
-    ...     except StoreError as error:
-    ...         print(str(error).replace(folder, "this folder"))
-    this folder exists and is not a store of study results
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(shortened(message))
-
-
 def attributes(study: Specification) -> dict[str, Any]:
     """What stands with results as a whole: the study and what the bits depend on."""
     return {
@@ -97,7 +81,8 @@ def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
     Summaries of one's own that this process does not know are read with a warning. Stores of format version 1 are read
-    too. Raises FileNotFoundError, or StoreError for anything else.
+    too. Raises FileNotFoundError, or StoreError for anything else; reading
+    numbers of a damaged block raises StoreError with its array and number.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -112,8 +97,10 @@ def open_results(path: str | Path) -> xr.Dataset:
     stored = _check_results(Path(path))
     try:
         _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
-        found = xr.open_zarr(path, chunks=None, consolidated=False, zarr_format=3)
+        files = CheckedStore(path)
+        found = xr.open_zarr(files, chunks=None, consolidated=False, zarr_format=3)
         _check_chunks(found)
+        files.checked = frozenset(str(name) for name, array in found.variables.items() if _of_samples(array))
         return in_order(found)
     except DAMAGE:
         raise StoreError(f"{path}: the description of an array, or a label, is damaged") from None
@@ -122,7 +109,7 @@ def open_results(path: str | Path) -> xr.Dataset:
 def _check_chunks(found: xr.Dataset) -> None:
     """ValueError unless all arrays of samples stand in blocks of one size, hold numbers of the kinds that are written
     and are encoded as they are: a damaged description would be noticed by Zarr when the numbers are asked for only."""
-    sampled = [array for array in found.variables.values() if array.dims[:1] == ("sample",) and array.ndim]
+    sampled = [array for array in found.variables.values() if _of_samples(array)]
     layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
     whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)
     if not whole or len({chunks[0] for chunks, _ in layouts}) > 1 or any(chunks[0] < 1 for chunks, _ in layouts):
@@ -132,6 +119,10 @@ def _check_chunks(found: xr.Dataset) -> None:
         raise ValueError(f"arrays of samples hold {', '.join(sorted(map(str, kinds)))}")
     if any([array.encoding.get(key) for key in _ENCODED] != list(_ENCODED.values()) for array in sampled):
         raise ValueError("the codecs of an array of samples are not those that are written")
+
+
+def _of_samples(array: xr.Variable) -> bool:
+    return array.dims[:1] == ("sample",)
 
 
 def stored_description(path: str | Path) -> dict[str, Any]:
@@ -148,7 +139,8 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
         if array.dtype.kind in "OTU"
     }
     summaries = json.loads(found.attrs["study"]).get("summaries", ())
-    known = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", *_ordered(summaries), "fingerprint")
+    first = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", "unsolved")
+    known = (*first, *_ordered(summaries), "fingerprint")
     return found.assign_coords(labels)[[name for name in known if name in found]]
 
 
@@ -160,7 +152,7 @@ def _ordered(summaries: Iterable[str]) -> list[str]:
 
 def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
     """A UserWarning that names summaries that nobody has registered in this process."""
-    unknown = [name for name in summaries if name not in SUMMARIES]
+    unknown = [name for name in summaries if name not in SUMMARIES and name not in TRIAL_SUMMARIES]
     if unknown:
         warnings.warn(
             f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "

@@ -77,7 +77,7 @@ class Study(Specification):
             "varied parameters": str(len(self.parameters.names)),
             "samples": str(self.count),
             "design": self.design,
-            "simulation": f"{self.duration:g} s by {self.method} in steps of {self.step:g} s",
+            "simulation" if self.trial is None else "trial": self.runs,
         }
 
 

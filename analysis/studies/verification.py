@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Store, StoreError, check_store, stored_description
+from myoquat.analysis.studies.store import Store, check_store, stored_description
 from myoquat.joints.errors import shortened
 from myoquat.muscle import Model
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from myoquat.analysis.tools.analyze import run_analyze
+from myoquat.analysis.tools.control import run_cmc
 from myoquat.analysis.tools.dynamics import run_inverse_dynamics
 from myoquat.analysis.tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
@@ -12,6 +13,7 @@ from myoquat.analysis.tools.scale import run_scale
 from myoquat.analysis.tools.sensors import run_sensor_placer, run_sensor_tracking
 from myoquat.data.setups import (
     AnalyzeSetup,
+    CmcSetup,
     InverseDynamicsSetup,
     InverseKinematicsSetup,
     ScaleSetup,
@@ -33,12 +35,15 @@ def run_setup(
     tell: Callable[[str], None] = lambda line: None,
     report: str | Path | None = None,
 ) -> list[Path]:
-    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, IMUPlacer or
-    IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns what was written.
+    """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
+    IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns what was
+    written.
 
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
     is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
     warning that names it.
+    Of CMCTool: tasks of coordinates with the same critically damped gains, and actuators on coordinates; tendons are
+    rigid and controls act at once, as in `myoquat.analysis.muscles.computed_muscle_control`, in the file's coordinates.
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
@@ -74,6 +79,8 @@ def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], N
         run_inverse_kinematics(setup, outputs, rotations, tell)
     elif isinstance(setup, InverseDynamicsSetup):
         run_inverse_dynamics(setup, outputs, rotations, tell)
+    elif isinstance(setup, CmcSetup):
+        run_cmc(setup, outputs, tell)
     elif isinstance(setup, SensorPlacerSetup):
         run_sensor_placer(setup, outputs, tell)
     elif isinstance(setup, SensorTrackingSetup):

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
-from myoquat.data.motions.coordinates import bare_name
+from myoquat.data.motions.angles import with_quaternions
+from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
-__all__ = ["cut_motion", "loaded_motion", "loads_at"]
+__all__ = ["cut_motion", "loaded_motion", "loads_at", "with_speeds"]
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
@@ -27,6 +28,28 @@ def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
         raise ModelError("no column is a coordinate of the model", file=path)
     said = table.attrs.get("in_degrees")
     return load_motion(path, model, in_degrees=in_degrees if said is None else None, start=model.start, ignore=ignore)
+
+
+def with_speeds(motion: Motion, path: Path) -> Motion:
+    """The motion whose speeds are those of a file, by straight lines between its rows, as OpenSim's AnalyzeTool has
+    them: radians and metres per second, whatever the file says of degrees, so that one that says so is refused."""
+    given = load_table(path)
+    given.columns = [bare_name(str(label)) for label in given.columns]
+    table = motion.angles()
+    speeds = [name for name in table if name.endswith("_u")]
+    missing = [name for name in speeds if name not in given]
+    if missing:
+        raise ModelError(f"the file of speeds has no column {', '.join(missing)}", file=path)
+    if given.attrs.get("in_degrees"):
+        raise ModelError("speeds must be in radians per second: inDegrees=no", file=path)
+    time, rows = motion.time, given.index.to_numpy(dtype=float)
+    if not len(rows) or rows[0] > time[0] or rows[-1] < time[-1]:
+        raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
+    for name in speeds:
+        table[name] = np.interp(time, rows, given[name])
+    frame = with_quaternions(motion.system, table, False, None)
+    q, u = states_from_motion(motion.system, frame, in_degrees=False)
+    return replace(motion, q=q, u=u)
 
 
 def loads_at(path: Path | None, time: Array) -> Forces | None:

@@ -27,7 +27,7 @@ from myoquat.analysis.muscles.recruitment.lines import chords
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.muscle import Model
 
-__all__ = ["run"]
+__all__ = ["moving_abduction", "run"]
 
 EQUATIONS, VARIABLES, FRAMES = 14, 40, 2000
 CUTOFF, RATE = 3.0, 100.0  # [Hz]
@@ -37,7 +37,8 @@ STRENGTHS = {
     "clav_prot": 1, "clav_elev": 1, "scapula_abduction": 1, "scapula_upward_rot": 1, "scapula_winging": 1,
     "plane_elv": 1, "shoulder_elv": 1, "axial_rot": 1,
 }  # fmt: skip
-FREE, PENALTY = 8, 10.0  # actuators that cost nothing; weight of the others
+FREE = 8  # actuators that cost nothing
+PENALTY = 10.0  # weight of the others
 
 
 def run() -> list[dict[str, Any]]:
@@ -114,16 +115,30 @@ def _beside_clarabel(rng: np.random.Generator) -> list[dict[str, Any]]:
 
 
 def _abduction(folder: Path) -> list[dict[str, Any]]:
+    model, recorded, cone = _read(folder)
+    published = np.load(folder / "ABD01.npz")
+    cases = (("with cone", "with_gh", (cone,)), ("without cone", "without_gh", ()))
+    return [_case(model, recorded, published[key], cones, name) for name, key, cones in cases]
+
+
+def moving_abduction(folder: Path) -> tuple[Model, Motion, JointCone]:
+    """The model, its motion and the cone of the socket."""
+    model, recorded, cone = _read(folder)
+    return model, _moving(model, recorded), cone
+
+
+def _read(folder: Path) -> tuple[Model, Motion, JointCone]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         read = load_model(folder / "TSM_subject_noWeight.osim")
     laws = [replace(m.law, damping=0.0, minimum_activation=0.0, tendon="rigid") for m in read.muscles]
     model = replace(read, muscles=tuple(replace(m, law=law) for m, law in zip(read.muscles, laws, strict=True)))
     recorded = load_motion(folder / "ABD01.mot", model)
-    published = np.load(folder / "ABD01.npz")
-    cone = JointCone.from_markers(model, "GlenoHumeral", "HumHead_Center", "Glenoid_Center", "Glenoid_Edge")
-    cases = (("with cone", "with_gh", (cone,)), ("without cone", "without_gh", ()))
-    return [_case(model, recorded, published[key], cones, name) for name, key, cones in cases]
+    return (
+        model,
+        recorded,
+        JointCone.from_markers(model, "GlenoHumeral", "HumHead_Center", "Glenoid_Center", "Glenoid_Edge"),
+    )
 
 
 def _moving(model: Model, recorded: Motion) -> Motion:

@@ -79,6 +79,11 @@ class Motion:
         accelerations = tuple(unit.replace("/s", "/s^2") for unit in speeds)
         return {"q": tuple(unit for f in facts for unit in f.coordinate_units), "u": speeds, "udot": accelerations}
 
+    def check_system(self, model: SystemLike) -> None:
+        """ValueError where the motion is not one of `model`'s system, in the same description of its joints."""
+        if self.system.content_key != system_of(model).content_key:
+            raise ValueError("the motion belongs to another system, or to another description of its joints")
+
     def between(self, start: float, end: float) -> "Motion":
         """The frames from `start` to `end` [s], both included."""
         return cut(self, start, end, [k for k in KINDS if getattr(self, k) is not None])

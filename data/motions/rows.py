@@ -1,5 +1,6 @@
 """Rows of numbers in a text file, read with their line numbers and written so that they read back equal."""
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool) -> list[floa
         cells += [""] * (len(labels) - len(cells))  # editors drop the tabs at the end of a line
     if len(cells) != len(labels):
         raise ModelError(f"{len(cells)} columns; the header names {len(labels)}", file=path, line=number)
+    try:
+        values = list(map(float, cells))
+    except ValueError:
+        values = [np.nan]
+    if math.isfinite(sum(values)):
+        return values
     return [_number(path, number, *pair, gaps) for pair in zip(labels, cells, strict=True)]
 
 

@@ -14,12 +14,15 @@ from myoquat.muscle.actuators import Actuator
 
 __all__ = ["read_force_set"]
 
+SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
+
 
 def read_force_set(path: Path) -> tuple[Actuator, ...]:
     """The actuators in a file; ModelError with file and line for forces that are no actuators."""
     root = parse(path)
     try:
-        return _actuators(root if root.tag == "ForceSet" else root.find("ForceSet"))
+        sets = (root, *root.iterchildren("*"))
+        return _actuators(next((holder for holder in sets if holder.tag in SETS), None))
     except ModelError as error:
         raise (error if error.file else error.located(path, error.line)) from None
 

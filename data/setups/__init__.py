@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from myoquat.data.setups.analyze import AnalyzeSetup, read_analyze
+from myoquat.data.setups.control import CmcSetup, read_cmc
 from myoquat.data.setups.document import SetupDocument, open_setup
 from myoquat.data.setups.dynamics import InverseDynamicsSetup, read_inverse_dynamics
 from myoquat.data.setups.kinematics import InverseKinematicsSetup, read_inverse_kinematics
@@ -20,6 +21,7 @@ from myoquat.joints.errors import ModelError
 __all__ = [
     "SETUPS",
     "AnalyzeSetup",
+    "CmcSetup",
     "InverseDynamicsSetup",
     "InverseKinematicsSetup",
     "ScaleSetup",
@@ -31,7 +33,13 @@ __all__ = [
 ]
 
 Setup = (
-    ScaleSetup | InverseKinematicsSetup | InverseDynamicsSetup | AnalyzeSetup | SensorPlacerSetup | SensorTrackingSetup
+    ScaleSetup
+    | InverseKinematicsSetup
+    | InverseDynamicsSetup
+    | AnalyzeSetup
+    | CmcSetup
+    | SensorPlacerSetup
+    | SensorTrackingSetup
 )
 
 SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
@@ -40,14 +48,15 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
     "InverseKinemtaticsTool": read_inverse_kinematics,  # spelt so in examples of OpenSim
     "InverseDynamicsTool": read_inverse_dynamics,
     "AnalyzeTool": read_analyze,
+    "CMCTool": read_cmc,
     "IMUPlacer": read_sensor_placer,
     "IMUInverseKinematicsTool": read_sensor_tracking,
 }
 
 
 def read_setup(path: str | Path, anywhere: bool = False) -> Setup:
-    """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, IMUPlacer or
-    IMUInverseKinematicsTool.
+    """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
+    IMUPlacer or IMUInverseKinematicsTool.
 
     Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder.
     ModelError with file and line for another document, a tool that is not known, an entry that is missing or no number,

@@ -8,7 +8,7 @@ from myoquat.data.setups.analyses import ANALYSES, Analysis
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain
 
-__all__ = ["AnalyzeSetup", "read_analyze"]
+__all__ = ["AnalyzeSetup", "force_sets", "read_analyze", "time_of"]
 
 CONTROLLER = "ControlSetController"
 
@@ -57,13 +57,13 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
         document.name,
         document.path,
         model,
-        _force_sets(document, root),
+        force_sets(document, root),
         coordinates,
         document.file(root, "speeds_file"),
         states,
         document.file(root, "external_loads_file"),
         document.cutoff(),
-        (_time(root, "initial_time", float("-inf")), _time(root, "final_time", float("inf"))),
+        (time_of(root, "initial_time", float("-inf")), time_of(root, "final_time", float("inf"))),
         tuple(ANALYSES[element.tag](document, element) for element in known),
         _left_out(document, root, [element for element in chosen if element.tag not in ANALYSES]),
         _controls(document, root),
@@ -71,11 +71,11 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
     )
 
 
-def _time(root: Element, tag: str, default: float) -> float:
+def time_of(root: Element, tag: str, default: float) -> float:
     return default if root.find(tag) is None else number(root, tag, default)
 
 
-def _force_sets(document: SetupDocument, root: Element) -> tuple[Path, ...]:
+def force_sets(document: SetupDocument, root: Element) -> tuple[Path, ...]:
     """The files that <force_set_files> names."""
     names = text(root, "force_set_files", "").split()
     return tuple(document.named(root, "force_set_files", name) for name in names if name not in NOTHING)

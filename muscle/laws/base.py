@@ -77,7 +77,8 @@ class ForceLaw(Record, ABC):
 
     def open_parameters(self) -> tuple[str, ...]:
         """Names of the parameters that have no value yet."""
-        return tuple(f.name for f in fields(self) if getattr(self, f.name) is None)  # type: ignore[arg-type]
+        names = type(self).__dataclass_fields__  # type: ignore[attr-defined]
+        return tuple(name for name in names if getattr(self, name) is None)
 
     def check(self, element: str) -> None:
         """ModelError for a parameter outside its range (`myoquat.joints.ranges`); without one, it must be finite."""

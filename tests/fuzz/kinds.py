@@ -16,7 +16,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
-from myoquat.analysis.studies.store import StoreError
+from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.verification import verify_results
 from myoquat.analysis.viewer.shapes import read_mesh
 from myoquat.data import load_forces, load_model, load_orientations, motions

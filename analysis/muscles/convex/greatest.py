@@ -55,9 +55,7 @@ class _Search:
         self.found = every
         self.least_prices = np.zeros((k, *every.y.shape[1:])), np.zeros((k, *every.z.shape[1:]))
         self.open_ = np.flatnonzero(every.status == Status.SOLVED)
-        self.t[self.open_] = self._raised(
-            self.open_, _taken(every, self.open_)
-        )  # whose multipliers prove something too
+        self.t[self.open_] = self._raised(self.open_, every.taken(self.open_))  # whose multipliers prove something too
 
     def round(self) -> None:
         """Boxes at t, a little wider: solved, or a greater t, or a wider box."""
@@ -70,7 +68,7 @@ class _Search:
         self.t[rows] = np.maximum(t, self.t[rows])
         self.wider[rows] = np.where(raised | solved, self.wider[rows], 10 * self.wider[rows])
         done = rows[solved]
-        self.found.put(done, _taken(tried, solved))
+        self.found.put(done, tried.taken(solved))
         lost = ~solved & (self.wider[rows] > WIDEST)
         self.found.status[rows[lost]] = Status.UNSETTLED
         self.open_ = rows[~solved & ~lost]
@@ -119,7 +117,3 @@ class _Search:
             y=np.where(solved.reshape(shape), self.least_prices[0], found.y),
             z=np.where(solved.reshape(*shape, 1), self.least_prices[1], found.z),
         )
-
-
-def _taken(given: Solutions, rows: Array) -> Solutions:
-    return Solutions(**{name: values[rows] for name, values in vars(given).items()})

@@ -11,7 +11,7 @@ from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.kernels.typing import Array
 
-__all__ = ["Solutions", "solve_programs"]
+__all__ = ["Solutions", "powers_of_two", "solve_programs"]
 
 BLOCK = 1024  # programs that are solved side by side
 LITTLE = 1e-8  # weight of the effort beside violations
@@ -32,6 +32,10 @@ class Solutions:
     z: Array
     residual: Array
     steps: Array
+
+    def taken(self, rows: Array) -> "Solutions":
+        """Some of the solutions, by their numbers or a mask."""
+        return Solutions(**{name: values[rows] for name, values in vars(self).items()})
 
     def put(self, rows: Array, given: "Solutions") -> None:
         """Take over the solutions of some of the programs, by their numbers."""
@@ -102,7 +106,7 @@ class _Scaled:
         self.held = p.lower == p.upper
         self.at = np.where(self.held, p.lower, 0.0)
         sizes = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
-        self.rows, self.cones = _powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), _powers_of_two(sizes)
+        self.rows, self.cones = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), powers_of_two(sizes)
         self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
         b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
         if self.held.any():
@@ -132,7 +136,7 @@ class _Scaled:
         )
 
 
-def _powers_of_two(sizes: Array) -> Array:
+def powers_of_two(sizes: Array) -> Array:
     """(...) the nearest powers of two, by which division does not round; 1 for zero."""
     return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
 

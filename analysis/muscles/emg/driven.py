@@ -8,6 +8,7 @@ from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.emg.activations import activations_at
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.lines import least_activations, rigid_tendons
+from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Emg, Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.libraries import pandas as pd
@@ -67,8 +68,7 @@ class MuscleTorques:
             (muscles, "activation", self.activation), (muscles, "force", self.force),
             (self.velocities, "torque", self.torque), (self.velocities, "needed", self.needed),
         )  # fmt: skip
-        columns = {f"{name}.{kind}": values[:, k] for names, kind, values in parts for k, name in enumerate(names)}
-        return pd.DataFrame(columns, pd.Index(self.motion.time, name="time"))
+        return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
 
 
 def emg_driven(

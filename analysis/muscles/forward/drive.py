@@ -62,8 +62,7 @@ class Drive:
     """
 
     def __init__(self, model: Model, motion: Motion, bandwidth: float) -> None:
-        if motion.system.content_key != model.system.content_key:
-            raise ValueError("the motion belongs to another system, or to another description of its joints")
+        motion.check_system(model)
         if motion.u is None or len(motion.time) < 2:
             raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
         if not (np.isfinite(bandwidth) and bandwidth > 0):

@@ -6,6 +6,7 @@ import numpy as np
 
 from myoquat.analysis.muscles.forward.drive import Driven
 from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Motion
 from myoquat.dynamics import mass_matrix
 from myoquat.joints.vectors import vecmat
@@ -94,8 +95,7 @@ class Tracking:
             (muscles, "activation", self.activation), (muscles, "force", self.force), (velocities, "error", self.error),
             (self.velocities, "muscles", self.muscle_torque), (self.velocities, "help", self.help),
         )  # fmt: skip
-        columns = {f"{name}.{kind}": values[:, k] for names, kind, values in parts for k, name in enumerate(names)}
-        return pd.DataFrame(columns, pd.Index(self.motion.time, name="time"))
+        return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
 
 
 def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:

@@ -1,8 +1,9 @@
 """What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -108,6 +109,7 @@ class Demands:
         self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
+        self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
         self.low = np.broadcast_to(self.lower, self.lengths.shape)
         self.high = np.ones(self.lengths.shape)
 
@@ -129,7 +131,7 @@ class Demands:
 
     def tensions(self, activation: Array, frames: Array | slice = slice(None)) -> Array:
         """(t, m) [N] of activations, at some of the frames."""
-        return law_forces(self.model, self.lengths[frames], self.speeds[frames], activation)
+        return self.law(self.lengths[frames], self.speeds[frames], activation)
 
     def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
         """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""

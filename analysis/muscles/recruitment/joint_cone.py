@@ -19,6 +19,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["JointCone", "angles_of", "cone_rows"]
 
+ROUNDING = 1e-15  # by which the length of a unit vector is off 1
 IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)  # constraints that act within joints, on no body
 
 
@@ -46,7 +47,8 @@ class JointCone:
             raise ValueError(f"cone of {self.joint!r}: direction must be a vector (3,), not {self.direction}")
         if not 0 < self.half_angle < np.pi / 2:
             raise ValueError(f"cone of {self.joint!r}: half_angle must lie in (0, pi / 2), not {self.half_angle}")
-        object.__setattr__(self, "direction", tuple(float(x) / size for x in self.direction))
+        unit = 1.0 if abs(size - 1) < ROUNDING else size  # a unit vector keeps its bits, as a stored one has to
+        object.__setattr__(self, "direction", tuple(float(x) / unit for x in self.direction))
 
     @classmethod
     def from_markers(cls, model: Model, joint: str, head: str, centre: str, rim: str) -> Self:

@@ -10,7 +10,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.laws.hill import HillLaw
 
-__all__ = ["chords", "least_activations", "rigid_tendons", "strengths", "tangents"]
+__all__ = ["bends", "chords", "least_activations", "rigid_tendons", "strengths", "tangents"]
 
 Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 APART = 1e-5  # half the distance of the activations between which a slope is taken
@@ -47,6 +47,15 @@ def tangents(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array]:
     left, right = np.maximum(a - APART, lower), np.minimum(a + APART, 1.0)
     slope = (forces(right) - forces(left)) / (right - left)
     return forces(a) - slope * a, slope
+
+
+def bends(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array, Array]:
+    """F, F1, F2 (poses, m): F = forces(a), its first and its second derivative, by differences about a point that is as
+    far from the bounds as it needs."""
+    middle = np.clip(a, lower + APART, 1 - APART)
+    left, F, right = forces(np.stack([middle - APART, middle, middle + APART]))
+    slope, bend, away = (right - left) / (2 * APART), (right - 2 * F + left) / APART**2, a - middle
+    return F + away * (slope + away * bend / 2), slope + away * bend, bend
 
 
 def chords(forces: Forces, lower: Array, poses: int) -> tuple[Array, Array]:

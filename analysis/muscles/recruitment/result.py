@@ -8,6 +8,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Status
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
+from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Motion
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
@@ -106,8 +107,7 @@ class Redundancy:
             ([r.velocity for r in self.reserves], "reserve", self.reserve),
             (self.velocities, "residual", self.residual), (joints, "margin", self.margin),
         )  # fmt: skip
-        columns = {f"{name}.{kind}": values[:, k] for names, kind, values in parts for k, name in enumerate(names)}
-        columns |= {"effort": self.effort, "status": self.status}
+        columns = named_columns(parts) | {"effort": self.effort, "status": self.status}
         return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
 
     def to_xarray(self) -> "xr.Dataset":

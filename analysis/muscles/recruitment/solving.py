@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Programs, Solutions, Status, solve_greatest, solve_programs
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import chords, tangents
+from myoquat.analysis.muscles.recruitment.settling import Settling
 from myoquat.kernels.typing import Array
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
@@ -17,6 +18,7 @@ __all__ = ["Recruitment", "reachable"]
 
 AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
 MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
+APART = 16  # frames that are solved by themselves
 ROUNDS = 50  # of tangents
 FINE = 0.1  # of the shortest time constant: the steps by which activations are integrated
 
@@ -36,7 +38,8 @@ class Recruitment:
         middle = np.broadcast_to((1 + demands.lower) / 2, self.F0.shape)
         off = np.abs(demands.tensions(middle) - self.F0 - self.slopes * middle).max(axis=-1, initial=0.0)
         self.bent = off > AFFINE * np.abs(self.slopes).max(initial=1.0)
-        self.found = self._of(np.arange(len(self.F0)), demands)
+        self.settles = Settling.applies(demands, self.effort)
+        self.found = self._along()
 
     def follow(self, time: Array) -> None:
         """Frame after frame, activations no further from those of the frame before than dynamics let them get. A frame
@@ -49,12 +52,50 @@ class Recruitment:
                 frame = np.array([k])
                 self.found.put(frame, self._of(frame, self.demands.taken(frame).within(low[None], high[None])))
 
+    def _along(self) -> Solutions:
+        """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
+        nearer ones."""
+        k, step = len(self.F0), APART
+        if not self.settles or k <= 2 * step:
+            return self._of(np.arange(k), self.demands)
+        few = np.append(np.arange(0, k - 1, step), k - 1)
+        known = self._of(few, self.demands.taken(few))
+        found = Solutions(**{name: np.empty((k, *v.shape[1:]), v.dtype) for name, v in vars(known).items()})
+        found.put(few, known)
+        while step > 1:
+            step //= 2
+            self._between(found, np.arange(step, k - 1, 2 * step), step)
+        return found
+
+    def _between(self, found: Solutions, frames: Array, step: int) -> None:
+        """Put into `found` the solutions of frames from those of the two `step` frames away."""
+        left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
+        part = (step / (right - left))[:, None]
+        x, y = ((1 - part) * v[left] + part * v[right] for v in (found.x, found.y))
+        near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
+        known, lost = self._settle(frames[near], x[near], y[near])
+        found.put(frames[near], known)
+        open_ = np.concatenate([frames[~near], frames[near][lost]])
+        if len(open_):
+            found.put(open_, self._of(open_, self.demands.taken(open_)))
+
+    def _settle(self, frames: Array, x: Array, y: Array, demands: Demands | None = None) -> tuple[Solutions, Array]:
+        """What `Settling` finds near x and y, and where it finds nothing, by their numbers."""
+        given = demands or self.demands.taken(frames)
+        found, slopes = Settling(given, self.effort, self.backend).settled(x, y)
+        self.slopes[frames] = slopes
+        return found, np.flatnonzero(found.status != Status.SOLVED)
+
     def _of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents."""
         m, F0, F1 = len(demands.model.muscles), self.F0[frames], self.slopes[frames]
         centre = self.centre[frames]
         found = self._on_lines(demands, F0, F1, centre)
         open_ = np.flatnonzero(self.bent[frames] & (found.status == Status.SOLVED))
+        if self.settles and len(open_):
+            near, left = self._settle(frames[open_], found.x[open_], found.y[open_], demands.taken(open_))
+            found.put(open_[near.status == Status.SOLVED], near.taken(near.status == Status.SOLVED))
+            F1[open_], open_ = self.slopes[frames[open_]], open_[left]
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         for _ in range(ROUNDS):
             if not len(open_):

@@ -11,7 +11,7 @@ from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angle
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.muscles.joint_loads import joint_loads
 from myoquat.analysis.tools.analyses.actuated import actuated
-from myoquat.analysis.tools.moved import cut_motion, loaded_motion, loads_at
+from myoquat.analysis.tools.moved import cut_motion, loaded_motion, loads_at, with_speeds
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
 from myoquat.data.osim.force_set import read_force_set
@@ -107,8 +107,6 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     own = {actuator.name: actuator for actuator in model.actuators}
     own |= {actuator.name: actuator for path in setup.force_sets for actuator in read_force_set(path)}
     model = replace(model, actuators=tuple(own.values()), inputs=())
-    if setup.speeds is not None:
-        note("<speeds_file> is not read: speeds are derivatives of the coordinates")
     if setup.states is None:
         assert setup.coordinates is not None
         whole = loaded_motion(setup.coordinates, model, in_degrees=True)
@@ -116,6 +114,8 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
             whole = smooth_angles(whole, setup.cutoff)
         except ValueError as error:
             raise ModelError(str(error), file=setup.coordinates) from None
+        if setup.speeds is not None:
+            whole = with_speeds(whole, setup.speeds)
         assert whole.u is not None
         bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
         rows, motion = cut_motion(replace(whole, udot=bends), setup.times)

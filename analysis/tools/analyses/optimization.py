@@ -8,7 +8,7 @@ that the motion, with the accelerations of splines, needs beyond the model's oth
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,11 +30,33 @@ from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.springs import PathActuator
 from myoquat.muscle.model import Model
 
-__all__ = ["static_optimization_of"]
+__all__ = ["Posed", "posed_as_opensim", "static_optimization_of"]
+
+
+class Posed(NamedTuple):
+    """The problems of the frames of `motion`, their unknowns by name, and the force (t, n) of each per unit of it."""
+
+    motion: Motion
+    programs: Programs
+    names: tuple[str, ...]
+    gains: Array
 
 
 def static_optimization_of(moving: Moving, setup: StaticOptimizationSetup, outputs: Outputs) -> None:
     """Note the files of activations and forces."""
+    posed = posed_as_opensim(moving, setup)
+    motion, found = posed.motion, solve_programs(posed.programs)
+    failed = np.flatnonzero(found.status != Status.SOLVED)
+    if len(failed):
+        t = motion.time[failed[0]]
+        note(f"{setup.name}: {len(failed)} of {len(motion.time)} frames have no solution, the first at {t:g} s; what "
+             "violates their equations the least is written for them")  # fmt: skip
+    activations = pd.DataFrame(found.x, pd.Index(motion.time, name="time"), pd.Index(posed.names))
+    _note_files(moving, setup, outputs, activations, posed.gains)
+
+
+def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
+    """The problem of every frame that the setup asks for."""
     rows = moving.rows(setup.interval)
     motion = _frames(moving, rows)
     model = moving.model
@@ -44,19 +66,16 @@ def static_optimization_of(moving: Moving, setup: StaticOptimizationSetup, outpu
     C = free_velocities(model, motion.q)[1]
     J = path_jacobian(model, motion.q)
     arms = -np.swapaxes(J @ C, -1, -2)
-    names = [model.muscle_names[i] for i in pulling] + list(model.control_names)
     lower, upper = _bounds(moving, pulling)
     A = np.concatenate([arms[..., pulling] * gain[:, None, :], np.swapaxes(C, -1, -2) @ columns], axis=-1)
     b = vecmat(needed, C) - matvec(arms, rest)
-    found = solve_programs(Programs.of(A, b, powers=setup.power, lower=lower, upper=upper))
-    failed = np.flatnonzero(found.status != Status.SOLVED)
-    if len(failed):
-        t = motion.time[failed[0]]
-        note(f"{setup.name}: {len(failed)} of {len(rows)} frames have no solution, the first at {t:g} s; what violates "
-             "their equations the least is written for them")  # fmt: skip
-    activations = pd.DataFrame(found.x, pd.Index(motion.time, name="time"), pd.Index(names))
     of_actuators = np.broadcast_to(_optimal(model), (len(rows), columns.shape[-1]))
-    _note_files(moving, setup, outputs, activations, np.concatenate([gain, of_actuators], axis=-1))
+    return Posed(
+        motion,
+        Programs.of(A, b, powers=setup.power, lower=lower, upper=upper),
+        (*(model.muscle_names[i] for i in pulling), *model.control_names),
+        np.concatenate([gain, of_actuators], axis=-1),
+    )
 
 
 def _note_files(moving: Moving, setup: StaticOptimizationSetup, outputs: Outputs, activations: pd.DataFrame,

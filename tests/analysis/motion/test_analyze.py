@@ -123,6 +123,30 @@ def test_what_is_not_known_is_left_out_by_name(folder):
         run_setup(setup(folder, "coordinates", REACTIONS))
 
 
+@pytest.mark.filterwarnings("ignore:.*left out:myoquat.analysis.motion.MotionWarning")
+def test_speeds_of_a_file_are_taken(folder):
+    """In radians per second, beside the coordinates, whatever their slopes."""
+    tables = []
+    speeds = load_table(folder / "walk.sto").filter(regex="(speed|_u)$")
+    for more in (None, 0.0, 0.3):
+        path = setup(folder, "coordinates", MOVES)
+        if more is not None:
+            mq.data.save_table(
+                speeds + more * np.sin(9 * speeds.index.to_numpy())[:, None], folder / "u.sto", overwrite=True
+            )
+            path.write_text(
+                path.read_text().replace("<initial_time>", "<speeds_file>u.sto</speeds_file><initial_time>")
+            )
+        run_setup(path)
+        tables.append(load_table(folder / "out" / "walk_Kinematics_u.sto"))
+    t = tables[0].index.to_numpy()[:, None]
+    assert np.allclose(tables[1], tables[0], atol=0.2)  # degrees per second, the tool's splines beside the truth
+    assert np.allclose(tables[2] - tables[1], np.degrees(0.3 * np.sin(9 * t)), atol=1e-9)
+    mq.data.save_table(speeds.iloc[:, :1], folder / "u.sto", overwrite=True)
+    with pytest.raises(ModelError, match="no column ankle_u"):
+        run_setup(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

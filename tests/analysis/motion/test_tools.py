@@ -200,6 +200,11 @@ def test_plain_commands(folder, capsys):
     main(["scale", where["leg.osim"], where["big.osim"], "--factor", "thigh=1.2", "--factor", "shank=1,1.1,1",
           "--measure", "foot0,foot1=foot,toe", "--markers", where["walk.trc"], "--mass", "30"])  # fmt: skip
     assert "30 kg" in capsys.readouterr().out
+    main(["scale", where["leg.osim"], str(folder / "moved.osim"), "--trial", where["walk.trc"], "--mass", "30",
+          "--stretch", "leg=thigh,shank:Y"])  # fmt: skip
+    out = capsys.readouterr().out
+    assert "<ScaleEstimate leg " in out
+    assert "30 kg" in out
     assert len(load_table(where["a.sto"])) == 60
     assert load_model(where["big.osim"]).system.bodies[1].mass > 0
 

@@ -281,6 +281,28 @@ def test_locks_couplers_and_constraints(loop, rng):
         redundancy(loop, motion, cones=[JointCone("B", X, 0.3)])
 
 
+@pytest.mark.parametrize("power", [2.0, 4.0])
+def test_frames_between_others_are_solved_from_these(shoulder, power):
+    """Along a trial most frames start from those beside them: with the solutions that they have by themselves."""
+    laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]
+    muscles = tuple(replace(m, law=law) for m, law in zip(shoulder.muscles, laws, strict=True))
+    model, system, t = replace(shoulder, muscles=muscles), shoulder.system, np.linspace(0.0, 0.5, 40)
+    swing = np.stack([0.1 * np.sin(9 * t), 0.4 * np.sin(5 * t), 0.3 * np.cos(7 * t), 0.2 * np.sin(4 * t)], axis=-1)
+    q = np.array([system.integrate(system.neutral(), v) for v in swing])
+    u = np.gradient(swing, t, axis=0)
+    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
+    reserves = [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
+    along, alone = (
+        [redundancy(model, part, reserves=reserves, effort=Effort(power), backend="numpy") for part in parts]
+        for parts in ([motion], [Motion(system, t[s], q[s], u[s], motion.udot[s]) for s in (slice(20), slice(20, 40))])
+    )
+    assert (along[0].status == Status.SOLVED).all()
+    assert np.abs(along[0].residual).max() < 1e-7
+    assert (along[0].activation > along[0].activation.min() + 0.01).any(axis=0).sum() > 3
+    np.testing.assert_allclose(along[0].activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
+    np.testing.assert_allclose(along[0].effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
+
+
 def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):
     """Thelen's speed depends on the activation: the forces themselves meet the equations."""
     laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]

@@ -1,0 +1,279 @@
+"""The size of a person, and where the markers sit, from a trial in which the person moves; see
+`myoquat.analysis.motion.scale_problem` for what is minimised."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
+from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
+from myoquat.analysis.motion.scaling import check_axes
+from myoquat.data.motions import Markers, Motion
+from myoquat.data.motions.series import indices_of
+from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.model import Model
+from myoquat.muscle.scaling import scaled
+
+__all__ = ["ScaleEstimate", "estimate_scale"]
+
+STEPS = 50  # Gauss-Newton steps of one call
+HALVINGS = 30  # of one of them
+SETTLED = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScaleEstimate:
+    """What a moving trial says of a person's size.
+
+    The covariance counts independent errors of the markers. Skin that slides with a joint's angle is none: with it, the
+    estimates are less certain than they say. A shift of all markers of a body and its factor are told apart by its
+    joints alone; a body with a single joint, such as a foot, learns little beyond the prior (`to_dataframe`).
+
+    model        the model in that size, its markers where they were found
+    motion       the poses of the frames in which markers were seen
+    factors      by name
+    offsets      (3,) [m] by marker, in the axes of its body, from where stretching alone would put it
+    covariance   (p, p) of what `names` names, to first order
+    marker_error (t, m) [m] distances that remain, NaN where a marker was not seen; marker_names says of which
+    noise        [m] what the residuals say of the standard deviation of the markers in each direction, to be compared
+                 with the one that was assumed
+    settled      whether the search has come to an end, and steps, after how many
+    problem      what was minimised
+    """
+
+    model: Model
+    motion: Motion
+    factors: dict[str, float]
+    offsets: dict[str, Array]
+    covariance: Array
+    marker_error: Array
+    noise: float
+    settled: bool
+    steps: int
+    problem: ScaleProblem
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name} {s:.4g}" for name, s in self.factors.items())
+        end = "" if self.settled else ", not settled"
+        return f"<ScaleEstimate {found}; residuals of {self.noise * 1e3:.3g} mm in each direction{end}>"
+
+    @property
+    def size(self) -> Size:
+        """The factors and offsets, as `problem` takes them."""
+        return Size(np.array([*self.factors.values()]), np.array([*self.offsets.values()]))
+
+    @property
+    def by_body(self) -> dict[str, Array]:
+        """The factors (3,) of every body that one of them stretches."""
+        return self.problem.by_body(self.size.factors)
+
+    @property
+    def marker_names(self) -> tuple[str, ...]:
+        """(m,) the markers of the trial that the model has."""
+        return tuple(self.offsets)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(p,) the factors, then "marker x", "marker y", "marker z" of every marker whose place was sought."""
+        moving = [self.marker_names[k] for k in self.problem.moving]
+        return (*self.factors, *(f"{name} {axis}" for name in moving for axis in "xyz"))
+
+    @property
+    def deviations(self) -> Array:
+        """(p,) standard deviations after the trial, to first order, of what `names` names."""
+        found: Array = np.sqrt(np.diagonal(self.covariance))
+        return found
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A row for each of `names`: what was found, its standard deviation after and before the trial, and the share
+        of the variance before that the trial has taken away: near 0 where it says nothing."""
+        before = self.problem.deviations
+        columns = {"found": self.problem.vector(self.size), "deviation": self.deviations, "before": before,
+                   "learned": 1 - (self.deviations / before) ** 2}  # fmt: skip
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="parameter"))
+
+
+def estimate_scale(
+    model: Model, trial: Markers, stretches: Mapping[str, Mapping[str, str]] | None = None,
+    weights: Mapping[str, float] | None = None, *, noise: float = 0.003, expected: Mapping[str, float] | None = None,
+    factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
+    locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
+    mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
+) -> ScaleEstimate:  # fmt: skip
+    """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
+
+    Where `scale_model` takes lengths from markers of one pose, which sit on the skin, this looks for the sizes and
+    places with which the joints of the model can have moved as the markers did. It needs a trial in which these joints
+    move much; a few hundred frames are enough, and memory grows with their number.
+
+    trial             markers in metres and in the model's axes; NaN where one was not seen.
+    stretches         the factors: by name, the axes of the bodies that each of them stretches, {"thighs": {"femur_r":
+                      "XYZ", "femur_l": "XYZ"}}; one for each body that has a marker in the trial if None.
+    weights           by marker, 1 for those not named.
+    noise             [m] standard deviation of a marker of weight 1 in each direction; of weight w, noise / sqrt(w).
+    expected          what the factors are thought to be before the trial is seen, 1 for those not named, and
+    factor_deviation  the standard deviation of that.
+    offset_deviation  [m] the same of the places of markers on their bodies, in each direction.
+    fixed             markers whose places on the stretched body are known; those of the model that are, if None.
+    mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
+
+    Raises ValueError for bodies, axes, markers and factors that do not exist, deviations that are not positive and
+    finite, fewer than two frames, and what `inverse_kinematics` does not take.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> hinge = mq.joints.RevoluteJoint()
+    >>> bodies = (mq.Body("arm", "ground", hinge), mq.Body("hand", "arm", hinge, (1.0, 0.0, 0.0)))
+    >>> places = (("arm", (0.5, 0.1, 0.0)), ("hand", (0.2, 0.0, 0.0)), ("hand", (0.1, 0.1, 0.0)))
+    >>> markers = tuple(mq.muscle.coordinates.Marker(f"m{k}", *place) for k, place in enumerate(places))
+    >>> model = mq.Model(mq.ArticulatedSystem(bodies), markers=markers)
+    >>> person = mo.scale_model(model, factors={"arm": 1.1, "hand": 0.9})
+    >>> poses = person.system.poses(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
+    >>> x = np.stack([poses[m.body][1] + poses[m.body][0] @ m.position for m in person.markers], axis=1)
+    >>> found = mo.estimate_scale(model, mo.Markers(np.arange(20.0), ("m0", "m1", "m2"), x), noise=1e-6)
+    >>> round(found.factors["arm"], 4)
+    1.1
+    """
+    wanted = _stretches(model, trial, stretches)
+    means = _means(wanted, expected)
+    _check(trial, noise=noise, factor_deviation=factor_deviation, offset_deviation=offset_deviation)
+    fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start, ignore=ignore)
+    deviations = (factor_deviation, offset_deviation)
+    problem, q = _problem(model, fit, tuple(wanted.values()), means, deviations, fixed, noise)
+    search = _search(problem, Size(means, np.zeros((len(problem.poses.markers), 3))), q)
+    return _result(problem, search, tuple(wanted), fit.time[~fit.empty], (mass, keep_masses))
+
+
+def _problem(
+    model: Model,
+    fit: FittedMotion,
+    stretches: tuple[Mapping[str, str], ...],
+    means: Array,
+    deviations: tuple[float, float],
+    fixed: Collection[str] | None,
+    noise: float,
+) -> tuple[ScaleProblem, Array]:
+    """What is minimised, and the poses (t, nq) of the frames with data, from which the search starts."""
+    seen, poses = ~fit.empty, fit.problem
+    if poses is None or seen.sum() < 2:
+        raise ValueError("the trial shows markers in fewer than two frames")
+    held = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
+    indices_of("marker", held, [m.name for m in model.markers])
+    moving = tuple(k for k, m in enumerate(poses.markers) if m.name not in held)
+    count = (len(means), 3 * len(moving))
+    mean, spread = np.concatenate([means, np.zeros(count[1])]), np.repeat(deviations, count)
+    return ScaleProblem(model, poses, fit.data[seen], stretches, moving, mean, spread, noise), fit.q[seen]
+
+
+def _stretches(
+    model: Model, trial: Markers, given: Mapping[str, Mapping[str, str]] | None
+) -> dict[str, dict[str, str]]:
+    """The axes by body of every factor."""
+    known = (model.system.ground, *model.system.body_names)
+    if given is None:
+        carrying = {m.body for m in model.markers if m.name in trial.names}
+        return {name: {name: "XYZ"} for name in known if name in carrying and name != model.system.ground}
+    if not given:
+        raise ValueError("stretches names no factor; place_markers finds the markers of a model that is not stretched")
+    taken: dict[tuple[str, str], str] = {}
+    for name, bodies in given.items():
+        indices_of("body", bodies, known)
+        check_axes(f"the factor {name!r}", bodies)
+        for key in ((body, axis) for body, axes in bodies.items() for axis in axes.upper()):
+            if taken.setdefault(key, name) != name:
+                raise ValueError(f"{key[0]!r} is stretched along {key[1]} by both {taken[key]!r} and {name!r}")
+    return {name: {body: axes.upper() for body, axes in bodies.items()} for name, bodies in given.items()}
+
+
+def _means(wanted: Mapping[str, object], expected: Mapping[str, float] | None) -> Array:
+    """(k,) the factors before the trial."""
+    indices_of("factor", expected or {}, list(wanted))
+    means = np.array([(expected or {}).get(name, 1.0) for name in wanted], dtype=float)
+    if not (np.isfinite(means) & (means > 0)).all():
+        raise ValueError(f"expected factors must be positive and finite, not {dict(expected or {})}")
+    return means
+
+
+def _check(trial: Markers, **positive: float) -> None:
+    for name, value in positive.items():
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive and finite, not {value}")
+    if len(trial.time) < 2:
+        raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Where the search has ended, and the equations there."""
+
+    size: Size
+    q: Array
+    arrow: Arrow
+    steps: int
+    settled: bool
+
+
+def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
+    """Gauss-Newton steps on everything together, halved until what is minimised does not grow."""
+    cost = problem.cost(size, q)
+    for count in range(1, STEPS + 1):
+        arrow = problem.arrow(size, q)
+        step = np.linalg.solve(arrow.matrix, arrow.right)
+        poses = arrow.poses - arrow.coupling @ step
+        sized = problem.sized(size)
+        done = bool((np.abs(step) * np.sqrt(np.diagonal(arrow.matrix)) < SETTLED).all())
+        for halving in range(HALVINGS):
+            share = 0.5**halving
+            new, moved = problem.changed(size, share * step), sized.moved(q, share * poses)
+            new_cost = problem.cost(new, moved)
+            if new_cost <= cost:
+                size, q, cost = new, moved, new_cost
+                break
+        else:
+            return _Search(size, q, arrow, count, done)
+        if done:
+            return _Search(size, q, arrow, count, True)
+    return _Search(size, q, problem.arrow(size, q), STEPS, False)
+
+
+def _result(
+    problem: ScaleProblem, search: _Search, names: tuple[str, ...], time: Array, masses: tuple[float | None, bool]
+) -> ScaleEstimate:
+    size, markers = search.size, problem.poses.markers
+    person, fitted = scaled(problem.model, problem.by_body(size.factors), *masses), problem.sized(size)
+    places = {m.name: m.position for m in fitted.markers}
+    person = replace(
+        person, markers=tuple(replace(m, position=places.get(m.name, m.position)) for m in person.markers), file=None
+    )
+    q = fitted.allowed(search.q)
+    for s in person.system.quaternion_slices():
+        q[:, s] /= np.linalg.norm(q[:, s], axis=-1, keepdims=True)
+    r, covariance = problem.residuals(fitted, q), np.linalg.inv(search.arrow.matrix)
+    seen = problem.weights > 0
+    spare = 3 * seen.sum() - _followed(problem, fitted, q, covariance)
+    weighted = (problem.weights[..., None] * r * r).sum()
+    return ScaleEstimate(
+        model=person,
+        motion=Motion(person.system, time, q),
+        factors=dict(zip(names, size.factors.tolist(), strict=True)),
+        offsets={m.name: d for m, d in zip(markers, size.offsets, strict=True)},
+        covariance=covariance,
+        marker_error=np.where(seen, np.linalg.norm(r, axis=-1), np.nan),
+        noise=problem.noise * float(np.sqrt(weighted / spare)) if spare > 0 else np.nan,
+        settled=search.settled,
+        steps=search.steps,
+        problem=problem,
+    )
+
+
+def _followed(problem: ScaleProblem, fitted: PoseProblem, q: Array, covariance: Array) -> float:
+    """How many of the numbers seen the fit can follow: the coordinates that they determine, and of factors and offsets
+    the share that they, not the prior, have determined."""
+    J = fitted.marker_jacobian(q) * (problem.weights > 0)[..., None, None]
+    rank = np.linalg.matrix_rank(J.reshape(len(J), -1, J.shape[-1])).sum()
+    return float(rank + (1 - np.diagonal(covariance) / problem.deviations**2).sum())

@@ -1,0 +1,96 @@
+"""CMCTool: a model whose muscles follow a motion by computed muscle control."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.data.osim.document import boolean, number, numbers, text
+from myoquat.data.setups.analyze import force_sets, time_of
+from myoquat.data.setups.document import NOTHING, SetupDocument, set_in
+from myoquat.data.xml import Element, complain
+from myoquat.joints.errors import ModelError
+
+__all__ = ["CmcSetup", "read_cmc"]
+
+CRITICAL = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critically
+
+
+@dataclass(frozen=True)
+class CmcSetup:
+    """Files, times and the cutoff [Hz] of a CMCTool, its window [s], the coordinates that are tracked and the bandwidth
+    sqrt(kp) [rad/s] of their feedback, and the folder of results; `left_out`: what is named and not known."""
+
+    name: str
+    path: Path
+    model: Path
+    force_sets: tuple[Path, ...]
+    coordinates: Path
+    loads: Path | None
+    cutoff: float | None
+    times: tuple[float, float]
+    window: float
+    tracked: tuple[str, ...]
+    bandwidth: float
+    left_out: tuple[str, ...]
+    results: Path
+
+
+def read_cmc(document: SetupDocument) -> CmcSetup:
+    """The setup of a <CMCTool>; ModelError for tasks of other things than coordinates, or with gains that differ or do
+    not damp critically."""
+    root = document.root
+    if boolean(root, "replace_force_set"):
+        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
+    window = number(root, "cmc_time_window", 0.01)
+    if not window > 0:
+        complain(root.find("cmc_time_window"), f"<cmc_time_window> must be positive, not {window:g}")
+    tracked, bandwidth = _tasks(document.needed_file(root, "task_set_file"))
+    cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
+    return CmcSetup(
+        document.name,
+        document.path,
+        document.needed_file(root, "model_file"),
+        force_sets(document, root),
+        document.needed_file(root, "desired_kinematics_file"),
+        document.file(root, "external_loads_file"),
+        None if cutoff < 0 else cutoff,
+        (time_of(root, "initial_time", float("-inf")), time_of(root, "final_time", float("inf"))),
+        window,
+        tracked,
+        bandwidth,
+        _left_out(document, root),
+        document.results,
+    )
+
+
+def _tasks(path: Path) -> tuple[tuple[str, ...], float]:
+    """The coordinates of the tasks that are on, and their bandwidth."""
+    elements, where = set_in(path, "CMC_TaskSet")
+    try:
+        found = [_task(element) for element in elements if boolean(element, "on", True)]
+        if not found:
+            complain(where.root, "no task is on")
+        bandwidths = np.array([bandwidth for _, bandwidth in found])
+        if np.ptp(bandwidths) > CRITICAL * bandwidths.max():
+            complain(where.root, f"the tasks have gains of {len(set(bandwidths))} sizes; one for all is known here")
+    except ModelError as error:
+        raise error.located(where.path, error.line) from None
+    return tuple(name for name, _ in found), float(bandwidths[0])
+
+
+def _task(element: Element) -> tuple[str, float]:
+    name = text(element, "coordinate", "")
+    if element.tag != "CMC_Joint" or not name:
+        complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
+    kp, kv = (numbers(element, tag, None, (default,))[0] for tag, default in (("kp", 100.0), ("kv", 20.0)))
+    if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL * kv:
+        complain(element.find("kv"), f"gains must damp critically, kv = 2 sqrt(kp); they are {kv:g} and {kp:g}")
+    return name, float(np.sqrt(kp))
+
+
+def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
+    sets = [element for tag in ("AnalysisSet", "ControllerSet") for element in document.set_of(root, tag)[0]]
+    named = [f"<{e.tag}> {e.get('name') or ''}".strip() for e in sets if boolean(e, "on", True)]
+    files = ("constraints_file", "rra_controls_file", "desired_points_file")
+    return (*named, *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))

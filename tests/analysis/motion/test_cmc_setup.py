@@ -1,0 +1,81 @@
+"""CMCTool: its setup, and the files of a limb that follows a motion."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.muscles import computed_muscle_control
+from myoquat.analysis.tools import control, run_setup
+from myoquat.data import load_table
+from myoquat.data.setups import CmcSetup, read_setup
+from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.muscle import Muscle, PathPoint
+from myoquat.muscle.laws import Thelen2003
+
+SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>limb.osim</model_file>
+<force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
+<initial_time>0.1</initial_time><final_time>0.18</final_time><desired_kinematics_file>swing.mot</desired_kinematics_file>
+<task_set_file>tasks.xml</task_set_file><constraints_file>limits.xml</constraints_file>
+<cmc_time_window>0.01</cmc_time_window></CMCTool></OpenSimDocument>"""
+TASKS = """<CMC_TaskSet><objects><CMC_Joint name="knee"><on>true</on><kp>400 1 1</kp><kv>{0} 1 1</kv>
+<coordinate>knee</coordinate></CMC_Joint>{1}</objects></CMC_TaskSet>"""
+MOTORS = """<ActuatorSet><objects><CoordinateActuator name="motor"><coordinate>knee</coordinate>
+<optimal_force>1</optimal_force></CoordinateActuator><TorqueActuator name="twist"><bodyA>limb</bodyA>
+<bodyB>ground</bodyB><axis>0 0 1</axis></TorqueActuator></objects></ActuatorSet>"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A limb on a hinge with two muscles, its swing, and what a setup names."""
+    bone = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
+    limb = mq.Body("limb", "ground", RevoluteJoint(), coordinate_names=("knee",), **bone)
+    muscles = []
+    for name, side in (("front", 0.1), ("back", -0.1)):
+        path = (PathPoint("ground", (side, 0.2, 0.0)), PathPoint("limb", (side / 2, -0.1, 0.0)))
+        muscles.append(Muscle(name, path, law=Thelen2003(400.0, 0.15, 0.15, tendon="rigid")))
+    model = mq.Model(mq.ArticulatedSystem((limb,), gravity=(0.0, -9.81, 0.0)), tuple(muscles), name="limb")
+    model.save(tmp_path / "limb.osim")
+    t = np.arange(0.0, 0.35, 0.005)
+    rows = "\n".join(f"{x:.17g}\t{20 * np.sin(6 * x):.17g}" for x in t)
+    header = f"swing\nnRows={len(t)}\nnColumns=2\ninDegrees=yes\nendheader\ntime\tknee\n"
+    (tmp_path / "swing.mot").write_text(f"{header}{rows}\n")
+    files = {"setup": SETUP, "tasks": TASKS.format(40, ""), "motors": MOTORS, "limits": "<ControlSet/>"}
+    for name, text in files.items():
+        (tmp_path / f"{name}.xml").write_text(text)
+    return tmp_path
+
+
+def test_a_limb_follows_its_swing(folder, monkeypatch):
+    """Frames as far apart as the window, coordinates near those of the file, and what has no equal is named."""
+    followed = partial(computed_muscle_control, backend="numpy", step=1e-3)
+    monkeypatch.setattr(control, "computed_muscle_control", followed)
+    with pytest.warns(MotionWarning) as told:
+        written = run_setup(folder / "setup.xml")
+    words = " ".join(str(one.message) for one in told)
+    assert "<constraints_file> is left out" in words
+    assert "<TorqueActuator> twist is left out" in words
+    tables = {path.name.removeprefix("limb_").removesuffix(".sto"): load_table(path) for path in written}
+    assert set(tables) == {"Kinematics_q", "Kinematics_u", "controls", "Actuation_force", "pErr"}
+    q = tables["Kinematics_q"]
+    np.testing.assert_allclose(q.index, 0.1 + 0.01 * np.arange(9), atol=1e-12)
+    assert np.abs(q["knee"] - 20 * np.sin(6 * q.index)).max() < 0.5
+    np.testing.assert_allclose(np.radians(q["knee"] - 20 * np.sin(6 * q.index)), -tables["pErr"]["knee"], atol=1e-5)
+    assert tables["controls"].to_numpy().min() >= 0.0
+    assert (tables["Actuation_force"][["front", "back"]].max() > 1.0).all()
+
+
+def test_setups_that_have_no_equal(folder):
+    found = read_setup(folder / "setup.xml")
+    assert isinstance(found, CmcSetup)
+    assert (found.bandwidth, found.window, found.tracked) == (20.0, 0.01, ("knee",))
+    other = TASKS.format(40, '<CMC_Joint name="b"><kp>100</kp><kv>20</kv><coordinate>b</coordinate></CMC_Joint>')
+    for text, words in (
+        (TASKS.format(30, ""), "damp critically"), (other, "gains of 2 sizes"),
+        (TASKS.format(40, "<CMC_Point/>"), "not <CMC_Point>"), ("<CMC_TaskSet/>", "no task is on"),
+    ):  # fmt: skip
+        (folder / "tasks.xml").write_text(text)
+        with pytest.raises(ModelError, match=words):
+            read_setup(folder / "setup.xml")

@@ -1,0 +1,100 @@
+"""Studies of a trial: every sample is `redundancy` on the model with its numbers, however it is run and stored."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, redundancy
+from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
+from myoquat.data import Motion
+from myoquat.dynamics import joint_reactions
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.muscle import LawA, Model, Muscle, PathPoint, muscle_wrenches
+
+VARY = {
+    "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
+    "muscles.m1.path.1.position.*": {"uniform": [0.9, 1.1], "relative": True},
+    "bodies.arm.mass": {"uniform": [1.0, 2.0]},
+}
+SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "peak_load", "least_margin", "joint_reaction")
+
+
+@pytest.fixture(scope="module")
+def study():
+    """A shoulder of five muscles, swung; strengths, an insertion and a mass vary."""
+    inertia = (0.02, 0.03, 0.015, 0.0, 0.0, 0.0)
+    arm = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia)
+    muscles = []
+    for k in range(5):
+        angle = 2 * np.pi * k / 5
+        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
+        end = PathPoint("arm", (0.02, -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
+        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.3, 300.0)))
+    system = ArticulatedSystem((arm,))
+    t = np.linspace(0.0, 0.4, 5)
+    q = np.array([system.integrate(system.neutral(), v) for v in np.stack([0.2 * t, 0.3 * t**2, 0.5 * t], axis=-1)])
+    u = np.stack([0.2 + 0 * t, 0.6 * t, 0.5 + 0 * t], axis=-1)
+    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
+    reserves = [Reserve(name, 5.0, 10.0) for name in system.velocity_names]
+    cone = JointCone("arm", (-1.0, 0.2, 0.0), 0.6)
+    trial = MuscleTrial(motion, effort=Effort(weights={"m2": 2.0}), reserves=reserves, cones=[cone])
+    return Study(Model(system, tuple(muscles)), VARY, samples=5, trial=trial, summaries=SUMMARIES)
+
+
+@pytest.fixture(scope="module")
+def results(study):
+    return study.run(progress=False, threads=1)
+
+
+def test_every_sample_is_the_redundancy_of_the_model_with_its_values(study, results):
+    trial = study.trial
+    given = {"effort": trial.effort, "reserves": trial.reserves, "cones": trial.cones, "backend": "numpy"}
+    for k in (3,):
+        model = study.parameters.bind(study.values()[k])
+        found = redundancy(
+            model, Motion(model.system, *(getattr(trial.motion, x) for x in ("time", "q", "u", "udot"))), **given
+        )
+        assert results.unsolved[k] == (found.status != 0).sum() == 0
+        np.testing.assert_allclose(results.mean_activation[k], found.activation.mean(axis=0), atol=1e-6)
+        np.testing.assert_allclose(results.peak_force[k], found.force.max(axis=0), rtol=1e-5)
+        np.testing.assert_allclose(results.peak_reserve[k], np.abs(found.reserve).max(axis=0), atol=1e-5)
+        np.testing.assert_allclose(results.peak_load[k], np.linalg.norm(found.pressed, axis=-1).max(axis=0), rtol=1e-6)
+        np.testing.assert_allclose(results.least_margin[k], found.margin.min(axis=0), atol=1e-6)
+        motion = found.motion
+        pulls = muscle_wrenches(model, motion.q, found.force)
+        passing = joint_reactions(model, motion.q, motion.u, motion.udot, pulls)[..., :3]
+        np.testing.assert_allclose(results.joint_reaction[k], np.linalg.norm(passing, axis=-1).max(axis=0), rtol=1e-6)
+    assert np.ptp(results.peak_force.values, axis=0).min() > 0.01
+
+
+def test_it_is_stored_resumed_and_verified_as_every_study(study, results, tmp_path):
+    """Bit for bit, in blocks of another size, interrupted and resumed, and one sample by itself."""
+    path = tmp_path / "trial.zarr"
+    stored = study.run(path, block=2, progress=False)
+    for name in SUMMARIES:
+        np.testing.assert_array_equal(stored[name], results[name])
+    last = sorted((path / "status" / "c").iterdir())[-1]
+    last.unlink()
+    assert verify_results(path).missing == (2,)
+    assert study_of(path).run(path, resume=True, progress=False).peak_force.notnull().all()
+    again = open_results(path)
+    xr.testing.assert_identical(again.load()[list(SUMMARIES)], stored.load()[list(SUMMARIES)])
+    assert (recompute(path, 3).peak_force.values[0] == stored.peak_force.values[3]).all()
+    assert "peak_load.arm" in to_table(again).columns
+    assert "muscle redundancy of 5 frames" in repr(study)
+
+
+def test_bad_trials(study):
+    def changed(**arguments):
+        given = {"model": study.model, "vary": VARY, "samples": 2, "trial": study.trial, "summaries": SUMMARIES}
+        return Study(**(given | arguments))
+
+    with pytest.raises(ValueError, match="no summary 'work'"):
+        changed(summaries=["work"])
+    with pytest.raises(ValueError, match="name the summaries"):
+        changed(summaries=[])
+    with pytest.raises(ValueError, match="cannot vary in a study of a trial"):
+        changed(vary={"start_u.*": {"uniform": [0.0, 1.0]}}).run(progress=False)
+    motion = study.trial.motion
+    with pytest.raises(ValueError, match="no u and udot"):
+        changed(trial=MuscleTrial(Motion(motion.system, motion.time, motion.q))).run(progress=False)
