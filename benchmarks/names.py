@@ -17,6 +17,7 @@ NAMES = {
     "collection": "benchmarks.opensim.collection",  # no timing to a peer: a row per model of the folder and its folders
     "consistency": "benchmarks.opensim.consistency",  # no timing: moment arms against slopes of lengths, here and there
     "osim_motion": "benchmarks.opensim.osim_motion",  # model files in motion, muscles with all their states
+    "shoulder": "benchmarks.opensim.shoulder",  # a second of a constrained shoulder; MYOQUAT_SHOULDER names its folder
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder

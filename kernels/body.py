@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from myoquat.kernels import slots
+from myoquat.kernels import packing, slots
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port, write_driver
@@ -116,14 +116,24 @@ class Straight:
         read = slots_of([inputs[key] for key in self.signature.inputs])
         written = slots_of([outputs[key] for key in self.signature.outputs])
         cost, calls = price(tape), []
-        for number, part in enumerate(self.inner):
-            call = _write_inner(module, f"{name}_inner{number}", frame, part)
-            read, written = [*read, *slots_of(call.given)], [*written, *slots_of(call.taken)]
-            lengths = (sum(port.length for port in ports) for ports in (call.given, call.taken))
-            calls.append(Call(call.name, *lengths))
+        tape, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
+        for number, group in enumerate(groups):
+            call = _write_inner(module, f"{name}_inner{number}", frame, group)
+            read, written = [*read, *call.given], [*written, *call.taken]
+            calls.append(Call(call.name, len(call.given), len(call.taken)))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
         emit_straight(module, name, tape, frame, read, written, calls)
         return cost
+
+    def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Repeated | Element]]]:
+        """The loops and tables in groups of at most `width` that run side by side, and the tape in their order."""
+        if width == 1:
+            return tape, [[part] for part in self.inner]
+        ends = list(map(_ends, self.inner))
+        kinds = [part.identity() if isinstance(part, Repeated) else None for part in self.inner]
+        found = packing.groups(tape, ends, kinds, width)
+        tape = packing.reordered(tape, ends, [i for group in found for i in group])
+        return tape, [[self.inner[i] for i in group] for group in found]
 
 
 @dataclass(frozen=True)
@@ -217,23 +227,53 @@ def _itself(body: Body) -> Body:
 
 
 class InnerCall(NamedTuple):
-    """A loop or a table in machine code: `void name(ptr frame)`, where it reads and writes, and its cost."""
+    """A loop or a table in machine code: `void name(ptr frame)`, the slots that it reads and writes, and its cost."""
 
     name: str
-    taken: list[Port]
-    given: list[Port]
+    taken: list[int]
+    given: list[int]
     cost: Cost
 
 
-def _write_inner(module: Module, name: str, frame: Frame, part: Repeated | Element) -> InnerCall:
+def _ends(part: Repeated | Element) -> packing.Ends:
+    """What a loop or a table gives and takes."""
+    if isinstance(part, Element):
+        return packing.Ends(len(part.tape.outputs) * part.count, part.width * part.count)
+    state, constants = part.step.signature.input_sizes
+    return packing.Ends(state, state + constants + 1)
+
+
+def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Repeated | Element]") -> InnerCall:
+    """A table, or one or several loops of one step."""
+    part = group[0]
     if isinstance(part, Repeated):
+        if len(group) > 1:
+            return _write_lanes(module, name, frame, part, len(group))
         return _write_loop(module, name, frame, part)
     tape = rewritten(part.tape, fused=True)
     ports = take_ports(frame, {"rows": part.width * part.count, "results": len(tape.outputs) * part.count})
     write_table(module, name, part, tape, ports["rows"].slot, ports["results"].slot)
     cost = price(tape)
     total = Cost(cost.operations * part.count, cost.price * part.count)
-    return InnerCall(name, [ports["rows"]], [ports["results"]], total)
+    return InnerCall(name, slots_of([ports["rows"]]), slots_of([ports["results"]]), total)
+
+
+def _write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: int) -> InnerCall:
+    """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
+    they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
+    wide = module.widened()
+    loop = _write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part)
+    b = wide.builder()
+    for k in loop.taken[:-1]:
+        address = b.slot("%frame", k)
+        b.store(b.spread(b.load(address), count), address)
+    running = b.slot("%frame", loop.taken[-1])
+    b.store(b.spread(b.load(running), count, 0.0), running)
+    b.line(f"call void @{loop.name}(ptr %frame)")
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)
+    taken, given = ([wide.lanes * k + i for i in range(count) for k in own] for own in (loop.taken, loop.given))
+    return InnerCall(name, taken, given, Cost(loop.cost.operations * count, loop.cost.price * count))
 
 
 def _write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> InnerCall:
@@ -247,7 +287,7 @@ def _write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> Inne
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     total = Cost(cost.operations * part.count, cost.price * part.count)
-    return InnerCall(name, [own["start"], own["given"], own["where"]], [own["result"]], total)
+    return InnerCall(name, slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]]), total)
 
 
 def _loop_of(
@@ -255,7 +295,7 @@ def _loop_of(
 ) -> tuple[str, Cost]:
     """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other, and the step's cost."""
     function, ports, cost = _step_of(module, frame, part.step, sizes)
-    name = f"loop_{part.identity()[:16]}"
+    name = f"loop_{part.identity()[:16]}" + _suffix(module)
     own = take_ports(Frame(), lengths)
 
     def write() -> None:
@@ -278,9 +318,14 @@ def _loop_of(
     return module.once(name, write), cost
 
 
+def _suffix(module: Module) -> str:
+    """Of functions that stand twice in a kernel for one state: for one, and for as many as registers have lanes."""
+    return "_lanes" if module.lanes > module.home else ""
+
+
 def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost]:
     """(function, its ports, cost) of a step, written at first use on slots of its own."""
-    key = f"step_{step.identity()[:16]}"
+    key = f"step_{step.identity()[:16]}" + _suffix(module)
     if key not in frame.steps:
         ports = take_ports(frame, {**sizes, "next": sizes["state"]})
         names = dict(zip(step.signature.inputs, ("state", "constants"), strict=True))

@@ -71,7 +71,7 @@ def _vector(b: Builder, vector: str, scalars: list[str]) -> str:
 def _named(b: Builder, name: str, lanes: int | None = None) -> str:
     """The function's name in the module, for a builder's lanes or others."""
     wanted = b.lanes if lanes is None else lanes
-    if wanted == b.module.lanes:
+    if wanted == b.module.home:
         return f"lanes_{name}"
     return f"packed_{name}" if wanted == b.module.width else f"packed{wanted}_{name}"
 

@@ -8,6 +8,7 @@ same bits, and NaN stays NaN.
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 
 __all__ = ["Builder", "Module", "Value", "double"]
 
@@ -23,11 +24,12 @@ def double(x: float) -> str:
 class Module:
     """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add.
 
-    width: lanes of the processor's registers, of which a module for one lane packs elementary functions.
+    width: lanes of the processor's registers, of which a module for one lane packs elementary functions and loops.
+    home: W of the kernel as a whole, also where a part of it takes more lanes (`widened`).
     """
 
     def __init__(self, lanes: int, fma: bool, width: int = 1) -> None:
-        self.lanes = lanes
+        self.lanes = self.home = lanes
         self.fma = fma
         self.width = width
         self._functions: dict[str, str] = {}
@@ -37,6 +39,12 @@ class Module:
     def builder(self, lanes: int | None = None) -> "Builder":
         """A builder for one more function of this module, of its own lanes unless others are named."""
         return Builder(self, self.lanes if lanes is None else lanes)
+
+    def widened(self) -> "Module":
+        """The same module, whose further functions take all lanes of the registers."""
+        twin = copy(self)
+        twin.lanes = self.width
+        return twin
 
     def declare(self, result: str, name: str, arguments: Iterable[str]) -> None:
         """Name a function from outside: an intrinsic or one of libm."""
@@ -267,6 +275,14 @@ class Builder:
             return scalar
         first = self.let(f"insertelement {self.T} poison, double {scalar}, i64 0")
         return self.let(f"shufflevector {self.T} {first}, {self.T} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def spread(self, a: str, count: int, rest: Value | None = None) -> str:
+        """The first `count` lanes of a; in the others its first lane, or `rest`."""
+        if count == self.lanes:
+            return a
+        other, filler = (a, 0) if rest is None else (self._float(rest), self.lanes)
+        mask = ", ".join(f"i32 {k if k < count else filler}" for k in range(self.lanes))
+        return self.let(f"shufflevector {self.T} {a}, {self.T} {other}, <{self.lanes} x i32> <{mask}>")
 
     def lane(self, a: str, index: int) -> str:
         return a if self.lanes == 1 else self.let(f"extractelement {self.T} {a}, i64 {index}")

@@ -37,6 +37,28 @@ class Frame:
         self.slots += count
         return first
 
+    def widened(self, lanes: int) -> "Frame":
+        """The frame of functions that take more lanes than the kernel's one, on the same memory."""
+        if "wide" not in self.steps:
+            self.steps["wide"] = _WideFrame(self, lanes)
+        wide: Frame = self.steps["wide"]
+        return wide
+
+
+class _WideFrame(Frame):
+    """Slots of many lanes in the memory of a frame of one lane: slot k lies where those from k `lanes` on lie."""
+
+    def __init__(self, frame: Frame, lanes: int) -> None:
+        super().__init__()
+        self.frame = frame
+        self.lanes = lanes
+
+    def take(self, count: int) -> int:
+        """First of `count` fresh slots in a row."""
+        first = -(-self.frame.slots // self.lanes)
+        self.frame.slots = self.lanes * (first + count)
+        return first
+
 
 class _Emitter:
     """Writes nodes into a builder; `leaf` gives an input's value when it is first needed in this block."""

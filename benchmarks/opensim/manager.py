@@ -2,9 +2,10 @@
 
     python manager.py MODEL START.npz FOUND.npz
 
-START holds q, u, activation, excitation, the fiber lengths of the muscles that are `elastic`, `duration` and
-`tolerances`; FOUND gets names, and for every tolerance the coordinates, activations and fiber lengths at the end and
-the seconds of the fastest of three runs.
+START holds q, u, activation, excitation, the fiber lengths of the muscles that are `elastic`, `duration`, `tolerances`
+and, if there are any, `controls` of the model's CoordinateActuators; FOUND gets names, and for every tolerance the
+coordinates, activations and fiber lengths at the end and the processor's seconds of the fastest of three runs, or of
+`repeats`.
 """
 
 import sys
@@ -21,7 +22,10 @@ def main(file: str, start: str, found: str) -> None:
     with np.load(start) as archive:
         given = dict(archive)
     motion = Motion(file, given)
-    runs = [min((motion.run(accuracy) for _ in range(3)), key=lambda run: run[0]) for accuracy in given["tolerances"]]
+    repeats = int(given.get("repeats", 3))
+    runs = [
+        min((motion.run(accuracy) for _ in range(repeats)), key=lambda run: run[0]) for accuracy in given["tolerances"]
+    ]
     seconds, states = zip(*runs, strict=True)
     np.savez(found, names=np.array(motion.names), seconds=np.array(seconds), states=np.array(states))
 
@@ -37,6 +41,12 @@ class Motion:
         for muscle, e in zip(self.muscles, given["excitation"].tolist(), strict=True):
             controller.addActuator(muscle)
             controller.prescribeControlForActuator(muscle.getAbsolutePathString(), opensim.Constant(e))
+        forces = self.model.getForceSet()
+        found = (opensim.CoordinateActuator.safeDownCast(forces.get(i)) for i in range(forces.getSize()))
+        actuators = [actuator for actuator in found if actuator]
+        for actuator, control in zip(actuators, given.get("controls", np.zeros(0)).tolist(), strict=False):
+            controller.addActuator(actuator)
+            controller.prescribeControlForActuator(actuator.getAbsolutePathString(), opensim.Constant(control))
         self.model.addController(controller)
         self.model.initSystem()
         coordinates = self.model.getCoordinateSet()
@@ -52,9 +62,9 @@ class Motion:
         manager.setIntegratorAccuracy(float(accuracy))
         manager.setWriteToStorage(False)
         manager.initialize(state)
-        begin = time.perf_counter()
+        begin = time.process_time()
         state = manager.integrate(float(self.given["duration"]))
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         self.model.realizeVelocity(state)
         q = [c.getValue(state) for c in self.coordinates]
         activations = [muscle.getActivation(state) for muscle in self.muscles]

@@ -50,7 +50,8 @@ def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
     orientations = document.needed_file(root, "orientation_file_for_calibration")
     base, heading = text(root, "base_imu_label", ""), text(root, "base_heading_axis", "")
     if base and heading.lstrip("-") not in ("x", "y", "z"):
-        complain(root.find("base_heading_axis"), f"<base_heading_axis> is x, -x, y, -y, z or -z, not {heading!r}")
+        given = root.find("base_heading_axis")
+        complain(root if given is None else given, f"<base_heading_axis> is x, -x, y, -y, z or -z, not {heading!r}")
     output = document.output(root, "output_model_file")
     return SensorPlacerSetup(document.name, document.path, model, orientations, _turn(document),
                              base if base not in NOTHING else None, heading, output)  # fmt: skip

@@ -9,7 +9,7 @@ starts there. An input given as a table starts the solver anew at each of its ki
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class AdaptiveProblem:
         sizes: dict[str, Any] = {"x": equations.size, "t": ()}
         key = ("projected", equations.key)
         kernel = kernel_for(
-            key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", content=content)
+            key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", lanes=1, content=content)
         )
         return np.asarray(kernel(x, np.float64(t)))
 
@@ -121,6 +121,8 @@ class AdaptiveProblem:
 
     def values(self, t: float, x: Array) -> list[float]:
         """The values of the events."""
+        if not self.events:
+            return []
         q, u = self.equations.split(self.projected(t, x))
         return [float(event.value(self.equations.model, t, q, u)) for event in self.events]
 
@@ -147,7 +149,9 @@ class AdaptiveProblem:
         }  # fmt: skip
         return kernel_for(
             ("rate", self.equations.key),
-            lambda content: kernels.compile(self.equations.rate, sizes, ["rate"], name="state_rate", content=content),
+            lambda content: kernels.compile(
+                self.equations.rate, sizes, ["rate"], name="state_rate", lanes=1, content=content
+            ),
         )
 
     def _given(self, t: float) -> list[Any]:
@@ -182,7 +186,7 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
                 run.stop(failure, before)
                 return x
             run.steps += 1
-            dense = solver.dense_output()
+            dense = _Dense(solver)
             following = problem.values(solver.t, solver.y)
             halt = _record_events(problem, run, (dense, before, solver.t), values, following)
             _record_rows(problem, run, (dense, before, solver.t if halt is None else halt))
@@ -194,6 +198,18 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
             if problem.choice.projects:
                 solver.y, solver.f = x, slope(solver.t, x)
     return x
+
+
+class _Dense:
+    """The state within the step that a solver has taken. What lies inside costs slopes, and only if it is asked for."""
+
+    def __init__(self, solver: "scipy.integrate.OdeSolver") -> None:
+        self.end, self.last = solver.t, solver.y
+        self._between = cache(solver.dense_output)
+
+    def __call__(self, t: float) -> Array:
+        result: Array = self.last if t == self.end else self._between()(t)
+        return result
 
 
 def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> "scipy.integrate.OdeSolver":

@@ -5,8 +5,9 @@ its neighbours, and which surfaces are touched is part of the answer. Let X hold
 path comes onto it, and whether it is touched. A *sweep* Phi(X) takes the surfaces in order and solves
 each between its neighbours, the last point where the path left a surface and the next X of one that is touched: the
 path touches it there or passes it by. No sweep makes the path longer, so sweeps pull the string taut. A displacement of
-X along the path changes nothing to first order, so Phi removes it; across the path Phi converges only linearly, and
-Newton's method, while the touched surfaces stay the same, takes the lateral directions b:
+X along the path changes nothing to first order, so Phi removes it; across the path Phi converges only linearly, which
+Anderson's method makes faster with one sweep in memory (D. G. Anderson, J. ACM 12, 547, 1965). Where that does not
+settle, Newton's method, while the touched surfaces stay the same, takes the lateral directions b:
 
     X <- X + r + D (1 - b^T D)^-1 b^T r,    r = Phi(X) - X,    D = dPhi/dX b.
 
@@ -38,12 +39,14 @@ from myoquat.muscle.wrapping.touch import SIZE, Touch, touched
 __all__ = ["Piece", "alone", "taut"]
 
 ROUNDS = 2  # of sweeps alone and then with Newton's method
-SWEEPS = 6  # which bring X near
+SWEEPS = 8  # which mostly suffice
 STEPS = 6  # of Newton's method, each with a sweep behind it that brings X back onto the surfaces
 DIFFERENCE = 1e-6  # for slopes, of the distance between the ends
-SETTLED = 1e-8  # [m] by which the last but one step may move X
+BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
+MEMORY = 12  # numbers of the sweep before, for each surface
+SETTLED = 1e-10  # [m] by which the last step may move X
 SOLVED = 1e-9  # [m] by which X may miss Phi(X)
-FAINT = 1e-9  # so little of that miss that the end of it does not count as a move
+FAINT = 2.0**-30  # so little of a number that its changes do not count as moves
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         return Piece()
     kinds = tuple(wrap.prototype for wrap in wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
-    state = 0.0 * given[..., :1] * np.ones((4 + SIZE) * len(wraps) + 1)
+    state = 0.0 * given[..., :1] * np.ones((4 + SIZE + MEMORY) * len(wraps) + 1)
     unsolved: Array | bool = True
     for _ in range(ROUNDS):
         state = iterate(partial(_swept, kinds), state, given, SWEEPS, SETTLED, unsolved)
@@ -78,6 +81,16 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         unsolved = _Sweep(state, kinds).unsolved
     contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, _Sweep(state, kinds).contacts, strict=True))
     return Piece(wraps, contacts, unsolved)
+
+
+def _alone(wrap: Wrap, start: Site, end: Site, poses: Poses) -> Piece:
+    """The path over one surface."""
+    A, B = (wrap.seen(site.seen_from(poses, wrap.body)) for site in (start, end))
+    if not wrap.solved:
+        return Piece((wrap,), (_in_body(wrap, wrap.contact(A, B)),))
+    numbers = np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
+    contact = Touch.unpacked(touched(wrap, numbers, (A, B), (A, B)))
+    return Piece((wrap,), (_in_body(wrap, contact),), np.logical_not(contact.missed <= SOLVED))
 
 
 def _in_body(wrap: Wrap, c: Contact) -> Contact:
@@ -95,7 +108,8 @@ def _placed(wrap: Wrap, poses: Poses) -> list[Array]:
 @dataclass(frozen=True)
 class _Sweep:
     """The numbers of a sweep (..., n): X (..., 4 k), where the path comes onto each surface, in the world, and 1 where
-    it touches it; the contacts in the surfaces' frames; and how far X was from where it came out, times FAINT."""
+    it touches it; the contacts in the surfaces' frames; how far X was from where it came out; and, times FAINT, what it
+    moved, and the X and the moves of the sweep before, zero where there was none."""
 
     numbers: Array
     kinds: tuple[Wrap, ...]
@@ -112,7 +126,7 @@ class _Sweep:
     @property
     def unsolved(self) -> Array:
         """(...) whether X is no solution, or the contact of a surface is none."""
-        missed = np.logical_not(self.numbers[..., -1] <= SOLVED * FAINT)
+        missed = np.logical_not(self.numbers[..., (4 + SIZE) * len(self.kinds)] <= SOLVED * FAINT)
         for contact in self.contacts:
             missed = missed | np.logical_not(contact.missed <= SOLVED)
         return missed
@@ -167,8 +181,12 @@ class _Chain:
 
 
 def _swept(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """The numbers of Phi(X)."""
-    return _sweep(kinds, _Sweep(state, kinds).X, given)[0]
+    """The numbers of Phi(X), X being drawn on from the last two sweeps where both touch the same surfaces."""
+    X, k = _Sweep(state, kinds).X, len(kinds)
+    r, X_before, r_before = (x / FAINT for x in np.split(state[..., -MEMORY * k :], 3, axis=-1))
+    better = _accelerated(X, r, X_before, r_before)
+    numbers = _sweep(kinds, better, given)[0]
+    return joined([numbers, *(FAINT * x for x in (_Sweep(numbers, kinds).X - better, X, r))])
 
 
 def _sweep(kinds: tuple[Wrap, ...], X: Array, given: Array, frozen: bool = False) -> tuple[Array, list[Array]]:
@@ -189,6 +207,18 @@ def _whole_sweep(kinds: tuple[Wrap, ...], frozen: bool, before: Array, given: Ar
     return joined([numbers, *lateral])
 
 
+def _accelerated(X: Array, r: Array, X_before: Array, r_before: Array) -> Array:
+    """Anderson's method with one sweep in memory: the X of the line through both sweeps whose move would be least."""
+    d = r - r_before
+    flags = [x[..., 3::4] for x in (r, r_before, X - X_before)]
+    steady = np.sum(sum(np.abs(x) for x in flags), axis=-1) <= 0.0
+    square = np.where(steady, np.sum(d * d, axis=-1), 0.0)
+    part = np.sum(r * d, axis=-1) / np.where(square > 0, square, 1.0)
+    part = np.where(square > 0, np.minimum(np.maximum(part, -BEYOND), BETWEEN), 0.0)
+    result: Array = X - part[..., None] * (X - X_before)
+    return result
+
+
 def _newton(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """A step of Newton's method for the surfaces that are touched, and a sweep that may change these.
 
@@ -207,7 +237,8 @@ def _newton(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     M = [[float(i == j) - np.sum(b[i] * D[j], axis=-1) for j in range(count)] for i in range(count)]
     w = _eliminated(M, [np.sum(b[i] * r, axis=-1) for i in range(count)])
     better = X + r + sum(d * weight[..., None] for d, weight in zip(D, w, strict=True))
-    return _sweep(kinds, better, given)[0]
+    numbers = _sweep(kinds, better, given)[0]
+    return joined([numbers, 0.0 * numbers[..., :1] * np.ones(MEMORY * len(kinds))])
 
 
 def _direction(v: Array) -> Array:

@@ -26,11 +26,11 @@ from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 __all__ = ["WrapEllipsoid"]
 
 NEWTON = 8  # steps for theta and s
-SETTLED = 1e-6  # [rad, m] by which the last but one step may move: the last one squares it
+SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the last but one may have missed
 FINEST = 7  # substeps of the finest rule that is extrapolated
 PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
 ROUGH, LONGER = 0.05, 2.0  # after a step of more than this [rad], how many times as long parts may be: they only steer
-LOST = 1e9  # a step's size that says that none was found
+LOST = 1e9  # how far a solution is that was not found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
 
@@ -78,18 +78,19 @@ class WrapEllipsoid(Wrap):
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
     ) -> Contact:
         radii = as_array(self.radii)
-        (a, b), (e1, e2), winding, inside = self._stretched(A, B)
-        start = shortest_section(a, b, radii, e1, e2, winding)
-        center = a / dot(a, a)[..., None]
-        f1 = start.p - center
-        f2 = cross(unit(a), f1)
-        arc = start.arc[..., None]
-        state = joined([0.0 * arc, arc, start.x * radii, 0.0 * arc - 1.0])
+        (a, b), winding, inside = self._stretched(A, B)
         on = winding.on & ~inside
-        given = joined([a, b, center, f1, f2, 1.0 / radii])
         sought = where if backwards else on & where
+        none = 0.0 * a[..., :1]
+        onto = unit(a)
+        start = iterate(_started, joined([onto, onto, none]), joined([a, b, radii]), 1, where=sought)
+        center = a / dot(a, a)[..., None]
+        f1 = start[..., :3] - center
+        f2 = cross(unit(a), f1)
+        state = joined([none, start[..., 6:], start[..., 3:6] * radii, none - 1.0])
+        given = joined([a, b, center, f1, f2, 1.0 / radii])
         solved = iterate(_newton, state, given, NEWTON, SETTLED, sought)
-        solved = np.where(finite(solved), solved, joined([state[..., :5], 0.0 * arc + LOST]))
+        solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST]))
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
         return Contact(
@@ -103,18 +104,17 @@ class WrapEllipsoid(Wrap):
         )
 
     def meets(self, A: Array, B: Array) -> Array:
-        _, _, winding, inside = self._stretched(A, B)
+        _, winding, inside = self._stretched(A, B)
         return winding.on & ~inside
 
-    def _stretched(self, A: Array, B: Array) -> tuple[Line, Line, Winding, Array]:
-        """Where the ellipsoid is the unit sphere: the ends, moved away where one lies inside, the axes of the plane
-        through them and the centre, the string around the circle in it, and where an end lies inside."""
+    def _stretched(self, A: Array, B: Array) -> tuple[Line, Winding, Array]:
+        """Where the ellipsoid is the unit sphere: the ends, moved away where one lies inside, the string around the
+        circle in the plane through them and the centre, and where an end lies inside."""
         radii = as_array(self.radii)
         a, b = A / radii, B / radii
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
-        e1, e2 = plane_of(a, b)
-        return (a, b), (e1, e2), around(project(a, e1, e2), project(b, e1, e2), 1.0), inside
+        return (a, b), _central(a, b), inside
 
     def onto(self, x: Array) -> Array:
         result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)
@@ -126,20 +126,41 @@ class WrapEllipsoid(Wrap):
         return result
 
 
+def _central(a: Array, b: Array) -> Winding:
+    """The path in the plane through the scaled ends and the centre."""
+    e1, e2 = plane_of(a, b)
+    return around(project(a, e1, e2), project(b, e1, e2), 1.0)
+
+
+def _started(_: Array, given: Array) -> Array:
+    """(..., 7) where the shortest plane path comes onto the unit sphere and leaves it, and its arc."""
+    a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
+    start = shortest_section(a, b, radii, *plane_of(a, b), _central(a, b))
+    return joined([start.p, start.x, start.arc[..., None]])
+
+
 def _newton(state: Array, given: Array) -> Array:
-    """theta, s, the end of the geodesic and the size of the step, below zero before the first, after a step of Newton's
-    method."""
+    """theta, s, the end of the geodesic and how far it may still be from the solution, below zero before the first,
+    after a step of Newton's method: a step leaves about its square times the greatest curvature of the surface."""
     a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
     c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
     v, dv = _tangent(x - a / scale, dx)
     D = scale * scale
-    size = np.maximum(np.maximum(1 / scale[..., 0], 1 / scale[..., 1]), 1 / scale[..., 2])
-    moved = state[..., 5]
-    part = np.where((moved < 0) | (moved > ROUGH * size), LONGER * PART, PART)
-    x, v, dx, dv = geodesic(x, v, dx, dv, state[..., 1:2], D, part[..., None])
-    B, n, dn = b / scale, D * x, D * dx
-    across, dacross = cross(n, v), cross(dn, v) + cross(n, dv)
+    size = 1 / np.minimum(np.minimum(scale[..., 0], scale[..., 1]), scale[..., 2])
+    least = 1 / np.maximum(np.maximum(scale[..., 0], scale[..., 1]), scale[..., 2])
+    curvature = size / (least * least)
+    missed = state[..., 5]
+    part = np.where((missed < 0) | (missed > curvature * (ROUGH * size) ** 2), LONGER * PART, PART)
+    along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
+    y, dy = dot(dx, side)[..., None], dot(dv, side)[..., None]
+    x, v, y, dy = geodesic(x, v, y, dy, state[..., 1:2], D, part[..., None])
+    B, n = b / scale, D * x
+    across = cross(n, v)
+    steep = np.sqrt(dot(n, n))[..., None]
+    dx = along * v + y / steep * across
+    dn = D * dx
+    dacross = cross(dn, v) - dy * steep * v
     force = -_bending(x, v, D)[..., None] * n  # x''
     h1, h2 = dot(B, n) - 1.0, dot(B - x, across)
     h1_theta, h1_s = dot(B, dn), dot(B, D * v)
@@ -151,7 +172,8 @@ def _newton(state: Array, given: Array) -> Array:
     run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
-    return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, moved[..., None]])
+    missed = curvature * moved * moved
+    return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, missed[..., None]])
 
 
 def _tangent(line: Array, dline: Array) -> tuple[Array, Array]:
@@ -169,12 +191,16 @@ def _bending(x: Array, v: Array, D: Array) -> Array:
 
 
 def geodesic(
-    x: Array, v: Array, dx: Array, dv: Array, length: Array, D: Array, part: Array
+    x: Array, v: Array, y: Array, dy: Array, length: Array, D: Array, part: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Point, unit velocity, and their derivatives dx, dv with respect to a parameter, after `length` (..., 1)."""
+    """Point and unit velocity after `length` (..., 1), and how far a neighbour is aside, y (..., 1), with its rate dy.
+
+    All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation,
+    y'' = -K y with Gauss' curvature K; what it is along stays as it was.
+    """
     given = joined([D, part])
-    y, w, _ = followed(_part, joined([x, dx]), joined([v, dv]), 0.0 * x[..., :0], length, _longest, given, FINEST)
-    return y[..., :3], w[..., :3], y[..., 3:], w[..., 3:]
+    z, w, _ = followed(_part, joined([x, y]), joined([v, dy]), 0.0 * x[..., :0], length, _longest, given, FINEST)
+    return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 
 
 def _longest(y: Array, w: Array, given: Array) -> Array:
@@ -189,19 +215,14 @@ def _longest(y: Array, w: Array, given: Array) -> Array:
 
 
 def _part(y: Array, w: Array, given: Array) -> Rates:
-    """The right side x'' and its derivative along a part that begins at y = (x, dx) with the velocity w = (v, dv)."""
-    D = given[..., :3]
-    x, dx, v, dv = y[..., :3], y[..., 3:], w[..., :3], w[..., 3:]
-    n, dn = D * x, D * dx
-    j = dot(n, n) * dot(v, D * v)
-    dj = 2 * dot(n, dn) * dot(v, D * v) + 2 * dot(n, n) * dot(v, D * dv)
-    return lambda y: (_force(y[..., :3], y[..., 3:], j, dj, D), y[..., :0])
+    """The right side, x'' = -j D x / |D x|^4 and y'' = -D1 D2 D3 y / |D x|^4, along a part that begins at (x, y)."""
+    D, n, v = given[..., :3], given[..., :3] * y[..., :3], w[..., :3]
+    j = (dot(n, n) * dot(v, D * v))[..., None]
+    factors = joined([-j * D, -(D[..., :1] * D[..., 1:2] * D[..., 2:])])
 
+    def rates(y: Array) -> tuple[Array, Array]:
+        n = D * y[..., :3]
+        g = 1.0 / dot(n, n)
+        return (g * g)[..., None] * (factors * y), y[..., :0]
 
-def _force(x: Array, dx: Array, j: Array, dj: Array, D: Array) -> Array:
-    """(..., 6) x'' and its derivative."""
-    n, dn = D * x, D * dx
-    g = 1.0 / dot(n, n)
-    f = -(j * g * g)[..., None] * n
-    df = -(dj * g * g)[..., None] * n - (j * g * g)[..., None] * dn + (4 * j * g * g * g * dot(n, dn))[..., None] * n
-    return joined([f, df])
+    return rates

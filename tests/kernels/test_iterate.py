@@ -40,6 +40,25 @@ def test_kernel_solves_as_numpy_does(points, lanes):
     np.testing.assert_array_equal(result[:, 3:], points)
 
 
+def waiting(x):
+    """Kepler's equation for eleven pairs, three of which wait for others, and some only where they are wanted."""
+    solved = [iterate(kepler, M, np.concatenate([M, e], axis=-1), 12, where=M[..., 0] > 1.0) for M, e in _pairs(x, 8)]
+    solved += [iterate(kepler, E, np.concatenate([E, x[..., 1:]], axis=-1), 12) for E in solved[1:4]]
+    return np.concatenate([np.sin(E) * x[..., :1] for E in solved], axis=-1)
+
+
+def _pairs(x, count):
+    return [(x[..., :1] + 0.1 * k, x[..., 1:] * (0.9 + 0.01 * k)) for k in range(count)]
+
+
+def test_loops_side_by_side_give_the_bits_of_loops_by_themselves(points):
+    single, packed = (kernels.compile(waiting, {"x": 2}, lanes=lanes, cache="off") for lanes in (8, 1))
+    assert "_lanes(" in packed.ir
+    assert "_lanes(" not in single.ir
+    np.testing.assert_array_equal(packed(points), single(points))
+    np.testing.assert_allclose(packed(points), waiting(points), atol=1e-13)
+
+
 def test_states_that_it_is_not_for_stay_at_their_start(points):
     def some(x):
         chosen = x[..., 1] < 0.45

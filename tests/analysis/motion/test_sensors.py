@@ -93,6 +93,7 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
     ("file", "old", "new", "message"),
     [
         ("placer.xml", ">-z<", ">up<", "<base_heading_axis> is x, -x"),
+        ("placer.xml", "<base_heading_axis>-z</base_heading_axis>", "", r":\d+.*<base_heading_axis> is x, -x"),
         ("placer.xml", "pelvis_imu", "toes_imu", "the base sensor 'toes_imu' is on no body"),
         ("placer.xml", "walk.sto", "run.sto", "which does not exist"),
         ("tracking.xml", "placed.osim", "leg.osim", "the model has no sensors"),
