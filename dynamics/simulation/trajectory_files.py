@@ -7,6 +7,7 @@ are translated when such a file is read.
 """
 
 import io
+import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -110,12 +111,21 @@ def _arrays(path: Path) -> dict[str, Any]:
                 raise ValueError(f"its arrays would take {total / 2**30:.1f} GiB")
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as loaded:
-                return dict(loaded)
+                arrays = dict(loaded)
+        if not all(_is_text(array) for array in arrays.values() if array.dtype.kind == "U"):
+            raise ValueError("its texts hold numbers that are no characters")
+        return arrays
     except FileNotFoundError:
         raise
     except Exception as error:  # also of tokenize, zlib and ast, which NumPy calls
         told = error.message if isinstance(error, ModelError) else str(error)
         raise ValueError(f"{path}: this is no saved trajectory ({shortened(told, 300)})") from None
+
+
+def _is_text(array: Array) -> bool:
+    """Whether all characters are ones: NumPy makes of any others strings that Python cannot hold."""
+    codes = np.frombuffer(array.tobytes(), dtype=np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    return bool((codes <= sys.maxunicode).all())
 
 
 def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, parameters: int) -> None:

@@ -137,6 +137,17 @@ def test_the_representation_is_short(way):
     assert max(len(repr(x)) for x in (way, many, simulator)) < 200
 
 
+def test_numbers_that_are_no_characters_are_refused(way, tmp_path):
+    """NumPy makes strings of them that Python cannot hold, and that end in a SystemError far away."""
+    way.save(tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz") as archive:
+        data = dict(archive)
+    data["model"] = np.frombuffer(np.full(3, 0x11_0000, dtype=np.uint32).tobytes(), dtype="U3")[0:1].reshape(())
+    np.savez(tmp_path / "x.npz", **data)
+    with pytest.raises(ValueError, match=r"x\.npz: this is no saved trajectory \(its texts hold numbers"):
+        Trajectory.load(tmp_path / "x.npz")
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04broken"])
 def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "x.npz").write_bytes(content)
