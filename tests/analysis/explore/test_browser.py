@@ -69,9 +69,10 @@ def _address(process, log):
 def opened(browser, address, notebook):
     """A page with a notebook whose cells run."""
     page = browser.new_page(viewport={"width": 1400, "height": 1050})
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/lab/tree/{notebook}?reset")
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE)
-    page.wait_for_selector("text=/ipykernel.* Idle/", timeout=PATIENCE)
+    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    page.wait_for_selector("text=/ipykernel.* Idle/")
     page.click("text=Run >> nth=0")
     page.click("text=Run All Cells")
     page.add_style_tag(content=".Toastify { display: none }")  # Jupyter's own news
@@ -81,7 +82,7 @@ def opened(browser, address, notebook):
 @pytest.fixture(scope="module")
 def page(browser, address):
     page = opened(browser, address, "explore.ipynb")
-    page.wait_for_function("document.querySelectorAll('.gl-container canvas').length >= 2", timeout=PATIENCE)
+    page.wait_for_function("document.querySelectorAll('.gl-container canvas').length >= 2")
     return page
 
 

@@ -37,7 +37,7 @@ PATIENCE = 240_000  # ms: the first picture without a GPU compiles the shaders
 
 def seen(page, name):
     """The window as pixels (h, w, 3)."""
-    data = page.screenshot(timeout=PATIENCE)
+    data = page.screenshot()
     if folder := os.environ.get("MYOQUAT_SCREENSHOTS"):
         Path(folder, f"viewer_{name}.png").write_bytes(data)
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float)
@@ -61,9 +61,10 @@ def pictures_of(film):
 
 def opened(browser, viewer):
     page = browser.new_page(viewport={"width": 640, "height": 420})
+    page.set_default_timeout(PATIENCE)
     page.goto(viewer.url)
-    page.wait_for_selector("canvas", timeout=PATIENCE)
-    page.wait_for_selector("text=Save picture", timeout=PATIENCE)
+    page.wait_for_selector("canvas")
+    page.wait_for_selector("text=Save picture")
     return page
 
 
@@ -101,7 +102,7 @@ def test_a_motion_plays_beside_another_and_the_clock_follows(browser, tmp_path):
     viewer = view(model, Motion(model.system, t, q), compare=still, browser=False, port=0)
     try:
         page = opened(browser, viewer)
-        page.click("text=Play", timeout=PATIENCE)
+        page.click("text=Play")
         deadline = time.monotonic() + PATIENCE / 1000
         while viewer.time < 0.1:
             assert time.monotonic() < deadline, "the motion never played"
@@ -117,7 +118,7 @@ def test_a_motion_plays_beside_another_and_the_clock_follows(browser, tmp_path):
             assert np.abs(pictures[3] - pictures[0]).max() > 60
         viewer.speed = 40.0
         with page.expect_download(timeout=PATIENCE) as download:
-            page.click("text=Save film", timeout=PATIENCE)
+            page.click("text=Save film")
         assert download.value.suggested_filename == "two_link.mp4"
         page.close()
     finally:
