@@ -289,11 +289,12 @@ def test_importing_the_package_imports_little():
     assert len(found) < 30, found
 
 
-def test_what_simulates_and_optimizes_imports_little():
+def test_what_simulates_optimizes_and_shows_imports_little():
     """Tables, statistics and symbolic mathematics are imported where they are used, not by those who do without."""
     script = (
         "import sys; from myoquat.data import load_model; from myoquat.dynamics import simulate; "
-        "from myoquat.analysis.muscles import static_optimization; print(*sys.modules)"
+        "from myoquat.analysis.muscles import static_optimization; from myoquat.analysis.viewer import view; "
+        "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not {"scipy", "sympy", "casadi", "pandas", "pyarrow", "xarray", "matplotlib"} & set(done.stdout.split())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.files import write_bytes
-from myoquat.joints.picture import NO_ENCODER
+from myoquat.joints.encoder import NO_ENCODER
 from myoquat.kernels.typing import Array
 
 __all__ = ["RATE", "can_encode", "check_film", "write_film"]

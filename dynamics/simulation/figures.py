@@ -11,8 +11,9 @@ from matplotlib.lines import Line2D
 
 from myoquat.data.files import write_bytes
 from myoquat.dynamics.simulation.trajectory import Trajectory
+from myoquat.joints.encoder import NO_ENCODER, film_encoder
 from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import NO_ENCODER, Picture, curve_styles, film_encoder
+from myoquat.joints.picture import Picture, curve_styles
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 from myoquat.muscle.stick import stick_figures
