@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = ["waiting"]
+__all__ = ["in_notebook", "waiting"]
 
 PATIENCE = 1.0  # [s] before a word is said
 
@@ -46,8 +46,13 @@ def _say(stream: TextIO, text: str, said: list[str]) -> None:
     stream.flush()
 
 
+def in_notebook() -> bool:
+    """Whether what is printed shows in a notebook; that Jupyter's kernel has been imported says nothing yet."""
+    return type(sys.stdout).__module__.startswith("ipykernel")
+
+
 def _stream() -> TextIO | None:
     """Where a person reads: the terminal behind standard error, or the output of a notebook's cell."""
-    if "ipykernel" in sys.modules and type(sys.stdout).__module__.startswith("ipykernel"):
+    if in_notebook():
         return sys.stdout
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None

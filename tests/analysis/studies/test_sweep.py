@@ -1,5 +1,7 @@
 """`myoquat sweep` and study files."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,6 +74,7 @@ def test_a_file_is_the_study_written_in_python(file):
 
 
 def test_sweep_writes_and_resumes(file, tmp_path, capsys):
+    importlib.import_module("ipykernel")  # as a library may; nobody looks at a notebook for that
     output = tmp_path / "results"
     assert run(file, "--output", output, "--table", tmp_path / "table.csv") == 0
     text = capsys.readouterr()
