@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from myoquat.analysis.studies.plain import plain
 from myoquat.analysis.studies.specification import Specification
 from myoquat.data.toml import model_text, parse_model
 from myoquat.muscle import Model, ModelError
@@ -26,11 +25,11 @@ def description(study: Specification) -> dict[str, Any]:
     return {
         **trial,
         **{key: getattr(study, key) for key in PLAIN},
-        "vary": [[name, _plain(given)] for name, given in study.vary.items()],
-        "activation": _plain(study.activations),
+        "vary": [[name, plain(given)] for name, given in study.vary.items()],
+        "activation": plain(study.activations),
         "start_q": q.tolist(),
         "start_u": u.tolist(),
-        "limits": {name: _plain(ends) for name, ends in study.limits.items()},
+        "limits": {name: plain(ends) for name, ends in study.limits.items()},
         "times": [number * study.step for number in keep.time_steps],
         "summaries": list(keep.summaries),
         "model": {"name": study.model.name, "content": study.model.content_key, "file": _text_of(study.model)},
@@ -61,17 +60,6 @@ def key_of(found: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = "nothing" if value is None else json.dumps(value)
     return text if len(text) < 80 else f"{text[:76]} ..."
-
-
-def _plain(value: Any) -> Any:
-    """Arrays and tuples as lists, NumPy's numbers as Python's."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _text_of(model: Model) -> str:

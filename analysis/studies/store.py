@@ -81,8 +81,8 @@ def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
     Summaries of one's own that this process does not know are read with a warning. Stores of format version 1 are read
-    too. Raises FileNotFoundError, or StoreError for anything else; reading
-    numbers of a damaged block raises StoreError with its array and number.
+    too. Raises FileNotFoundError, or StoreError for anything else; reading numbers of a
+    damaged block raises StoreError with its array and number.
 
     >>> import tempfile
     >>> import myoquat as mq

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve
+from myoquat.analysis.studies.plain import plain
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
@@ -52,7 +53,7 @@ class MuscleTrial:
     def plain(self) -> dict[str, Any]:
         """The trial as JSON can hold it, every number exactly."""
         return {
-            "motion": {name: _plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
+            "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
             "loads": None if self.loads is None else _record(self.loads),
             "effort": _record(self.effort or Effort()),
             "reserves": [_record(reserve) for reserve in self.reserves],
@@ -76,15 +77,7 @@ class MuscleTrial:
 
 
 def _record(record: Any) -> dict[str, Any]:
-    return {f.name: _plain(getattr(record, f.name)) for f in fields(record) if f.init}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+    return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.init}
 
 
 # ---- what is kept ------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def floor_lines(scene: Scene) -> tuple[Array, Array]:
     ends = np.zeros((2, len(places), 2, 3))
     for k, (along, beside) in enumerate((across, across[::-1])):
         ends[k, :, :, along], ends[k, :, :, beside] = (-reach, reach), places[:, None]
-    middle = (scene.box[0] + scene.box[1]) / 2
+    middle = scene.camera[1].copy()
     middle[axis] = scene.box[0][axis] if scene.up[axis] > 0 else scene.box[1][axis]
     grey = np.where(np.isclose(np.round(places), places), *GREYS)
     colors = np.broadcast_to(grey[None, :, None, None], ends.shape)

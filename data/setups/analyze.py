@@ -8,7 +8,7 @@ from myoquat.data.setups.analyses import ANALYSES, Analysis
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain
 
-__all__ = ["AnalyzeSetup", "force_sets", "read_analyze", "time_of"]
+__all__ = ["AnalyzeSetup", "force_sets", "read_analyze", "times_of"]
 
 CONTROLLER = "ControlSetController"
 
@@ -63,7 +63,7 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
         states,
         document.file(root, "external_loads_file"),
         document.cutoff(),
-        (time_of(root, "initial_time", float("-inf")), time_of(root, "final_time", float("inf"))),
+        times_of(root),
         tuple(ANALYSES[element.tag](document, element) for element in known),
         _left_out(document, root, [element for element in chosen if element.tag not in ANALYSES]),
         _controls(document, root),
@@ -71,7 +71,12 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
     )
 
 
-def time_of(root: Element, tag: str, default: float) -> float:
+def times_of(root: Element) -> tuple[float, float]:
+    """The first and the last time of a tool, infinite where it names none."""
+    return _time(root, "initial_time", float("-inf")), _time(root, "final_time", float("inf"))
+
+
+def _time(root: Element, tag: str, default: float) -> float:
     return default if root.find(tag) is None else number(root, tag, default)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.data.osim.document import boolean, number, numbers, text
-from myoquat.data.setups.analyze import force_sets, time_of
+from myoquat.data.setups.analyze import force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, set_in
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
@@ -55,7 +55,7 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
         document.needed_file(root, "desired_kinematics_file"),
         document.file(root, "external_loads_file"),
         None if cutoff < 0 else cutoff,
-        (time_of(root, "initial_time", float("-inf")), time_of(root, "final_time", float("inf"))),
+        times_of(root),
         window,
         tracked,
         bandwidth,
