@@ -5,7 +5,7 @@ origin, a force a pair (n, f) with n the moment about the origin [Featherstone, 
 here with rotation and translation instead of 6 x 6 matrices]. Zeros of constants vanish from traces.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
@@ -43,28 +44,28 @@ class Motion:
     drifts: list[Pair]
 
 
+@once
 def kinematics(tree: Tree, q: Array, u: Array | None = None) -> Motion:
     """Transforms and subspaces at q (..., nq) and, with u (..., nu), velocities and drifts."""
-    motion = Motion([], [], [], [])
-    for link in tree.links:
-        q_joint = q[..., link.q]
-        motion.transforms.append(link.joint.placed(link.R, link.p, q_joint))
-        motion.subspaces.append(link.joint.subspace(q_joint))
-        if u is not None:
-            _add_velocity(motion, link, q_joint, u[..., link.u])
-    return motion
+    if u is not None:
+        motion = replace(kinematics(tree, q), velocities=[], drifts=[])
+        for number, link in enumerate(tree.links):
+            _add_velocity(motion, number, link, q[..., link.q], u[..., link.u])
+        return motion
+    transforms = [link.joint.placed(link.R, link.p, q[..., link.q]) for link in tree.links]
+    return Motion(transforms, [link.joint.subspace(q[..., link.q]) for link in tree.links], [], [])
 
 
-def _add_velocity(motion: Motion, link: Link, q: Array, u: Array) -> None:
+def _add_velocity(motion: Motion, number: int, link: Link, q: Array, u: Array) -> None:
     """omega = R^T omega_p + omega_J, and the drift v x v_J + Sdot u."""
-    S_omega, S_v = motion.subspaces[-1]
+    S_omega, S_v = motion.subspaces[number]
     omega_joint, v_joint = matvec(S_omega, u), matvec(S_v, u)
     c_omega, c_v = link.joint.drift(q, u)
     if link.parent == WORLD:
         motion.velocities.append((omega_joint, v_joint))
         motion.drifts.append((c_omega, c_v))
         return
-    omega, v = to_child(motion.transforms[-1], motion.velocities[link.parent])
+    omega, v = to_child(motion.transforms[number], motion.velocities[link.parent])
     motion.velocities.append((omega + omega_joint, v + v_joint))
     motion.drifts.append((c_omega + cross(omega, omega_joint), c_v + cross(omega, v_joint) + cross(v, omega_joint)))
 

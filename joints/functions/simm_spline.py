@@ -7,6 +7,7 @@ import numpy as np
 
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array
 
 __all__ = ["SimmSpline"]
@@ -60,6 +61,7 @@ class SimmSpline(AxisFunction):
             [*zero, *d, *zero],
         )
 
+    @once
     def _at(self, x: Array) -> tuple[Array, ...]:
         knots, *columns = self._pieces
         start, y, b, c, d = chosen(x, knots, *columns)

@@ -11,6 +11,7 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import cross, vecmat
+from myoquat.kernels.once import once
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
@@ -101,12 +102,14 @@ class CustomJoint(CoordinateJoint):
             "given axes",
         )
 
+    @once
     def transform(self, q: Array) -> tuple[Array, Array]:
         return successive_rotations(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
 
     def _slide(self, q: Array) -> Array:
         return _sum(self.translations, _values(self.translations, q))
 
+    @once
     def subspace(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.transform(q)
         rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))
