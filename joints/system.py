@@ -202,18 +202,26 @@ class ArticulatedSystem(Record):
 
         With `motion` (..., nu), the poses after the small motion u dt, exact to first order.
         """
-        pose: Poses = {self.ground: (np.eye(3), np.zeros(3))}
+        pose = self.poses_from(self.ground, q)
+        if motion is None:
+            return pose
+        shifts = self.shifts(q, motion, pose, self.ground)
+        return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
+
+    @once
+    def poses_from(self, base: str, q: Array) -> Poses:
+        """Pose of the frame of every body that `base` carries, seen from it: as `poses`."""
+        pose: Poses = {base: (np.eye(3), np.zeros(3))}
         for i in self.topological_order:
             body = self.bodies[i]
+            if body.parent not in pose:
+                continue
             R_parent, p_parent = pose[body.parent]
             R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
             p_frame = p_parent + R_parent @ as_array(body.position)
             R, p = body.joint.transform(q[..., self.q_slices[i]])
             pose[body.name] = (R_frame @ R, p_frame + matvec(R_frame, p))
-        if motion is None:
-            return pose
-        shifts = self.shifts(q, motion, pose, self.ground)
-        return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
+        return pose
 
     def shifts(self, q: Array, motion: Array, poses: Poses, base: str) -> Poses:
         """(rotation (..., 3) [rad], translation (..., 3) [m]) of every body carried by `base`, in world axes, by name.

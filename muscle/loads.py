@@ -11,7 +11,16 @@ from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Load", "Poses", "body_wrenches", "generalized_force", "point_velocity", "unit_vector", "world_point"]
+__all__ = [
+    "Load",
+    "Poses",
+    "body_wrenches",
+    "carried_force",
+    "generalized_force",
+    "point_velocity",
+    "unit_vector",
+    "world_point",
+]
 
 Poses = Mapping[str, tuple[Array, Array]]
 
@@ -54,11 +63,19 @@ def generalized_force(system: ArticulatedSystem, q: Array, loads: Sequence[Load]
     of all that it carries.
     """
     poses = system.poses(q)
-    carried = _wrenches(poses, loads)
+    return carried_force(system, q, poses, _wrenches(poses, loads), system.ground)
+
+
+def carried_force(
+    system: ArticulatedSystem, q: Array, poses: Poses, wrenches: Mapping[str, tuple[Array, Array]], base: str
+) -> Array:
+    """(..., nu) the generalized forces of (force, torque) at the origins of bodies that `base` carries, as if it were
+    held: in the axes of the `poses`. The formula."""
+    carried = dict(wrenches)
     parts: dict[int, Array] = {}
     for i in reversed(system.topological_order):
         body = system.bodies[i]
-        if body.name not in carried:
+        if body.name not in carried or body.name == base:
             continue
         (f, n), (R, p), nu = carried[body.name], poses[body.name], body.joint.nu
         if nu:

@@ -22,10 +22,13 @@ from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
 __all__ = [
     "Contacts",
     "Muscle",
+    "Span",
     "carried_bodies",
     "carried_wrenches",
     "contacts",
     "lengths",
+    "moved_point",
+    "path_length",
     "straight_length",
     "wrenches",
 ]
@@ -122,9 +125,9 @@ def _measured(
     system: ArticulatedSystem, muscle: Muscle, q: tuple[Array, Array], poses: Poses, moved: Poses, pieces: Any
 ) -> Array:
     """(...) length of one path at q[0], whose points are on their bodies where q[1] puts them, bodies moved."""
-    points = [_world(poses, moved, point.body, point.local(system, q[1])) for point in muscle.path]
+    points = [moved_point(poses, moved, point.body, point.local(system, q[1])) for point in muscle.path]
     spans = [_spans(poses, moved, piece) for piece in pieces]
-    return _length(points, [point.active(system, q[0]) for point in muscle.path], spans)
+    return path_length(points, [point.active(system, q[0]) for point in muscle.path], spans)
 
 
 def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, tensions: Array) -> Array:
@@ -176,7 +179,7 @@ def carried_wrenches(
 
 
 @dataclass(frozen=True)
-class _Span:
+class Span:
     """A stretch of a path on a surface: from P to Q (..., 3) in the world, where `on`."""
 
     on: Array
@@ -185,15 +188,15 @@ class _Span:
     arc: Array
 
 
-def _spans(poses: Poses, moved: Poses, piece: Piece) -> list[_Span]:
+def _spans(poses: Poses, moved: Poses, piece: Piece) -> list[Span]:
     spans = []
     for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
-        P, Q = (_world(poses, moved, wrap.body, x) for x in (c.P, c.Q))
-        spans.append(_Span(c.on, P, Q, c.arc))
+        P, Q = (moved_point(poses, moved, wrap.body, x) for x in (c.P, c.Q))
+        spans.append(Span(c.on, P, Q, c.arc))
     return spans
 
 
-def _world(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
+def moved_point(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
     """A point of a body in the world, after the shift of the body if there is one."""
     R, p = poses[body]
     arm = matvec(R, local)
@@ -205,7 +208,7 @@ def _world(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
     return result
 
 
-def _length(points: list[Array], active: list[Array | bool], spans: list[list[_Span]]) -> Array:
+def path_length(points: list[Array], active: list[Array | bool], spans: list[list[Span]]) -> Array:
     """The sum of the pieces between the points that are active, straight but for their spans on surfaces."""
     total: Array = np.zeros(())
     last = points[0]
@@ -219,7 +222,7 @@ def _length(points: list[Array], active: list[Array | bool], spans: list[list[_S
 
 def straight_length(points: list[Array], active: list[Array | bool]) -> Array:
     """(...) the length of a path without surfaces by its points (..., 3) in the world, those that are `active`."""
-    return _length(points, active, [[] for _ in points[1:]])
+    return path_length(points, active, [[] for _ in points[1:]])
 
 
 def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:

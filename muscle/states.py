@@ -10,15 +10,13 @@ import numpy as np
 
 from myoquat.joints.checks import check_state
 from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle import jacobians
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import lengths
+from myoquat.muscle.stretches import stretches
 
 __all__ = [
     "activation_rates",
@@ -94,8 +92,8 @@ def elastic_kinds(model: Model) -> list[LawKind | None]:
 
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N]: the formula, on floats and symbols."""
-    l = lengths(model.system, model.muscles, q)
-    return forces_of_laws(model, l, matvec(jacobians.velocity(model, q), u), activation, state)
+    paths = stretches(model.system, model.muscles, q, u)
+    return forces_of_laws(model, paths.length, paths.speed, activation, state)
 
 
 def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
@@ -120,7 +118,7 @@ def _force(law: ForceLaw, row: Array) -> Array:
 def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
     F = forces(model, q, u, activation, state)
-    return -vecmat(F, jacobians.velocity(model, q))
+    return stretches(model.system, model.muscles, q, u).torque(F)
 
 
 def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
@@ -158,8 +156,7 @@ def activation_rates(model: Model, excitation: Array, activation: Array) -> Arra
 def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:
     """(..., ns) what a function gives for every law with states, at q, u and activation."""
     q, u, activation = at
-    l = lengths(model.system, model.muscles, q)
-    speed = matvec(jacobians.velocity(model, q), u)
+    paths = stretches(model.system, model.muscles, q, u)
     slices = state_slices(model)
     stateful = [i for i, s in enumerate(slices) if s.stop > s.start]
     parts: dict[int, Array] = {}
@@ -167,7 +164,12 @@ def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, st
         members = [i for i in stateful if slices[i].stop - slices[i].start == size]
         laws = [law for i in members if (law := model.muscles[i].law) is not None]
         rows = [
-            joined([*(x[..., i : i + 1] for x in (l, speed, activation)), *(x[..., slices[i]] for x in states)])
+            joined(
+                [
+                    *(x[..., i : i + 1] for x in (paths.length, paths.speed, activation)),
+                    *(x[..., slices[i]] for x in states),
+                ]
+            )
             for i in members
         ]
         parts |= dict(zip(members, of_laws(laws, function, rows, size), strict=True))
