@@ -11,9 +11,12 @@ from myoquat.dynamics.inverse import inverse
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import mirrored
+from myoquat.kernels.called import called
 from myoquat.kernels.typing import Array
 
-__all__ = ["ancestors", "factor", "forward", "inverse_mass", "solve"]
+__all__ = ["ancestors", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
+
+LONG = 100  # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 
 
 def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
@@ -44,6 +47,32 @@ def factor(order: list[tuple[int, list[int]]], M: Array) -> Array:
             F[..., i, above[: a + 1]] = F[..., i, above[: a + 1]] - scaled[..., a, None] * row[..., : a + 1]
         F[..., k, above] = scaled
     return F
+
+
+def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
+    """(..., nu, nu) the factor of M(q). In a kernel of a large system it is a function of its own: constraints ask for
+    it once for accelerations and twice, at other coordinates, for a projection."""
+    order = ancestors(system)
+    if sum(len(above) for _, above in order) < LONG:
+        return factor(order, mass(system, q))
+    rows, columns = _pattern(order)
+    entries = called(_entries, (system,), q, len(rows))
+    F = 0.0 * entries[..., :1, None] + np.zeros((system.nu, system.nu))  # of floats or symbols
+    F[..., rows, columns] = entries
+    return F
+
+
+def _entries(system: ArticulatedSystem, q: Array) -> Array:
+    """(..., n) the entries of the factor of M(q) that are not zero."""
+    order = ancestors(system)
+    rows, columns = _pattern(order)
+    return factor(order, mass(system, q))[..., rows, columns]
+
+
+def _pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
+    """Rows and columns of the entries of L and 1/D."""
+    places = [(k, i) for k, above in order for i in (*above, k)]
+    return [k for k, _ in places], [i for _, i in places]
 
 
 def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:

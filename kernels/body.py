@@ -16,8 +16,8 @@ from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.tape import Tape, casadi_outputs, read_tape
-from myoquat.kernels.trace import Signature, Traced, casadi_function
+from myoquat.kernels.tape import Inner, Tape, casadi_outputs, read_tape
+from myoquat.kernels.trace import Function, Loop, Signature, Traced, casadi_function
 
 __all__ = [
     "Body",
@@ -74,20 +74,40 @@ class Repeated:
 
 
 @dataclass(frozen=True)
+class Called:
+    """A formula inside a formula as a function; see `called`."""
+
+    formula: "Straight"
+
+    @property
+    def ends(self) -> packing.Ends:
+        """What it gives and takes."""
+        (gives,), (takes,) = self.formula.signature.output_sizes, self.formula.signature.input_sizes
+        return packing.Ends(gives, takes)
+
+    def identity(self) -> str:
+        return digest("called", self.formula.identity())
+
+    def unrolled(self) -> Inner:
+        """The formula on SX expressions."""
+        return Inner(lambda taken: casadi_outputs(self.formula.tape, taken, self.formula.unrolled), *self.ends)
+
+
+Part = Repeated | Called | Element
+
+
+@dataclass(frozen=True)
 class Straight:
-    """One traced formula as a body: straight code, but for calls of the loops and tables inside it, in order."""
+    """One traced formula as a body: straight code, but for calls of what is inside it, in order."""
 
     tape: Tape
     signature: Signature
-    inner: tuple[Repeated | Element, ...] = ()
+    inner: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, traced: Traced) -> "Straight":
         """The body of a formula."""
-        inner = tuple(
-            x if isinstance(x, Element) else Repeated(Straight.of(x.step), x.times, x.settle) for x in traced.inner
-        )
-        return cls(traced.tape, traced.signature, inner)
+        return cls(traced.tape, traced.signature, tuple(map(_part, traced.inner)))
 
     @classmethod
     def of_casadi(cls, function: Any, signature: Signature) -> "Straight":
@@ -97,14 +117,19 @@ class Straight:
     @property
     def has_solver(self) -> bool:
         """Whether a step is repeated inside."""
-        return any(isinstance(x, Repeated) for x in self.inner)
+        return any(isinstance(x, Repeated) or (isinstance(x, Called) and x.formula.has_solver) for x in self.inner)
+
+    @property
+    def unrolled(self) -> list[Inner]:
+        """What is inside a formula without a solver, on SX expressions."""
+        return [x.unrolled() for x in self.inner if not isinstance(x, Repeated)]
 
     @functools.cached_property
     def function(self) -> Any:
         """The formula as a `casadi.Function`: columns in, dense columns out (C order); for one without a solver."""
         columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
         inputs = [x for column in columns for x in casadi.vertsplit(column)]
-        flat = iter(casadi_outputs(self.tape, inputs, [x.unrolled() for x in self.inner if isinstance(x, Element)]))
+        flat = iter(casadi_outputs(self.tape, inputs, self.unrolled))
         outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
         return casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 
@@ -125,8 +150,8 @@ class Straight:
         emit_straight(module, name, tape, frame, read, written, calls)
         return cost
 
-    def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Repeated | Element]]]:
-        """The loops and tables in groups of at most `width` that run side by side, and the tape in their order."""
+    def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Part]]]:
+        """What is inside in groups of at most `width` that run side by side, and the tape in their order."""
         if width == 1:
             return tape, [[part] for part in self.inner]
         ends = list(map(_ends, self.inner))
@@ -226,6 +251,15 @@ def _itself(body: Body) -> Body:
     return body
 
 
+def _part(inner: Loop | Element | Function) -> Part:
+    """What is inside a traced formula, as a part of a body."""
+    if isinstance(inner, Element):
+        return inner
+    if isinstance(inner, Function):
+        return Called(Straight.of(inner.formula))
+    return Repeated(Straight.of(inner.step), inner.times, inner.settle)
+
+
 class InnerCall(NamedTuple):
     """A loop or a table in machine code: `void name(ptr frame)`, the slots that it reads and writes, and its cost."""
 
@@ -235,17 +269,21 @@ class InnerCall(NamedTuple):
     cost: Cost
 
 
-def _ends(part: Repeated | Element) -> packing.Ends:
-    """What a loop or a table gives and takes."""
+def _ends(part: Part) -> packing.Ends:
+    """What a loop, a table or a function gives and takes."""
+    if isinstance(part, Called):
+        return part.ends
     if isinstance(part, Element):
         return packing.Ends(len(part.tape.outputs) * part.count, part.width * part.count)
     state, constants = part.step.signature.input_sizes
     return packing.Ends(state, state + constants + 1)
 
 
-def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Repeated | Element]") -> InnerCall:
-    """A table, or one or several loops of one step."""
+def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]") -> InnerCall:
+    """A table, a function, or one or several loops of one step."""
     part = group[0]
+    if isinstance(part, Called):
+        return _write_call(module, name, frame, part.formula)
     if isinstance(part, Repeated):
         if len(group) > 1:
             return _write_lanes(module, name, frame, part, len(group))
@@ -256,6 +294,26 @@ def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Repea
     cost = price(tape)
     total = Cost(cost.operations * part.count, cost.price * part.count)
     return InnerCall(name, slots_of([ports["rows"]]), slots_of([ports["results"]]), total)
+
+
+def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> InnerCall:
+    """Define a call, with slots of its own, of the function that is written at first use on other ones."""
+    key = f"function_{formula.identity()[:16]}"
+    if key not in frame.steps:
+        ports = take_ports(
+            frame, {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
+        )
+        cost = formula.write(module, key, frame, {"given": ports["given"]}, {"result": ports["result"]})
+        frame.steps[key] = key, ports, cost
+    function, ports, cost = frame.steps[key]
+    own = take_ports(frame, {key: port.length for key, port in ports.items()})
+    b = module.builder()
+    slots.copy_port(b, own["given"], ports["given"])
+    b.line(f"call void @{function}(ptr %frame)")
+    slots.copy_port(b, ports["result"], own["result"])
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)
+    return InnerCall(name, slots_of([own["given"]]), slots_of([own["result"]]), cost)
 
 
 def _write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: int) -> InnerCall:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from myoquat.kernels.arrays import as_array, symbols_of
+from myoquat.kernels.called import PendingCall
 from myoquat.kernels.iterate import Pending, gathering
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated
@@ -23,6 +24,7 @@ from myoquat.kernels.terms import Recording, Term
 
 __all__ = [
     "Formula",
+    "Function",
     "Loop",
     "Shape",
     "Signature",
@@ -36,6 +38,7 @@ __all__ = [
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
+PendingInner: TypeAlias = Pending | PendingRows | PendingCall
 _HERE = Path(__file__).parent
 
 
@@ -82,17 +85,23 @@ class Loop(NamedTuple):
     settle: float
 
 
+class Function(NamedTuple):
+    """A formula that is called: one input, one output."""
+
+    formula: "Traced"
+
+
 class Traced(NamedTuple):
     """A formula as a tape.
 
-    With loops and tables of rows inside, the tape takes what they give as further inputs, after those of the
-    signature, and gives what they take as further outputs: of a loop the start, the constants and which states it is
-    for, of a table column after column. They run in order: what one takes depends on no later one.
+    With loops, tables of rows and functions inside, the tape takes what they give as further inputs, after those of
+    the signature, and gives what they take as further outputs: of a loop the start, the constants and which states it
+    is for, of a table column after column. They run in order: what one takes depends on no later one.
     """
 
     tape: Tape
     signature: Signature
-    inner: tuple[Loop | Element, ...] = ()
+    inner: tuple[Loop | Element | Function, ...] = ()
 
 
 def _shown(item: tuple[str, Shape]) -> str:
@@ -129,7 +138,7 @@ def trace(
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
     recording = Recording()
     symbols = {key: symbols_of(recording, shape) for key, shape in shapes.items()}
-    pending: list[Pending | PendingRows] = []
+    pending: list[PendingInner] = []
     tokens = gathering.set(pending), memory.set({})
     try:
         results = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
@@ -149,11 +158,11 @@ def trace(
     return Traced(tape, signature, tuple(map(_inner, needed)))
 
 
-def _needed(results: Sequence[Any], pending: Sequence[Pending | PendingRows]) -> list[Pending | PendingRows]:
-    """The loops and tables on which the results depend, tables without columns that nobody asks for."""
+def _needed(results: Sequence[Any], pending: Sequence[PendingInner]) -> list[PendingInner]:
+    """The loops, tables and calls on which the results depend, tables without columns that nobody asks for."""
     live: set[Term] = set()
     _mark(results, live)
-    needed: list[Pending | PendingRows] = []
+    needed: list[PendingInner] = []
     for inner in reversed(pending):
         kept = inner.kept(live)
         if kept is not None:
@@ -172,10 +181,12 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
             waiting += term.arguments
 
 
-def _inner(pending: Pending | PendingRows) -> Loop | Element:
+def _inner(pending: PendingInner) -> Loop | Element | Function:
     """What a loop or a table does, traced."""
     if isinstance(pending, Pending):
         return Loop(_step(pending), pending.count, pending.settle)
+    if isinstance(pending, PendingCall):
+        return Function(_function(pending))
     shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}
     name = name_of(pending.formula)
     traced = trace(pending.element, shapes, {"result": pending.result.shape[1]}, name)
@@ -186,6 +197,7 @@ def _inner(pending: Pending | PendingRows) -> Loop | Element:
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
 _KEPT = 256
+_FUNCTIONS = 8  # which are long, and asked for again by the other bodies of a step loop
 
 
 def _step(pending: Pending) -> Traced:
@@ -198,6 +210,21 @@ def _step(pending: Pending) -> Traced:
         while len(_steps) > _KEPT:
             _steps.popitem(last=False)
     return _steps[key]
+
+
+_functions: OrderedDict[Any, tuple[Traced, Any]] = OrderedDict()  # as _steps, by the identity of what they know
+
+
+def _function(pending: PendingCall) -> Traced:
+    """The formula of a call, traced once for all calls in the kernels of a model."""
+    formula, sizes = pending.formula, (len(pending.taken), len(pending.given))
+    key = (formula.func, *map(id, formula.args), *sizes)
+    if key not in _functions:
+        traced = trace(formula, {"given": sizes[0]}, {"result": sizes[1]}, name_of(formula))
+        _functions[key] = traced, formula  # which keeps alive what the key names
+        while len(_functions) > _FUNCTIONS:
+            _functions.popitem(last=False)
+    return _functions[key][0]
 
 
 def casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:

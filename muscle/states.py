@@ -16,7 +16,7 @@ from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.model import Model
-from myoquat.muscle.stretches import stretches
+from myoquat.muscle.stretches import paths
 
 __all__ = [
     "activation_rates",
@@ -92,8 +92,8 @@ def elastic_kinds(model: Model) -> list[LawKind | None]:
 
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N]: the formula, on floats and symbols."""
-    paths = stretches(model.system, model.muscles, q, u)
-    return forces_of_laws(model, paths.length, paths.speed, activation, state)
+    at = paths(model.system, model.muscles, q, u)
+    return forces_of_laws(model, at.length, at.speed, activation, state)
 
 
 def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
@@ -118,7 +118,7 @@ def _force(law: ForceLaw, row: Array) -> Array:
 def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
     F = forces(model, q, u, activation, state)
-    return stretches(model.system, model.muscles, q, u).torque(F)
+    return paths(model.system, model.muscles, q, u).torque(F)
 
 
 def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
@@ -156,7 +156,7 @@ def activation_rates(model: Model, excitation: Array, activation: Array) -> Arra
 def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:
     """(..., ns) what a function gives for every law with states, at q, u and activation."""
     q, u, activation = at
-    paths = stretches(model.system, model.muscles, q, u)
+    way = paths(model.system, model.muscles, q, u)
     slices = state_slices(model)
     stateful = [i for i, s in enumerate(slices) if s.stop > s.start]
     parts: dict[int, Array] = {}
@@ -166,7 +166,7 @@ def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, st
         rows = [
             joined(
                 [
-                    *(x[..., i : i + 1] for x in (paths.length, paths.speed, activation)),
+                    *(x[..., i : i + 1] for x in (way.length, way.speed, activation)),
                     *(x[..., slices[i]] for x in states),
                 ]
             )

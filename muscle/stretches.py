@@ -10,7 +10,7 @@ kernel, as a table (`myoquat.kernels.mapped`), whose element differentiates the 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -22,14 +22,17 @@ from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.mapped import mapped
 from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array
+from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.loads import carried_force
-from myoquat.muscle.path import Muscle, Span, contacts, moved_point, path_length
+from myoquat.muscle.path import Muscle, Span, contacts, lengths, moved_point, path_length
 from myoquat.muscle.points import MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
 
-__all__ = ["Stretches", "stretches"]
+__all__ = ["Paths", "Stretches", "paths", "stretches"]
 
-FEWEST = 5  # stretches of a kind from which a table pays: four of two_link take a tenth longer in one
+FEW = 12  # muscles up to which J itself is faster: a step of two_link's six takes a tenth longer by stretches
+
+FEWEST = 5  # stretches of a kind from which a table pays
 
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
 _SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 7}  # entries of a row that place each
@@ -110,13 +113,47 @@ class _Stretch:
         return joined([*parts, *velocities, np.zeros(0)])
 
 
-@dataclass(frozen=True)
-class Stretches:
+class Paths(Protocol):
     """The paths of some muscles at a state.
 
     length   (..., m) [m]
     speed    (..., m) [m/s], its rate at the velocities u
     """
+
+    @property
+    def length(self) -> Array: ...
+
+    @property
+    def speed(self) -> Array: ...
+
+    def torque(self, tension: Array) -> Array:
+        """(..., nu) the generalized forces -J^T F of tensions (..., m) [N]: the formula, on floats and symbols."""
+
+
+def paths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Paths:
+    """The paths of muscles at q (..., nq) and u (..., nu), by whichever way is faster: the formula, on floats and
+    symbols."""
+    if len(muscles) > FEW:
+        return stretches(system, muscles, q, u)
+    J = velocity_of(system, muscles, q)
+    return _Few(lengths(system, muscles, q), matvec(J, u), J)
+
+
+@dataclass(frozen=True)
+class _Few:
+    """Paths by their Jacobian (..., m, nu)."""
+
+    length: Array
+    speed: Array
+    J: Array
+
+    def torque(self, tension: Array) -> Array:
+        return -vecmat(tension, self.J)
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Paths by their stretches, as `Paths`."""
 
     system: ArticulatedSystem
     q: Array
@@ -126,7 +163,6 @@ class Stretches:
     slides: Mapping[int, Array]  # of moving points, by their id: d place / d motion (..., 3, nu)
 
     def torque(self, tension: Array) -> Array:
-        """(..., nu) the generalized forces -J^T F of tensions (..., m) [N]: the formula, on floats and symbols."""
         carried: dict[str, dict[str, tuple[Array, Array]]] = {}
         total: Array = np.zeros(self.system.nu)
         for stretch, g in self.pulls:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics import composite, factor
+from myoquat.dynamics import factor
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints import state
 from myoquat.joints.constraints.base import Constraint
@@ -103,8 +103,7 @@ class Constraints:
 
     def _corrector(self, q: Array, A: Array) -> Callable[[Array, Array | None], tuple[Array, Array]]:
         """(wanted (..., k), free) -> (free + M^-1 A^T lambda, lambda) with A (...) = wanted."""
-        order = factor.ancestors(self.system)
-        F = factor.factor(order, composite.mass(self.system, q))
+        order, F = factor.ancestors(self.system), factor.mass_factor(self.system, q)
         W = factor.solve(order, F, np.swapaxes(A, -1, -2))  # M^-1 A^T
         S = A @ W
 
