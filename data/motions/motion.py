@@ -52,8 +52,8 @@ class Motion:
         assign(self, system=system_of(self.system), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
-        for s in self.system.quaternion_slices():
-            q[:, s] = continuous_quaternions(q[:, s])
+        places = self.system.layout.quaternion_places
+        q[:, places] = continuous_quaternions(q[:, places])
         assign(self, q=q)
         for name in ("u", "udot"):
             values = getattr(self, name)
