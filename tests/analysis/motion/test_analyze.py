@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
 
@@ -144,6 +145,19 @@ def test_speeds_of_a_file_are_taken(folder):
     assert np.allclose(tables[2] - tables[1], np.degrees(0.3 * np.sin(9 * t)), atol=1e-9)
     mq.data.save_table(speeds.iloc[:, :1], folder / "u.sto", overwrite=True)
     with pytest.raises(ModelError, match="no column ankle_u"):
+        run_setup(path)
+
+
+def test_forces_hold_their_ends_for_half_a_step(folder):
+    """Of files that a tool has resampled; longer ends are refused with the file."""
+    path = setup(folder, "coordinates", '<JointReaction name="R"><forces_file>f.sto</forces_file></JointReaction>')
+    time = np.linspace(0.1001, 0.3999, 30)
+    mq.data.save_table(pd.DataFrame({"calf": 50 + time}, pd.Index(time, name="time")), folder / "f.sto")
+    run_setup(path)
+    mq.data.save_table(
+        pd.DataFrame({"calf": time}, pd.Index(time - 0.1, name="time")), folder / "f.sto", overwrite=True
+    )
+    with pytest.raises(ModelError, match=r"f\.sto: forces are needed from 0\.1 to 0\.4 s, and given from"):
         run_setup(path)
 
 
