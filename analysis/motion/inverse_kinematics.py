@@ -210,7 +210,7 @@ def _check_sensor(model: Model, sensor: Sensor) -> None:
 
 
 def _check_weights(wishes: _Wishes, names: list[str]) -> None:
-    indices_of("marker, sensor or coordinate task", dict(wishes.weights), [*names, *wishes.tasks])
+    indices_of("marker, sensor or coordinate task", dict(wishes.weights), list(dict.fromkeys([*names, *wishes.tasks])))
     for name, weight in wishes.weights:
         if not (np.isfinite(weight) and weight >= 0):
             raise ValueError(f"the weight of {name!r} must be finite and not negative, not {weight}")
