@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 
 import click
 
@@ -49,7 +50,9 @@ def myoquat() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int | None:
-    """Run the command line. Bad input ends with one sentence on standard error and exit code 2."""
+    """Run the command line. Bad input ends with one sentence on standard error and exit code 2; warnings are sentences,
+    too."""
+    shown, warnings.formatwarning = warnings.formatwarning, _sentence
     try:
         code: int | None = myoquat.main(arguments, standalone_mode=False, prog_name="myoquat")
         return code
@@ -63,3 +66,11 @@ def main(arguments: list[str] | None = None) -> int | None:
     except (ValueError, OSError) as error:
         click.echo(f"myoquat: {error}", err=True)
         sys.exit(2)
+    finally:
+        warnings.formatwarning = shown
+
+
+def _sentence(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    return f"warning: {message}\n"

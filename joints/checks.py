@@ -9,7 +9,7 @@ from myoquat.joints.errors import CoordinateWarning, OffSphereError
 from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["FEW", "UNIT_TOLERANCE", "check_array", "check_state", "check_unit", "warn_far"]
+__all__ = ["FEW", "UNIT_TOLERANCE", "check_array", "check_state", "check_units", "warn_far"]
 
 UNIT_TOLERANCE = 1e-6  # how far | |Q| - 1 | of a pose may be at the door of a model
 FEW = 64  # poses that somebody may have typed, or read from a file, and not those of a computed motion
@@ -55,15 +55,16 @@ def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> A
     return array
 
 
-def check_unit(q: Array, s: slice, names: tuple[str, ...]) -> None:
-    """OffSphereError if a quaternion in q[..., s] is off the unit sphere by more than the tolerance."""
-    if is_symbolic(q):
+def check_units(q: Array, places: Array, names: tuple[str, ...]) -> None:
+    """OffSphereError if a quaternion of q, at places (k, 4), is off the unit sphere by more than the tolerance."""
+    if is_symbolic(q) or not len(places):
         return
-    defect = np.abs(np.sqrt(np.einsum("...i,...i", q[..., s], q[..., s])) - 1)
-    if defect.size and defect.max() > UNIT_TOLERANCE:
-        where = tuple(int(i) for i in np.argwhere(defect > UNIT_TOLERANCE)[0])
+    Q = q[..., places]
+    defect = np.abs(np.sqrt(np.einsum("...i,...i", Q, Q)) - 1)
+    if defect.max(initial=0.0) > UNIT_TOLERANCE:
+        *where, k = (int(i) for i in np.argwhere(defect > UNIT_TOLERANCE)[0])
         raise OffSphereError(
-            f"q{list(where) if where else ''}: the quaternion ({names[s][0]} ... {names[s][-1]}) has length "
-            f"{np.linalg.norm(q[where][s]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
+            f"q{where or ''}: the quaternion ({names[places[k, 0]]} ... {names[places[k, 3]]}) has length "
+            f"{np.linalg.norm(Q[(*where, k)]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
             "(joints.normalize makes it so; scalar first: joints.quaternion_from_scalar_last converts)"
         )

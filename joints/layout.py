@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.joints.body import Body
 from myoquat.joints.types import Joint
+from myoquat.kernels.typing import Array
 
 __all__ = ["Layout"]
 
@@ -60,6 +61,13 @@ class Layout:
         """Where the unit quaternions lie in q."""
         starts = ((s.start, body.joint.facts.quaternion) for body, s in zip(self.bodies, self.q_slices, strict=True))
         return tuple(slice(a + offset, a + offset + 4) for a, offset in starts if offset is not None)
+
+    @cached_property
+    def quaternion_places(self) -> Array:
+        """(k, 4) places of the unit quaternions in q."""
+        starts = np.array([s.start for s in self.quaternion_slices], dtype=int)
+        places: Array = starts[:, None] + np.arange(4)
+        return places
 
     def joints(self) -> Iterator[tuple[Joint, slice, slice]]:
         """Every joint, with its places in q and in u."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.joints import state
 from myoquat.joints.body import Body, Vector, check_body
-from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_unit
+from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_units
 from myoquat.joints.display import system_html
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
@@ -302,8 +302,7 @@ class ArticulatedSystem(Record):
         """q as a float64 array (..., nq), or ValueError: wrong shape, not finite, or a quaternion off the unit
         sphere by more than 1e-6."""
         q = check_state("q", q, self.nq, self.coordinate_names)
-        for s in self.quaternion_slices():
-            check_unit(q, s, self.coordinate_names)
+        check_units(q, self.layout.quaternion_places, self.coordinate_names)
         return q
 
     def check_u(self, u: ArrayLike) -> Array:

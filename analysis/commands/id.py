@@ -19,18 +19,19 @@ __all__ = ["command"]
 @click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
 @click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
 @click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
+@click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(
-    model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool, rotations: str,
-    report: Path | None, force: bool,
+    model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool,
+    degrees: bool | None, rotations: str, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv)."""
     check_output(output, force)
     check_report(report, force)
     loaded = load_model(model, rotations)
-    recorded = load_motion(motion, loaded, start=loaded.start)
+    recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start)
     frequency = None if cutoff < 0 else cutoff
     moving = smooth_angles(recorded, frequency) if angles else smooth(recorded, frequency, model=loaded)
     torques = inverse_dynamics_of_motion(loaded, moving, None if loads is None else load_forces(loads))

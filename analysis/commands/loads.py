@@ -29,19 +29,22 @@ __all__ = ["command"]
 @click.option("--on", default="child", show_default=True, type=click.Choice(["child", "parent"]))
 @click.option("--frame", default="ground", show_default=True, help="Whose axes: a body, ground, child or parent.")
 @click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
+@click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show loads and tensions: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, reserve: float,
-    joints: tuple[str, ...], on: str, frame: str, cutoff: float, rotations: str, report: Path | None, force: bool,
+    joints: tuple[str, ...], on: str, frame: str, cutoff: float, degrees: bool | None, rotations: str,
+    report: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Find what the joints of MODEL carry in MOTION (.mot, .sto), with muscles pulling, and write it as OUTPUT (.sto,
     .csv): forces [N], moments [N m] and where they act [m], in columns called as OpenSim's."""
     check_output(output, force)
     check_report(report, force)
     loaded = load_model(model, rotations)
-    moving = smooth(load_motion(motion, loaded, start=loaded.start), None if cutoff < 0 else cutoff, model=loaded)
+    recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start)
+    moving = smooth(recorded, None if cutoff < 0 else cutoff, model=loaded)
     external = None if loads is None else load_forces(loads)
     tensions = _optimal(loaded, moving, external, reserve) if forces is None else _given(forces, moving)
     found = joint_loads(loaded, moving, tensions, external)

@@ -2,8 +2,10 @@
 
 import difflib
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from myoquat.muscle.model import Model
 
 __all__ = ["MotionWarning", "inverse_kinematics"]
 
+KEPT = 8  # problems whose names have been checked
+
 
 class MotionWarning(UserWarning):
     """Something of a recording is not used, or lies where it should not."""
@@ -28,15 +32,58 @@ class MotionWarning(UserWarning):
 
 @dataclass(frozen=True)
 class _Wishes:
-    """What the caller says about names, before it is checked."""
+    """What is fitted to what, by names: all that a problem depends on beside its model."""
 
-    weights: Mapping[str, float]
-    tasks: Mapping[str, ArrayLike]
-    sensors: Sequence[Sensor]
-    ignore: Collection[str]
+    markers: tuple[str, ...]
+    orientations: tuple[str, ...]
+    weights: tuple[tuple[str, float], ...]
+    tasks: tuple[str, ...]
+    sensors: tuple[Sensor, ...]
+    locked: tuple[str, ...] | None
+    ranges: bool
 
-    def weight(self, name: str) -> float:
-        return float(self.weights.get(name, 1.0))
+    def weight(self, names: Iterable[str]) -> Array:
+        """(n,) weights of markers, sensors or tasks."""
+        weights = dict(self.weights)
+        return np.array([weights.get(name, 1.0) for name in names], dtype=float)
+
+
+class _Same:
+    """A model as a key that is equal to itself alone: comparing the contents of two would take longer than a frame."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.model is other.model
+
+    def __hash__(self) -> int:
+        return id(self.model)
+
+
+class _Names(NamedTuple):
+    """Names of markers or sensors in the data that the model does not know, and those that it knows."""
+
+    kind: str
+    unknown: list[str]
+    known: list[str]
+
+    def nearest(self, ignore: Collection[str] = ()) -> str:
+        """The unknown names, each with those that are nearest to it."""
+        names = [name for name in self.unknown if name not in ignore]
+        near = [", ".join(difflib.get_close_matches(name, self.known, n=2)) or "none" for name in names]
+        return ", ".join(f"{name!r} (nearest: {others})" for name, others in zip(names, near, strict=True))
+
+
+class _Setting(NamedTuple):
+    """A problem, where in the data its markers and sensors are, what they and its tasks weigh, and names that are not
+    used."""
+
+    problem: PoseProblem
+    markers: list[int]
+    sensors: list[int]
+    weights: tuple[Array, Array, Array]
+    strange: tuple[_Names, ...]
 
 
 def inverse_kinematics(
@@ -86,11 +133,18 @@ def inverse_kinematics(
     if method not in ("batch", "sequential"):
         raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
     markers, orientations = _parts(data)
-    wishes = _Wishes(dict(weights or {}), dict(coordinates or {}), tuple(sensors), ignore)
+    kept = None if locked is None else tuple(locked)
+    weighed = tuple((name, float(weight)) for name, weight in (weights or {}).items())
+    wishes = _Wishes(
+        _names(markers), _names(orientations), weighed, tuple(coordinates or ()), tuple(sensors), kept, ranges
+    )
+    setting = _setting(_Same(model), wishes)
+    for names in setting.strange:
+        if told := names.nearest(ignore):
+            warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
-    problem = _problem(model, markers, orientations, wishes, locked, ranges)
-    frames = _frames(problem, markers, orientations, wishes, time)
-    return fit_frames(problem, time, frames, _start(model, start, len(time)), method)
+    frames = _frames(setting, markers, orientations, coordinates or {}, time)
+    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method)
 
 
 def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple[Markers | None, Orientations | None]:
@@ -106,41 +160,46 @@ def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple
     return (markers[0] if markers else None), (orientations[0] if orientations else None)
 
 
-def _problem(
-    model: Model,
-    markers: Markers | None,
-    orientations: Orientations | None,
-    wishes: _Wishes,
-    locked: Collection[str] | None,
-    ranges: bool,
-) -> PoseProblem:
-    """What is fitted to what, every name checked."""
+def _names(data: Markers | Orientations | None) -> tuple[str, ...]:
+    return () if data is None else data.names
+
+
+@lru_cache(maxsize=KEPT)
+def _setting(same: _Same, wishes: _Wishes) -> _Setting:
+    """What is fitted to what, every name checked; kept for the next frames of the same model and names."""
+    model = same.model
     known = {marker.name: marker for marker in model.markers}
     carried = {sensor.name: sensor for sensor in wishes.sensors}
     for sensor in wishes.sensors:
         _check_sensor(model, sensor)
-    seen = () if markers is None else markers.names
-    felt = () if orientations is None else orientations.names
-    for kind, names, own in (("marker", seen, known), ("sensor", felt, carried)):
-        _warn_unknown(kind, [name for name in names if name not in own and name not in wishes.ignore], list(own))
+    seen, felt = wishes.markers, wishes.orientations
     _check_weights(wishes, [*known, *carried, *seen, *felt])
     free_names = [*model.system.coordinate_names, *_angle_names(model.system)]
     indices_of("coordinate", wishes.tasks, free_names)
-    held = _held(model, locked)
+    held = _held(model, wishes.locked)
+    markers = [k for k, weight in enumerate(wishes.weight(seen)) if weight > 0 and seen[k] in known]
+    sensors = [k for k, weight in enumerate(wishes.weight(felt)) if weight > 0 and felt[k] in carried]
+    tasks = tuple(name for name, weight in zip(wishes.tasks, wishes.weight(wishes.tasks), strict=True) if weight > 0)
     problem = PoseProblem(
         model.system,
-        tuple(known[name] for name in seen if name in known and wishes.weight(name) > 0),
-        tuple(carried[name] for name in felt if name in carried and wishes.weight(name) > 0),
-        tuple(name for name in wishes.tasks if wishes.weight(name) > 0),
+        tuple(known[seen[k]] for k in markers),
+        tuple(carried[felt[k]] for k in sensors),
+        tasks,
         _couplers(model),
         held,
-        _bounds(model, held) if ranges else (),
+        _bounds(model, held) if wishes.ranges else (),
     )
-    if not problem.markers and not problem.sensors:
-        given = ", ".join([*seen, *felt][:6])
-        raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {given}")
+    strange = (
+        _Names("marker", [name for name in seen if name not in known], list(known)),
+        _Names("sensor", [name for name in felt if name not in carried], list(carried)),
+    )
+    if not markers and not sensors:
+        told = ", ".join(filter(None, (names.nearest() for names in strange))) or "all of weight zero"
+        raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {told}")
     _check_tasks(problem)
-    return problem
+    parts = [seen[k] for k in markers], [felt[k] for k in sensors], tasks
+    weights = wishes.weight(parts[0]), wishes.weight(parts[1]), wishes.weight(parts[2])
+    return _Setting(problem, markers, sensors, weights, strange)
 
 
 def _check_sensor(model: Model, sensor: Sensor) -> None:
@@ -150,17 +209,9 @@ def _check_sensor(model: Model, sensor: Sensor) -> None:
         raise ModelError("the orientation must be a unit quaternion", element=f"sensor {sensor.name!r}")
 
 
-def _warn_unknown(kind: str, unknown: list[str], known: list[str]) -> None:
-    if not unknown:
-        return
-    near = [", ".join(difflib.get_close_matches(name, known, n=2)) or "none" for name in unknown]
-    told = ", ".join(f"{name!r} (nearest: {others})" for name, others in zip(unknown, near, strict=True))
-    warnings.warn(f"not used, since the model has no such {kind}: {told}", MotionWarning, stacklevel=4)
-
-
 def _check_weights(wishes: _Wishes, names: list[str]) -> None:
-    indices_of("marker, sensor or coordinate task", wishes.weights, [*names, *wishes.tasks])
-    for name, weight in wishes.weights.items():
+    indices_of("marker, sensor or coordinate task", dict(wishes.weights), list(dict.fromkeys([*names, *wishes.tasks])))
+    for name, weight in wishes.weights:
         if not (np.isfinite(weight) and weight >= 0):
             raise ValueError(f"the weight of {name!r} must be finite and not negative, not {weight}")
 
@@ -240,33 +291,29 @@ def _start(model: Model, start: ArrayLike | None, frames: int) -> Array:
 
 
 def _frames(
-    problem: PoseProblem,
+    setting: _Setting,
     markers: Markers | None,
     orientations: Orientations | None,
-    wishes: _Wishes,
+    tasks: Mapping[str, ArrayLike],
     time: Array,
 ) -> Frames:
     """The data of every frame, one row each; what is missing weighs nothing."""
-    t = len(time)
+    t, problem = len(time), setting.problem
     position, rotation = np.zeros((t, 0, 3)), np.zeros((t, 0, 4))
     if markers is not None:
-        places = indices_of("marker", [marker.name for marker in problem.markers], markers.names)
-        position = markers.positions[:, places]
+        position = markers.positions[:, setting.markers]
     if orientations is not None:
-        places = indices_of("sensor", [sensor.name for sensor in problem.sensors], orientations.names)
-        rotation = orientations.quaternions[:, places]
-    values = [_wanted(name, wishes.tasks[name], t) for name in problem.tasks]
-    names = ([m.name for m in problem.markers], [s.name for s in problem.sensors], list(problem.tasks))
-    weights = [np.array([wishes.weight(name) for name in part]) for part in names]
+        rotation = orientations.quaternions[:, setting.sensors]
+    values = [_wanted(name, tasks[name], t) for name in problem.tasks]
     lost, silent = np.isnan(position[..., 0]), np.isnan(rotation[..., 0])
     rotation = np.where(silent[..., None], [1.0, 0.0, 0.0, 0.0], rotation)
-    scale = float(weights[0].sum() + weights[1].sum())
+    weights = setting.weights
     row = np.concatenate(
         [
             np.where(lost[..., None], 0.0, position).reshape(t, -1), np.where(lost, 0.0, weights[0]),
             rotation.reshape(t, -1), np.where(silent, 0.0, weights[1]),
-            np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.tile(weights[2], (t, 1)),
-            np.full((t, 1), scale),
+            np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.broadcast_to(weights[2], (t, len(values))),
+            np.full((t, 1), weights[0].sum() + weights[1].sum()),
         ], axis=-1,
     )  # fmt: skip
     return Frames(row, lost, silent)

@@ -51,7 +51,10 @@ class _Solver:
     problem: PoseProblem
 
     @classmethod
+    @functools.lru_cache(maxsize=8)
     def of(cls, problem: PoseProblem) -> "_Solver":
+        """The kernels, kept for the next frames of the same problem."""
+
         def solved(z: Array, data: Array) -> Array:
             found: Array = iterate(problem.step, z, data, STEPS, SETTLE)
             return found
@@ -180,9 +183,9 @@ def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array
 
 def _normalized(problem: PoseProblem, q: Array) -> Array:
     """Quaternions divided by their length, from which many steps have taken round-off."""
-    q = q.copy()
-    for s in problem.system.quaternion_slices():
-        q[..., s] /= np.linalg.norm(q[..., s], axis=-1, keepdims=True)
+    q, places = q.copy(), problem.system.layout.quaternion_places
+    Q = q[..., places]
+    q[..., places] = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
     return q
 
 

@@ -11,7 +11,7 @@ from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angle
 from myoquat.analysis.muscles.forward import Tracking, computed_muscle_control
 from myoquat.analysis.muscles.recruitment import Reserve, consistent_motion
 from myoquat.analysis.tools.analyses.moving import note
-from myoquat.analysis.tools.moved import loaded_motion, loads_at
+from myoquat.analysis.tools.moved import degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data import load_model
 from myoquat.data.motions import Motion
@@ -83,8 +83,7 @@ def _driven(model: Model) -> set[str]:
 
 def _note_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:
     system, motion = found.model.system, found.motion
-    turning = np.array([unit == "rad" for body in system.bodies for unit in body.joint.facts.coordinate_units])
-    scale = np.where(turning, 180 / np.pi, 1.0)
+    scale = degree_scale(system)
     names, muscles = system.coordinate_names, found.model.muscle_names
     assert motion.u is not None
     parts: tuple[tuple[str, str, tuple[str, ...], Array, bool], ...] = (

@@ -1,5 +1,6 @@
 """InverseKinematicsTool, and what its tasks mean."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data import load_model
 from myoquat.data.motions import Markers, load_markers, load_motion
@@ -31,6 +32,11 @@ def run_inverse_kinematics(
     if not len(markers.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
     fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path)
+    if not any(task.kind == "marker" for task in setup.tasks):
+        told = (
+            f"the task set names no marker: all {len(fit.marker_names)} that the model has are followed, with weight 1"
+        )
+        warnings.warn(f"{setup.path}: {told}", MotionWarning, stacklevel=2)
     tell(f"{len(fit.time)} frames, marker RMS {np.nanmax(fit.marker_rms) * 1e3:.3g} mm at most, "
          f"{int((~fit.settled).sum())} not settled")  # fmt: skip
     outputs.table(setup.motion, fit.angles(in_degrees=True), "Coordinates", True)
@@ -80,8 +86,11 @@ def _wanted(model: Model, task: Task, time: Array, coordinates: Path | None, set
 
 
 def nearest_rows(time: Array, first: float, last: float) -> slice:
-    """Rows from the one nearest to `first` to the one nearest to `last`."""
+    """Rows from the one nearest to `first` to the one nearest to `last`; none if they lie outside by half a step."""
     if not len(time):
+        return slice(0, 0)
+    half = np.diff(time).max(initial=0.0) / 2
+    if first > time[-1] + half or last < time[0] - half:
         return slice(0, 0)
     first, last = max(first, time[0]), min(last, time[-1])
     return slice(int(np.argmin(np.abs(time - first))), int(np.argmin(np.abs(time - last))) + 1)

@@ -9,11 +9,12 @@ from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_
 from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.joints.errors import ModelError
+from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
-__all__ = ["cut_motion", "loaded_motion", "loads_at", "with_speeds"]
+__all__ = ["cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
@@ -69,6 +70,13 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
         kind: scipy.interpolate.CubicSpline(loads.time, getattr(loads, kind), bc_type="natural")(time) for kind in kinds
     }
     return replace(found, **splines)
+
+
+def degree_scale(system: ArticulatedSystem) -> Array:
+    """(nq,) what takes coordinates from radians to degrees, and leaves lengths alone."""
+    units = [unit for body in system.bodies for unit in body.joint.facts.coordinate_units]
+    scale: Array = np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
+    return scale
 
 
 def cut_motion(motion: Motion, times: tuple[float, float]) -> tuple[slice, Motion]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.motions.angles import angle_table, with_quaternions
-from myoquat.data.motions.coordinates import states_from_motion
+from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import assign, check_series, check_time, cut, indices_of
 from myoquat.data.motions.storage import read_motion, write_motion
+from myoquat.joints.checks import warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
@@ -52,8 +53,8 @@ class Motion:
         assign(self, system=system_of(self.system), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
-        for s in self.system.quaternion_slices():
-            q[:, s] = continuous_quaternions(q[:, s])
+        places = self.system.layout.quaternion_places
+        q[:, places] = continuous_quaternions(q[:, places])
         assign(self, q=q)
         for name in ("u", "udot"):
             values = getattr(self, name)
@@ -174,8 +175,9 @@ def load_motion(
     Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
     called as `states_from_motion` tells; angles become quaternions, and their rates angular velocities. in_degrees is
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
-    columns in `ignore` are passed over. Raises ModelError with file and line for a broken file, and with the file's
-    name for columns that the model does not know, or lacks.
+    columns in `ignore` are passed over. Radians of more than two turns are told with a CoordinateWarning. Raises
+    ModelError with file and line for a broken file, and with the file's name for columns that the model does not know,
+    or lacks.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -194,8 +196,18 @@ def load_motion(
     frame = read_motion(path)
     degrees = frame.attrs["in_degrees"] if in_degrees is None else in_degrees
     try:
+        if not degrees:
+            _warn_far(system, frame)
         frame = with_quaternions(system, frame, degrees, start)
         q, u = states_from_motion(system, frame, in_degrees=in_degrees, start=start, ignore=ignore)
     except ValueError as error:
         raise ModelError(str(error), file=path) from None
     return Motion(system, frame.index.to_numpy(dtype=float), q, u)
+
+
+def _warn_far(system: ArticulatedSystem, frame: "pd.DataFrame") -> None:
+    """A CoordinateWarning for angles that are beyond two turns, if they are radians."""
+    angles = {name for _, name in system.angles} | {*system.angle_names}
+    for label in frame:
+        if (name := bare_name(str(label))) in angles and len(frame):
+            warn_far(frame[[label]].abs().max().to_numpy(dtype=float)[None], [(0, name)])

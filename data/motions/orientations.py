@@ -168,13 +168,22 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
 def continuous_quaternions(Q: Array) -> Array:
     """(t, ..., 4) quaternions with the sign that is nearer to the last one before that is not NaN."""
     result = np.array(Q, dtype=float)
+    if len(result) < 2:
+        return result
     columns = result.reshape(len(result), math.prod(result.shape[1:-1]), 4)
-    for k in range(columns.shape[1]):
+    gaps = np.isnan(columns[..., 0]).any(axis=0)
+    columns[:, ~gaps] = _with_near_signs(columns[:, ~gaps])
+    for k in np.flatnonzero(gaps):
         seen = np.flatnonzero(~np.isnan(columns[:, k, 0]))
-        known = columns[seen, k]
-        away = np.sum(known[1:] * known[:-1], axis=-1) < 0
-        signs = np.concatenate([np.ones(min(1, len(seen))), np.cumprod(np.where(away, -1.0, 1.0))])
-        columns[seen, k] = known * signs[:, None]
+        columns[seen, k] = _with_near_signs(columns[seen, k])
+    return result
+
+
+def _with_near_signs(Q: Array) -> Array:
+    """(t, ..., 4) quaternions without NaN, with the sign that is nearer to the one before."""
+    signs = np.ones(Q.shape[:-1])
+    signs[1:] = np.where(np.sum(Q[1:] * Q[:-1], axis=-1) < 0, -1.0, 1.0)
+    result: Array = Q * np.cumprod(signs, axis=0)[..., None]
     return result
 
 

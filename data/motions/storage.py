@@ -1,7 +1,8 @@
 """OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
 
 The header's first line may be a name; then `key=value` (or the older `key value`) lines up to `endheader`. Read here:
-`nRows`, `nColumns` (`datarows`, `datacolumns`), which must agree with the table, and `inDegrees`. The rest is kept.
+`nRows`, `nColumns` (`datarows`, `datacolumns`), which must agree with the table, and `inDegrees`, or in its place the
+sentence "Angles are in degrees." (or "radians.") of older files. The rest is kept.
 """
 
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = ["read_motion", "write_motion"]
 
 MAX_BYTES = 2**30  # a motion capture of an hour stays below
 OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
+SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
 
 
 def read_motion(path: str | Path) -> "pd.DataFrame":
@@ -60,7 +62,7 @@ def read_motion(path: str | Path) -> "pd.DataFrame":
     check_times(path, body, table[:, 0])
     frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
     entries = {key: value for key, (value, _) in header.items()}
-    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header), "header": entries}
+    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, lines[:end]), "header": entries}
     return frame
 
 
@@ -128,9 +130,9 @@ def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], 
     return entries, name.removeprefix("name ")
 
 
-def _in_degrees(path: Path, header: dict[str, tuple[str, int]]) -> bool | None:
+def _in_degrees(path: Path, header: dict[str, tuple[str, int]], lines: list[Line]) -> bool | None:
     if "inDegrees" not in header:
-        return None
+        return next((SENTENCES[said] for _, text in lines if (said := text.strip().lower()) in SENTENCES), None)
     value, number = header["inDegrees"]
     if value.lower() not in ("yes", "no"):
         raise ModelError(f"inDegrees is 'yes' or 'no', not {value!r}", file=path, line=number)

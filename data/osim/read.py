@@ -28,6 +28,7 @@ from myoquat.muscle.model import Model
 __all__ = ["read_model"]
 
 SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
+SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
@@ -80,7 +81,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     surfaces = Surfaces.of(element)
     couplers, constraints = read_constraints(element, frames, census)
     for tag in SILENT:
-        for child in objects(element, tag):
+        for child in (child for child in objects(element, tag) if child.tag != SENSOR):
             census.count(child, tag)
     passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
     for surface in contacts.unused:

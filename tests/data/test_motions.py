@@ -8,6 +8,7 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.motions import (
+    load_motion,
     load_table,
     motion_from_states,
     muscle_states_from_motion,
@@ -19,7 +20,7 @@ from myoquat.data.motions import (
     write_motion,
 )
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle.laws import Millard2012, Thelen2003
@@ -141,6 +142,17 @@ def test_names_of_states_files_are_understood(system):
 def test_a_motion_that_does_not_fit(system, columns, arguments, message):
     with pytest.raises(ValueError, match=message):
         states_from_motion(system, pd.DataFrame(columns, index=[0.0]), **arguments)
+
+
+def test_a_sentence_says_the_unit_where_no_key_does(tmp_path, system):
+    """The files of older programs; degrees that are called radians are told."""
+    for word, told in (("degrees.", True), ("radians.", False), ("degrees, mostly", None)):
+        path = write(tmp_path, GOOD.replace("inDegrees=yes", f"Angles are in {word}"))
+        assert read_motion(path).attrs["in_degrees"] is told
+    bodies = (replace(system.bodies[0], coordinate_names=("bending",)), system.bodies[1])
+    path = write(tmp_path, GOOD.replace("yes", "no").replace("flexion", "bending"))
+    with pytest.warns(CoordinateWarning, match="'bending' is 90 rad, 14.3 turns: are these degrees"):
+        load_motion(path, ArticulatedSystem(bodies))
 
 
 def test_degrees_that_contradict(tmp_path, system):

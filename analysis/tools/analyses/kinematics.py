@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.tools.analyses.moving import Moving, note
+from myoquat.analysis.tools.moved import degree_scale
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data.motions.series import indices_of
 from myoquat.data.setups.analyses import BodyKinematicsSetup, KinematicsSetup, PointKinematicsSetup
@@ -33,8 +34,7 @@ def kinematics(moving: Moving, setup: KinematicsSetup, outputs: Outputs) -> None
         )
     names = system.coordinate_names
     chosen = indices_of("coordinate", names if setup.coordinates == ("all",) else setup.coordinates, names)
-    turning = np.array([unit == "rad" for body in system.bodies for unit in body.joint.facts.coordinate_units])
-    scale = np.where(turning & setup.in_degrees, 1 / DEGREE, 1.0)
+    scale = degree_scale(system) if setup.in_degrees else np.ones(system.nq)
     parts = (("q", "Coordinates", motion.q), ("u", "Speeds", motion.u), ("dudt", "Accelerations", moving.accelerations))
     for ending, title, values in parts:
         path = moving.file(setup.name, ending)

@@ -3,7 +3,9 @@
 minimise sum |x_i|^p over muscles and actuators under C^T (-J^T (F_1 a) + B c) = C^T tau, bounds on both. F_1 is what
 the active fiber gives at activation 1 with a rigid tendon, along it: passive forces of muscles are left out, and forces
 are taken as proportional to the activation, which `myoquat.analysis.muscles.redundancy` does not. tau is the torque
-that the motion, with the accelerations of splines, needs beyond the model's other forces and the loads.
+that the motion, with the accelerations of splines, needs beyond the model's other forces and the loads. Of the laws in
+ALONG_FIBER, OpenSim lets the force of the fiber pull along the tendon, without the cosine of the pennation (4.6,
+`calcInextensibleTendonActiveFiberForce`), and so does this tool, though `redundancy` does not.
 """
 
 from collections.abc import Sequence
@@ -25,12 +27,15 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array
 from myoquat.muscle import actuator_forces, law_forces, path_jacobian, path_lengths
+from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.springs import PathActuator
 from myoquat.muscle.model import Model
 
 __all__ = ["Posed", "posed_as_opensim", "static_optimization_of"]
+
+ALONG_FIBER = (Millard2012, DeGrooteFregly2016)
 
 
 class Posed(NamedTuple):
@@ -107,6 +112,10 @@ def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology:
     plain = replace(model, muscles=tuple(replace(m, law=_active(m.law)) for m in model.muscles))
     at_rest = law_forces(plain, lengths, speeds, np.zeros(lengths.shape))
     gain = (law_forces(plain, lengths, speeds, np.ones(lengths.shape)) - at_rest)[:, list(pulling)]
+    for k, i in enumerate(pulling):
+        law = plain.muscles[i].law
+        if isinstance(law, ALONG_FIBER):
+            gain[:, k] /= law.fiber(lengths[:, i], speeds[:, i], np.ones(len(lengths)))[1]
     if not physiology:
         of_law = [model.muscles[i].law for i in pulling]
         gain = np.array([law.max_isometric_force if isinstance(law, HillLaw) else gain[0, k]

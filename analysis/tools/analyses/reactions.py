@@ -1,5 +1,7 @@
 """JointReaction: what the joints carry."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -38,10 +40,21 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
             told = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
             raise ModelError(told, file=moving.setup.path)
         return (tensions if tensions.size else None), moving.actuated
-    table = load_table(setup.forces)
-    values = interpolated(table.index.to_numpy(dtype=float), table.to_numpy(dtype=float), motion.time, np.inf)
-    forces = pd.DataFrame(values, columns=table.columns)
+    forces = _at(setup.forces, motion.time)
     return (forces if model.muscles else None), _actuated(moving, forces)
+
+
+def _at(path: Path, time: Array) -> pd.DataFrame:
+    """The columns of a file at other times; at its ends half a step further, since resampled files end there."""
+    table = load_table(path)
+    given = table.index.to_numpy(dtype=float)
+    half = np.diff(given).max(initial=0.0) / 2
+    if len(time) and (not len(given) or time[0] < given[0] - half or time[-1] > given[-1] + half):
+        told = f"forces are needed from {time[0]:g} to {time[-1]:g} s"
+        raise ModelError(f"{told}, and given from {given[0]:g} to {given[-1]:g} s" if len(given) else told, file=path)
+    at = np.clip(time, *given[[0, -1]]) if len(given) else time
+    values = interpolated(given, table.to_numpy(dtype=float), at, np.inf)
+    return pd.DataFrame(values, columns=table.columns)
 
 
 def _actuated(moving: Moving, forces: pd.DataFrame) -> Actuated:

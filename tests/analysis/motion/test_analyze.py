@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
 
@@ -147,6 +148,19 @@ def test_speeds_of_a_file_are_taken(folder):
         run_setup(path)
 
 
+def test_forces_hold_their_ends_for_half_a_step(folder):
+    """Of files that a tool has resampled; longer ends are refused with the file."""
+    path = setup(folder, "coordinates", '<JointReaction name="R"><forces_file>f.sto</forces_file></JointReaction>')
+    time = np.linspace(0.1001, 0.3999, 30)
+    mq.data.save_table(pd.DataFrame({"calf": 50 + time}, pd.Index(time, name="time")), folder / "f.sto")
+    run_setup(path)
+    mq.data.save_table(
+        pd.DataFrame({"calf": time}, pd.Index(time - 0.1, name="time")), folder / "f.sto", overwrite=True
+    )
+    with pytest.raises(ModelError, match=r"f\.sto: forces are needed from 0\.1 to 0\.4 s, and given from"):
+        run_setup(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -192,3 +206,12 @@ def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, kind):
         elif "Optimal" not in path.name:
             scale = theirs.abs().to_numpy().max()
             assert np.abs(ours - theirs[ours.columns]).max(axis=None) <= 1e-8 * scale + 1e-12, path.name
+    if kind == "coordinates":
+        strengths = [_strengths(folder / place, leg.muscle_names) for place in ("out", "theirs")]
+        assert np.allclose(strengths[0], strengths[1], rtol=1e-4, atol=0.0)
+
+
+def _strengths(folder, names):
+    """Forces per activation, of pennate muscles too: OpenSim takes some without the cosine."""
+    force, activation = (load_table(folder / f"walk_Optimal_{kind}.sto") for kind in ("force", "activation"))
+    return (force / activation)[list(names)].to_numpy()

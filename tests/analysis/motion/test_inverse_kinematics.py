@@ -439,6 +439,7 @@ def test_wrong_input(leg, ball_leg, recording, rng):
         ({"data": markers, "sensors": [Sensor("a", "nose", (1.0, 0, 0, 0))]}, "body 'nose' does not exist"),
         ({"data": markers, "sensors": [Sensor("a", "foot", (1.0, 1.0, 0, 0))]}, "unit quaternion"),
         ({"data": strangers, "ignore": ["x", "y"]}, "nothing to fit"),
+        ({"data": Markers(markers.time, ("pelvs0",), markers.positions[:, :1])}, r"'pelvs0' \(nearest: pelvis0"),
     ]  # fmt: skip
     for arguments, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -460,3 +461,5 @@ def test_names_that_the_model_lacks_are_told_with_the_nearest(leg, recording, rn
         fit = inverse_kinematics(leg, renamed)
     assert fit.marker_names == markers.names[1:]
     inverse_kinematics(leg, renamed, ignore=["pelvs0"])
+    with pytest.warns(MotionWarning, match="no such marker: 'pelvs0'"):  # again, though its names are known by now
+        inverse_kinematics(leg, renamed)

@@ -8,7 +8,13 @@ import pytest
 from fuzz.setups import ID, IK, REACTION, SCALE
 
 from myoquat.analysis.command import main
-from myoquat.analysis.motion import inverse_dynamics_of_motion, inverse_kinematics, scale_model, smooth_angles
+from myoquat.analysis.motion import (
+    MotionWarning,
+    inverse_dynamics_of_motion,
+    inverse_kinematics,
+    scale_model,
+    smooth_angles,
+)
 from myoquat.analysis.muscles import joint_loads
 from myoquat.analysis.tools import run_setup
 from myoquat.data import Motion, load_markers, load_model, load_motion, load_table
@@ -50,6 +56,17 @@ def test_inverse_kinematics_of_a_setup(folder):
     x = poses["thigh"][1] + poses["thigh"][0] @ np.array(first.position)
     places = load_table(folder / "out" / "walk_ik_model_marker_locations.sto")
     assert np.allclose(places[["thigh0_tx", "thigh0_ty", "thigh0_tz"]], x, atol=1e-9)
+
+
+def test_tasks_without_a_marker_are_told_and_frames_are_needed(folder):
+    text = (folder / "ik.xml").read_text()
+    tasks = text[text.index("<IKTaskSet>") : text.index("</IKTaskSet>")]
+    (folder / "ik.xml").write_text(text.replace(tasks, "<IKTaskSet>"))
+    with pytest.warns(MotionWarning, match=r"ik\.xml: the task set names no marker: all 23 that the model has"):
+        run_setup(folder / "ik.xml")
+    (folder / "ik.xml").write_text(text.replace("0.05 0.3", "7 8"))
+    with pytest.raises(ModelError, match=r"ik\.xml: no frame lies in <time_range>"):
+        run_setup(folder / "ik.xml")
 
 
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
