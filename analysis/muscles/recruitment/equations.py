@@ -98,8 +98,9 @@ class Demands:
         reserves: float | Sequence[Reserve],
         cones: Sequence[JointCone],
     ) -> None:
-        needed = inverse_dynamics_of_motion(model, motion, loads)
+        self.needed = needed = inverse_dynamics_of_motion(model, motion, loads)
         self.names, C = free_velocities(model, motion.q)
+        self.C = C
         self.torque = vecmat(needed.torque, C)
         J = path_jacobian(model, motion.q)
         self.arms = -np.swapaxes(J @ C, -1, -2)

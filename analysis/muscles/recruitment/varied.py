@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
-from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.equations import Demands
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
@@ -74,8 +72,7 @@ class VariedDemands:
         kinds = [_kind(place.steps) for place in parameters.places]
         self.columns = {kind: [k for k, own in enumerate(kinds) if own == kind] for kind in ("bodies", "paths", "laws")}
         self.base = Demands(model, motion, loads, *actuators)
-        self.needed = inverse_dynamics_of_motion(model, motion, loads)
-        self.C = free_velocities(model, motion.q)[1]
+        self.needed, self.C = self.base.needed, self.base.C
         places = [parameters.places[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.places)
