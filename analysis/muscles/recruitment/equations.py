@@ -14,14 +14,15 @@ from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import Reserve, reserve_columns, reserves_of
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
-from myoquat.analysis.muscles.recruitment.lines import least_activations, strengths
+from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
+from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
 
-__all__ = ["Demands", "Effort"]
+__all__ = ["Demands", "Effort", "picked"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,15 @@ class Effort:
         return np.broadcast_to(target, (frames, muscles))
 
 
+def picked(J: Array, C: Array) -> Array:
+    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them."""
+    if len(C) and (C[0] == C).all() and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
+        few: Array = J[..., C[0].argmax(axis=0)]
+        return np.broadcast_to(few, (len(C), *few.shape[-2:]))
+    result: Array = J @ C
+    return result
+
+
 class Units(NamedTuple):
     """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
 
@@ -103,14 +113,15 @@ class Demands:
         self.C = C
         self.torque = vecmat(needed.torque, C)
         J = path_jacobian(model, motion.q)
-        self.arms = -np.swapaxes(J @ C, -1, -2)
+        self.arms = -np.swapaxes(picked(J, C), -1, -2)
         assert motion.u is not None
         self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), matvec(J, motion.u)
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
-        self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
+        self.columns = np.swapaxes(picked(reserve_columns(model.system, self.reserves).T, C), -1, -2)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
+        self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
         self.low = np.broadcast_to(self.lower, self.lengths.shape)
         self.high = np.ones(self.lengths.shape)
 

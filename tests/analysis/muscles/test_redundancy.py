@@ -293,7 +293,7 @@ def test_frames_between_others_are_solved_from_these(shoulder, power):
     motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
     reserves = [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
     along, alone = (
-        [redundancy(model, part, reserves=reserves, effort=Effort(power), backend="numpy") for part in parts]
+        [redundancy(model, part, reserves=reserves, effort=Effort(power)) for part in parts]
         for parts in ([motion], [Motion(system, t[s], q[s], u[s], motion.udot[s]) for s in (slice(20), slice(20, 40))])
     )
     assert (along[0].status == Status.SOLVED).all()
