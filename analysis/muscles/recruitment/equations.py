@@ -60,7 +60,7 @@ class Effort:
         weights = np.asarray(given, dtype=float)
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ValueError("weights must be finite and not negative")
-        if weights.shape[-1:] not in ((), (len(names),)):
+        if weights.ndim > 2 or weights.shape[-1:] not in ((), (len(names),)):
             raise ValueError(f"weights has shape {weights.shape}; one for each of the {len(names)} muscles is needed")
         return weights
 
@@ -122,6 +122,7 @@ class Demands:
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
         self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
+        self.count, self.numbers = len(motion.time), np.arange(len(motion.time))
         self.low = np.broadcast_to(self.lower, self.lengths.shape)
         self.high = np.ones(self.lengths.shape)
 
@@ -130,7 +131,7 @@ class Demands:
         part = copy(self)
         if len(frames) == len(self.torque) and (frames == np.arange(len(frames))).all():
             return part
-        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high"):
+        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high", "numbers"):
             setattr(part, name, getattr(self, name)[frames])
         return part
 
@@ -145,6 +146,23 @@ class Demands:
         """(t, m) [N] of activations, at some of the frames."""
         return self.law(self.lengths[frames], self.speeds[frames], activation)
 
+    def weights(self, effort: Effort) -> Array:
+        """(t, m) of the muscles; without strides along the frames where all have the same."""
+        return self._of_frames(effort.of_muscles(self.model.muscle_names))
+
+    def targets(self, effort: Effort) -> Array:
+        """(t, m) the activations that cost nothing."""
+        return self._of_frames(effort.targets(self.count, self.lengths.shape[1]))
+
+    def _of_frames(self, values: Array) -> Array:
+        """(t, m) of these frames, of values (), (m,) or (all frames, m)."""
+        if values.ndim < 2 or not values.strides[0]:
+            return np.broadcast_to(values[0] if values.ndim == 2 else values, self.lengths.shape)
+        if len(values) != self.count:
+            raise ValueError(f"weights has shape {values.shape}; there are {self.count} frames")
+        found: Array = values[self.numbers]
+        return found
+
     def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
         """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""
         low, high = self.low, self.high
@@ -154,7 +172,7 @@ class Demands:
         return Units(np.zeros(F0.shape), np.broadcast_to(strength, F0.shape), (F0 + F1 * low) / strength,
                      np.maximum(F0 + F1 * high, F0 + F1 * low) / strength)  # fmt: skip
 
-    def programs(self, F0: Array, F1: Array, effort: Effort, names: Sequence[str]) -> Programs:
+    def programs(self, F0: Array, F1: Array, effort: Effort) -> Programs:
         """Where the tensions are F0 + F1 a (t, m)."""
         k, r = len(F0), len(self.reserves)
         F0, F1, low, high = self.units(F0, F1, effort)
@@ -162,7 +180,7 @@ class Demands:
         A = np.empty((k, len(self.names), F0.shape[1] + r))
         np.multiply(self.arms, F1[:, None, :], out=A[..., : F0.shape[1]])
         A[..., F0.shape[1] :] = self.columns
-        weights = np.broadcast_to(effort.of_muscles(names), F0.shape)
+        weights = self.weights(effort)
         of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
         return Programs.of(
             A,

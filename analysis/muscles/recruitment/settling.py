@@ -42,12 +42,10 @@ class Settling:
     def __post_init__(self) -> None:
         demands, effort = self.demands, self.effort
         self.m = demands.lengths.shape[1]
-        (k, m), r = demands.lengths.shape, demands.reserves
+        r = demands.reserves
         self.A = np.concatenate([demands.arms, demands.columns], axis=-1)
-        self.weights = _beside(
-            np.broadcast_to(effort.of_muscles(demands.model.muscle_names), (k, m)), [x.weight for x in r]
-        )
-        self.centre = _beside(effort.targets(k, m), [0.0] * len(r))
+        self.weights = _beside(demands.weights(effort), [x.weight for x in r])
+        self.centre = _beside(demands.targets(effort), [0.0] * len(r))
         self.low = _beside(demands.low, [x.lower for x in r])
         self.high = _beside(demands.high, [x.upper for x in r])
         self.scale = 1 / powers_of_two(np.sqrt(np.einsum("ken,ken->ke", self.A, self.A)))

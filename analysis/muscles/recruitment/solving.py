@@ -32,8 +32,8 @@ class Recruitment:
     backend: str
 
     def __post_init__(self) -> None:
-        demands, m = self.demands, len(self.demands.model.muscles)
-        self.centre = np.pad(self.effort.targets(len(demands.torque), m), ((0, 0), (0, len(demands.reserves))))
+        demands = self.demands
+        self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
         self.F0, self.slopes = chords(demands.tensions, demands.lower, len(demands.torque))
         middle = np.broadcast_to((1 + demands.lower) / 2, self.F0.shape)
         off = np.abs(demands.tensions(middle) - self.F0 - self.slopes * middle).max(axis=-1, initial=0.0)
@@ -112,7 +112,7 @@ class Recruitment:
         """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
         m = len(demands.model.muscles)
         solve = solve_greatest if self.effort.power == np.inf else solve_programs
-        programs = demands.programs(F0, F1, self.effort, demands.model.muscle_names)
+        programs = demands.programs(F0, F1, self.effort)
         found = solve(_around(centre, programs) if centre.any() else programs, backend=self.backend)
         found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
