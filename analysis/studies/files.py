@@ -28,13 +28,16 @@ final = true
 times = 10                          # or a list [s]
 summaries = ["peak_force", "range_of_motion"]
 summary_step = 0.01                 # optional
+
+Instead of [simulate], [trial] has a recorded motion whose muscles are solved, see `trial_files`.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from myoquat.data import library_models
+from myoquat.analysis.studies.trial_files import trial_of
+from myoquat.data import library_models, load_model
 from myoquat.data.files import read_text
 from myoquat.data.toml.document import line_of, parse_toml, words
 from myoquat.joints.errors import ModelError
@@ -70,7 +73,7 @@ def located(error: ValueError, path: Path, text: str) -> ModelError:
 
 
 def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    _check_keys(data, {"format", "version", "model", *_SECTIONS}, "the file")
+    _check_keys(data, {"format", "version", "model", "trial", *_SECTIONS}, "the file")
     if data.get("format") != FORMAT or data.get("version") != VERSION:
         raise ValueError(
             f"format {data.get('format')!r} version {data.get('version')!r}: this reads {FORMAT!r} version {VERSION}"
@@ -87,6 +90,11 @@ def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(found.get("activation"), Mapping):
         _check_keys(found["activation"], {"times", "values"}, "simulate.activation")
         found["activation"] = (found["activation"].get("times"), found["activation"].get("values"))
+    if "trial" in data:
+        if "simulate" in data:
+            raise ValueError("a study has [simulate] or [trial], not both")
+        found["model"] = load_model(found["model"])
+        found["trial"] = trial_of(_table(data, "trial"), found["model"], folder, _check_keys)
     return found
 
 

@@ -181,7 +181,7 @@ def _beside_published(
     F0, F1 = chords(demands.tensions, demands.lower, len(motion.time))
     x = published[:, : len(model.muscles) + len(reserves)].copy()
     x[:, : len(model.muscles)] = np.clip(x[:, : len(model.muscles)], 0.0, 1.0)
-    programs = demands.programs(F0, F1, Effort(), model.muscle_names)
+    programs = demands.programs(F0, F1, Effort())
     values = programs.cone_values(x)
     h = programs.h.copy()
     h[..., 0] += np.maximum(np.linalg.norm(values[..., 1:], axis=-1) - values[..., 0], 0.0)

@@ -22,12 +22,22 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 from myoquat.kernels.typing import Array
 
-__all__ = ["SQUARES_OUTPUTS", "solved_squares", "squares"]
+__all__ = [
+    "FIXED",
+    "SQUARES_OUTPUTS",
+    "fixed_row",
+    "grouped",
+    "scaled_columns",
+    "solved_squares",
+    "squares",
+    "squares_rounds",
+]
 
 STEPS = 40
 HALVINGS = 12
 GROUP = 2  # variables of one element of a table, as in `sweep`
 FALL = 0.1  # of the slope at the start of a step: what the dual function may fall with at its end
+FIXED = 5  # numbers of a variable
 ROWS = ("gains", "lowers", "uppers", "weights")
 SQUARES_OUTPUTS = ("point", "multipliers", "bound", "status", "steps")
 
@@ -37,37 +47,66 @@ def squares(shape: Shape) -> Program:
     """Inputs: A (e, n), scale (e) of its rows, target (e), scaled; gains, lowers, uppers, weights (n); multipliers to
     start from (e). Outputs: point (N, 2), x and price, N the variables up to a whole number of groups; multipliers (e)
     and the bound that they prove; status, of which UNSETTLED may mean that there is no solution; steps."""
-    return _Squares(shape).program
+    e, n = shape.e, shape.n
+    program = Program("squares", {"A": (e, n), "scale": e, "target": e, "start": e, **dict.fromkeys(ROWS, n)})
+    scaled_columns(program, shape)
+    each = np.arange(n)
+    program.table(
+        fixed_row,
+        n,
+        gather={name.removesuffix("s"): (name, each) for name in ROWS},
+        store={"output0": ("fixed", each)},
+        buffers={"fixed": (grouped(n).size, FIXED)},
+    )
+    program.formula(lambda start: {"going": 1.0 + 0.0 * start[..., 0]}, ["start"])
+    squares_rounds(program, shape)
+    return program
 
 
-class _Squares:
-    """Puts the program together."""
+def grouped(n: int) -> Array:
+    """(g, GROUP) the numbers of n variables in groups, up to a whole number of them."""
+    return np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
 
-    def __init__(self, shape: Shape) -> None:
-        e, n = shape.e, shape.n
-        self.shape = shape
-        self.groups = np.arange(-(-n // GROUP) * GROUP).reshape(-1, GROUP)
-        inputs = {"A": (e, n), "scale": e, "target": e, "start": e, **dict.fromkeys(ROWS, n)}
-        self.program = Program("squares", inputs)
-        self._start()
+
+def scaled_columns(program: Program, shape: Shape) -> None:
+    """From A (e, n) and scale (e) the buffer `columns` (N, e): rows of A^T, scaled."""
+    each = np.arange(shape.n)
+    program.view("A_entries", "A", (shape.e * shape.n,))
+    program.table(
+        lambda a, scale: {"columns": a * scale},
+        shape.n,
+        gather={"a": ("A_entries", each[:, None] + shape.n * np.arange(shape.e))},
+        shared=["scale"],
+        store={"columns": ("columns", each)},
+        buffers={"columns": (grouped(shape.n).size, shape.e)},
+    )
+
+
+def fixed_row(gain: Array, lower: Array, upper: Array, weight: Array) -> Array:
+    """(..., FIXED) 1 / (2 w), bounds, w and gain of variables. With equal bounds one stays at zero."""
+    kept = np.where(lower < upper, 1.0, 0.0)
+    low, high = np.where(kept > 0, lower, 0.0), np.where(kept > 0, upper, 0.0)
+    return np.stack([0.5 / weight, low, high, weight, gain * kept], axis=-1)
+
+
+def squares_rounds(program: Program, shape: Shape) -> None:
+    """The stages from buffers `columns` (N, e), `fixed` (N, FIXED), `target` and `start` (e), and `going` (), which is
+    not zero where there is something to solve, to the buffers SQUARES_OUTPUTS."""
+    _Rounds(program, shape).add()
+
+
+class _Rounds:
+    """Puts these stages together."""
+
+    def __init__(self, program: Program, shape: Shape) -> None:
+        self.program, self.shape, self.groups = program, shape, grouped(shape.n)
+
+    def add(self) -> None:
+        self.program.formula(_opened, ["start", "going"])
         carry = {name: f"{name}_next" for name in ("running", "multipliers", "steps", "status", "bound", "before")}
         with self.program.repeat(STEPS, "running", carry):
             self._round()
         self._table(_ended, ["multipliers"], store=True)
-
-    def _start(self) -> None:
-        shape, program, each = self.shape, self.program, np.arange(self.shape.n)
-        program.view("A_entries", "A", (shape.e * shape.n,))
-        program.table(
-            _started,
-            shape.n,
-            gather={"a": ("A_entries", each[:, None] + shape.n * np.arange(shape.e))}
-            | {name.removesuffix("s"): (name, each) for name in ROWS},
-            shared=["scale"],
-            store={"columns": ("columns", each), "fixed": ("fixed", each)},
-            buffers={"columns": (self.groups.size, shape.e), "fixed": (self.groups.size, 4)},
-        )
-        program.formula(_opened, ["start"])
 
     def _round(self) -> None:
         """The equations at the multipliers; Newton's way, and as much of it as the dual function rises along."""
@@ -85,7 +124,7 @@ class _Squares:
         """At multipliers: sums over the variables: the lower triangle of A D^-1 A^T, D^-1 zero at bounds, A x, and the
         least of the objective at their price."""
         price, x, inside = _cheapest(columns, fixed, multipliers)
-        soft = columns * (fixed[..., 0] * inside)[..., None]
+        soft = columns * (fixed[..., 0] * inside * fixed[..., 4] * fixed[..., 4])[..., None]
         entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
         return {"matrix": np.stack(entries, axis=-1), **_sums(columns, fixed, price, x)}
 
@@ -137,16 +176,9 @@ class _Squares:
         )
 
 
-def _started(a: Array, gain: Array, lower: Array, upper: Array, weight: Array, scale: Array) -> dict[str, Array]:
-    """Of one variable: its column of A, scaled; 1 / (2 w), its bounds, w. With equal bounds it stays at zero."""
-    kept = np.where(lower < upper, 1.0, 0.0)
-    fixed = [0.5 / weight, np.where(kept > 0, lower, 0.0), np.where(kept > 0, upper, 0.0), weight]
-    return {"columns": a * scale * (gain * kept)[..., None], "fixed": np.stack(fixed, axis=-1)}
-
-
-def _opened(start: Array) -> dict[str, Array]:
+def _opened(start: Array, going: Array) -> dict[str, Array]:
     zero = 0.0 * start[..., 0]
-    return {"multipliers": start, "running": 1.0 + zero, "steps": zero, "bound": zero, "before": FAR + zero,
+    return {"multipliers": start, "running": going, "steps": zero, "bound": zero, "before": FAR + zero,
             "status": float(Status.UNSETTLED) + zero}  # fmt: skip
 
 
@@ -157,7 +189,7 @@ def _gone(name: str) -> Callable[[Array, Array, Array], dict[str, Array]]:
 
 def _cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
     """Price, x and 1 where x is not at a bound, of a group of variables (..., g)."""
-    price = np.sum(columns * multipliers[..., None, :], axis=-1)
+    price = fixed[..., 4] * np.sum(columns * multipliers[..., None, :], axis=-1)
     free = fixed[..., 0] * price
     low, high = fixed[..., 1], fixed[..., 2]
     return price, np.minimum(np.maximum(free, low), high), np.where((free >= low) & (free <= high), 1.0, 0.0)
@@ -166,12 +198,18 @@ def _cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, 
 def _sums(columns: Array, fixed: Array, price: Array, x: Array) -> dict[str, Array]:
     """A x, and x^2 w - price x, summed over a group of variables."""
     least = x * (x * fixed[..., 3] - price)
-    return {"values": np.sum(columns * x[..., None], axis=-2), "least": np.sum(least, axis=-1)[..., None]}
+    return {"values": _values(columns, fixed, x), "least": np.sum(least, axis=-1)[..., None]}
 
 
 def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:
     _, x, _ = _cheapest(columns, fixed, tried)
-    return {"values": np.sum(columns * x[..., None], axis=-2)}
+    return {"values": _values(columns, fixed, x)}
+
+
+def _values(columns: Array, fixed: Array, x: Array) -> Array:
+    """A x, summed over a group of variables."""
+    result: Array = np.sum(columns * (fixed[..., 4] * x)[..., None], axis=-2)
+    return result
 
 
 def _ended(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:

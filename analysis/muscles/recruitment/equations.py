@@ -14,14 +14,15 @@ from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import Reserve, reserve_columns, reserves_of
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
-from myoquat.analysis.muscles.recruitment.lines import least_activations, strengths
+from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
+from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
 
-__all__ = ["Demands", "Effort"]
+__all__ = ["Demands", "Effort", "picked"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Effort:
         weights = np.asarray(given, dtype=float)
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ValueError("weights must be finite and not negative")
-        if weights.shape[-1:] not in ((), (len(names),)):
+        if weights.ndim > 2 or weights.shape[-1:] not in ((), (len(names),)):
             raise ValueError(f"weights has shape {weights.shape}; one for each of the {len(names)} muscles is needed")
         return weights
 
@@ -74,6 +75,15 @@ class Effort:
         if self.of != "activation" and target.any():
             raise ValueError(f"a target is one of activations; the effort is of {self.of}")
         return np.broadcast_to(target, (frames, muscles))
+
+
+def picked(J: Array, C: Array) -> Array:
+    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them."""
+    if len(C) and (C[0] == C).all() and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
+        few: Array = J[..., C[0].argmax(axis=0)]
+        return np.broadcast_to(few, (len(C), *few.shape[-2:]))
+    result: Array = J @ C
+    return result
 
 
 class Units(NamedTuple):
@@ -98,18 +108,21 @@ class Demands:
         reserves: float | Sequence[Reserve],
         cones: Sequence[JointCone],
     ) -> None:
-        needed = inverse_dynamics_of_motion(model, motion, loads)
+        self.needed = needed = inverse_dynamics_of_motion(model, motion, loads)
         self.names, C = free_velocities(model, motion.q)
+        self.C = C
         self.torque = vecmat(needed.torque, C)
         J = path_jacobian(model, motion.q)
-        self.arms = -np.swapaxes(J @ C, -1, -2)
+        self.arms = -np.swapaxes(picked(J, C), -1, -2)
         assert motion.u is not None
         self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), matvec(J, motion.u)
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
-        self.columns = np.swapaxes(C, -1, -2) @ reserve_columns(model.system, self.reserves)
+        self.columns = np.swapaxes(picked(reserve_columns(model.system, self.reserves).T, C), -1, -2)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
+        self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
+        self.count, self.numbers = len(motion.time), np.arange(len(motion.time))
         self.low = np.broadcast_to(self.lower, self.lengths.shape)
         self.high = np.ones(self.lengths.shape)
 
@@ -118,7 +131,7 @@ class Demands:
         part = copy(self)
         if len(frames) == len(self.torque) and (frames == np.arange(len(frames))).all():
             return part
-        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high"):
+        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high", "numbers"):
             setattr(part, name, getattr(self, name)[frames])
         return part
 
@@ -133,6 +146,23 @@ class Demands:
         """(t, m) [N] of activations, at some of the frames."""
         return self.law(self.lengths[frames], self.speeds[frames], activation)
 
+    def weights(self, effort: Effort) -> Array:
+        """(t, m) of the muscles; without strides along the frames where all have the same."""
+        return self._of_frames(effort.of_muscles(self.model.muscle_names))
+
+    def targets(self, effort: Effort) -> Array:
+        """(t, m) the activations that cost nothing."""
+        return self._of_frames(effort.targets(self.count, self.lengths.shape[1]))
+
+    def _of_frames(self, values: Array) -> Array:
+        """(t, m) of these frames, of values (), (m,) or (all frames, m)."""
+        if values.ndim < 2 or not values.strides[0]:
+            return np.broadcast_to(values[0] if values.ndim == 2 else values, self.lengths.shape)
+        if len(values) != self.count:
+            raise ValueError(f"weights has shape {values.shape}; there are {self.count} frames")
+        found: Array = values[self.numbers]
+        return found
+
     def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
         """What the variables of the programs are, where the tensions are F0 + F1 a (t, m)."""
         low, high = self.low, self.high
@@ -142,7 +172,7 @@ class Demands:
         return Units(np.zeros(F0.shape), np.broadcast_to(strength, F0.shape), (F0 + F1 * low) / strength,
                      np.maximum(F0 + F1 * high, F0 + F1 * low) / strength)  # fmt: skip
 
-    def programs(self, F0: Array, F1: Array, effort: Effort, names: Sequence[str]) -> Programs:
+    def programs(self, F0: Array, F1: Array, effort: Effort) -> Programs:
         """Where the tensions are F0 + F1 a (t, m)."""
         k, r = len(F0), len(self.reserves)
         F0, F1, low, high = self.units(F0, F1, effort)
@@ -150,7 +180,7 @@ class Demands:
         A = np.empty((k, len(self.names), F0.shape[1] + r))
         np.multiply(self.arms, F1[:, None, :], out=A[..., : F0.shape[1]])
         A[..., F0.shape[1] :] = self.columns
-        weights = np.broadcast_to(effort.of_muscles(names), F0.shape)
+        weights = self.weights(effort)
         of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
         return Programs.of(
             A,

@@ -8,7 +8,9 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
+from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.kinds import of_laws
 
 __all__ = ["bends", "chords", "least_activations", "rigid_tendons", "strengths", "tangents"]
 
@@ -49,13 +51,22 @@ def tangents(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array]:
     return forces(a) - slope * a, slope
 
 
-def bends(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array, Array]:
-    """F, F1, F2 (poses, m): F = forces(a), its first and its second derivative, by differences about a point that is as
-    far from the bounds as it needs."""
-    middle = np.clip(a, lower + APART, 1 - APART)
-    left, F, right = forces(np.stack([middle - APART, middle, middle + APART]))
+def bends(model: Model, lengths: Array, speeds: Array, a: Array) -> Array:
+    """(..., m, 3) the tensions of all muscles at (..., m), their first and their second derivatives in the activation:
+    the formula, on floats and symbols."""
+    rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(model.muscles))]
+    laws = [muscle.law for muscle in model.muscles if muscle.law is not None]
+    return np.stack(np.broadcast_arrays(*of_laws(laws, _bend, rows, 3), subok=True), axis=-2)
+
+
+def _bend(law: ForceLaw, row: Array) -> Array:
+    """(..., 3) by differences about a point that is as far from the bounds as it needs."""
+    length, speed, a = (row[..., k] for k in range(3))
+    lower = law.minimum_activation if isinstance(law, HillLaw) else 0.0
+    middle = np.minimum(np.maximum(a, lower + APART), 1 - APART)
+    left, F, right = (law.force(length, speed, middle + off) for off in (-APART, 0.0, APART))
     slope, bend, away = (right - left) / (2 * APART), (right - 2 * F + left) / APART**2, a - middle
-    return F + away * (slope + away * bend / 2), slope + away * bend, bend
+    return np.stack([F + away * (slope + away * bend / 2), slope + away * bend, bend], axis=-1)
 
 
 def chords(forces: Forces, lower: Array, poses: int) -> tuple[Array, Array]:

@@ -8,26 +8,19 @@ the multipliers that are known. What ends elsewhere than at a solution is told a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Solutions, Status, terms
-from myoquat.analysis.muscles.convex.program import in_one_pass
+from myoquat.analysis.muscles.convex import Solutions, Status
 from myoquat.analysis.muscles.convex.solve import powers_of_two
-from myoquat.analysis.muscles.convex.squares import solved_squares
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
-from myoquat.analysis.muscles.recruitment.lines import bends
+from myoquat.analysis.muscles.recruitment.rounds import settled_rounds
 from myoquat.kernels.typing import Array
 
 __all__ = ["Settling"]
 
 MET = 1e-9  # of the greatest torque: what the forces may miss
-STILL = 1e-6  # activations that change by less are at the end of what is worth another step
 CERTAIN = 1e-9  # of the effort: what it may be above its bound
-ROUNDS = 20
-CONVEX = 0.2  # of the effort's curvature: the least that the bend of a force leaves
-SMALLEST = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
 SMALL = 1e-4  # of the greatest weight: an effort below it is not told from zero more finely
 
 
@@ -49,85 +42,40 @@ class Settling:
     def __post_init__(self) -> None:
         demands, effort = self.demands, self.effort
         self.m = demands.lengths.shape[1]
-        (k, m), r = demands.lengths.shape, demands.reserves
+        r = demands.reserves
         self.A = np.concatenate([demands.arms, demands.columns], axis=-1)
-        self.weights = _beside(effort.of_muscles(demands.model.muscle_names), [x.weight for x in r], (k, m))
-        self.centre = _beside(effort.targets(k, m), [0.0] * len(r), (k, m))
-        self.low = _beside(demands.low, [x.lower for x in r], (k, m))
-        self.high = _beside(demands.high, [x.upper for x in r], (k, m))
+        self.weights = _beside(demands.weights(effort), [x.weight for x in r])
+        self.centre = _beside(demands.targets(effort), [0.0] * len(r))
+        self.low = _beside(demands.low, [x.lower for x in r])
+        self.high = _beside(demands.high, [x.upper for x in r])
         self.scale = 1 / powers_of_two(np.sqrt(np.einsum("ken,ken->ke", self.A, self.A)))
         self.enough = MET * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
     def settled(self, x: Array, y: Array) -> tuple[Solutions, Array]:
         """From activations and reserves x (k, n) and multipliers y (k, e): the solutions, UNSETTLED where there is
-        none nearby, and the slopes (k, m) of the forces there."""
-        demands, (k, m) = self.demands, self.demands.lengths.shape
-        x, y = np.clip(x, self.low, self.high), y.copy()
-        slopes, residual = np.zeros((k, m)), np.zeros(y.shape)
-        steps, last = np.zeros(k, dtype=int), np.full(k, np.inf)
-        open_, A = np.arange(k), self.A
-        for _ in range(ROUNDS):
-            F, F1, F2 = bends(partial(demands.tensions, frames=open_), x[open_, :m], demands.lower)
-            off = in_one_pass(A, np.concatenate([F, x[open_, m:]], axis=-1)) - demands.torque[open_]
-            slopes[open_], residual[open_] = F1, off
-            goes = (np.abs(off).max(axis=-1, initial=0.0) > self.enough[open_]) | (last[open_] > STILL)
-            if not goes.all():
-                open_, A, F1, F2, off = open_[goes], A[goes], F1[goes], F2[goes], off[goes]
-            if not len(open_):
-                break
-            after, multipliers, found = self._step(open_, A, F1, F2, x[open_], y[open_], off)
-            last[open_] = np.abs(after - x[open_])[:, :m].max(axis=-1, initial=0.0)
-            steps[open_] += 1
-            if not found.all():
-                open_, A, after, multipliers = open_[found], A[found], after[found], multipliers[found]
-            x[open_], y[open_] = after, multipliers
-        return self._solutions(x, y, slopes, residual, steps), slopes
-
-    def _step(self, open_: Array, A: Array, F1: Array, F2: Array, x: Array, y: Array, residual: Array
-              ) -> tuple[Array, Array, Array]:  # fmt: skip
-        """The next x and y, and where there are such."""
-        w, p, away = self.weights[open_], self.effort.power, x - self.centre[open_]
-        gains = self._gains(F1)
-        price = in_one_pass(np.swapaxes(A, -1, -2), y)
-        H = own = terms.curvature(w, p, self._size(w, gains * price, away))
-        H[:, : self.m] = np.maximum(own[:, : self.m] - F2 * price[:, : self.m], CONVEX * own[:, : self.m])
-        scale, low, high = self.scale[open_], self.low[open_], self.high[open_]
-        pull = np.where(low < high, terms.slope(w, p, away) / H, 0.0)
-        point, y, _, status, _ = solved_squares(
-            {"A": A, "scale": scale, "target": scale * (in_one_pass(A, gains * pull) - residual), "gains": gains,
-             "lowers": low - x + pull, "uppers": high - x + pull, "weights": H / 2, "start": y / scale}, self.backend
+        none nearby, and the slopes (k, m) of the forces there. The bound is what y proves where the forces are their
+        tangents: it says whether x is a solution."""
+        demands, (k, n) = self.demands, x.shape
+        found = settled_rounds(
+            {"A": self.A, "scale": self.scale, "torque": demands.torque, "enough": self.enough, "x_start": x,
+             "y_start": y / self.scale, "lengths": demands.lengths, "speeds": demands.speeds, "weight": self.weights,
+             "centre": self.centre, "low": self.low, "high": self.high},
+            demands.bending, self.effort.power, self.backend,
         )  # fmt: skip
-        after = np.clip(x + (point[:, : x.shape[1], 0] - pull), low, high)
-        return after, y * scale, status == Status.SOLVED
-
-    def _size(self, w: Array, price: Array, away: Array) -> Array:
-        """(k, n) at which curvatures are taken: where x is, or farther out, where the price brings it, and not too near
-        zero, where high powers are flat."""
-        p = self.effort.power
-        if p == 2:
-            return np.abs(away)
-        goal = (np.abs(price) / (w * p)) ** (1 / (p - 1))
-        return np.clip(goal, np.maximum(np.abs(away), SMALLEST), 1.0)
-
-    def _gains(self, F1: Array) -> Array:
-        """(k, n) by which the columns of A are taken: slopes of the muscles, 1 of the reserves."""
-        return np.concatenate([F1, np.ones((len(F1), self.A.shape[-1] - F1.shape[1]))], axis=-1)
-
-    def _solutions(self, x: Array, y: Array, slopes: Array, residual: Array, steps: Array) -> Solutions:
-        """With the bound that y proves where the forces are their tangents, which says whether x is a solution."""
-        w, p, away = self.weights, self.effort.power, x - self.centre
-        price = in_one_pass(np.swapaxes(self.A, -1, -2), y) * self._gains(slopes)
-        low, high = terms.reach(away, self.low - self.centre, self.high - self.centre)
-        objective = terms.cost(w, p, away).sum(axis=-1)
-        least = terms.least(w, p, price, low, high)
-        bound = (price * away + least).sum(axis=-1) - (y * residual).sum(axis=-1)
-        size = np.maximum(objective, SMALL * w.max(axis=-1, initial=0.0))
-        met = np.abs(residual).max(axis=-1, initial=0.0) <= self.enough
-        status = np.where(met & (np.abs(objective - bound) <= CERTAIN * size), Status.SOLVED, Status.UNSETTLED)
-        return Solutions(x, status, objective, bound, y, np.zeros((len(x), 0, 3)), residual, steps)
+        objective, bound = found["objective"], found["floor"]
+        size = np.maximum(objective, SMALL * self.weights.max(axis=-1, initial=0.0))
+        solved = (found["done"] > 0) & (np.abs(objective - bound) <= CERTAIN * size)
+        solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
+        status = np.where(solved, Status.SOLVED, Status.UNSETTLED)
+        y, rounds = found["y"] * self.scale, found["rounds"].astype(int)
+        solutions = Solutions(
+            found["x"][:, :n], status, objective, bound, y, np.zeros((k, 0, 3)), found["lack"], rounds
+        )
+        return solutions, found["bent"][:, : self.m, 1]
 
 
-def _beside(muscles: Array, reserves: Sequence[float], shape: tuple[int, int]) -> Array:
-    """(k, m + r) numbers of muscles (k, m), or (m,) for all frames, beside those of the reserves."""
-    parts = np.broadcast_to(muscles, shape), np.broadcast_to(np.asarray(reserves, float), (shape[0], len(reserves)))
+def _beside(muscles: Array, reserves: Sequence[float]) -> Array:
+    """(k, m + r) numbers of muscles (k, m) beside those of the reserves; (1, m + r) where they are one for all."""
+    rows = muscles[:1] if muscles.strides[0] == 0 else muscles
+    parts = rows, np.broadcast_to(np.asarray(reserves, float), (len(rows), len(reserves)))
     return np.concatenate(parts, axis=-1)

@@ -32,8 +32,8 @@ class Recruitment:
     backend: str
 
     def __post_init__(self) -> None:
-        demands, m = self.demands, len(self.demands.model.muscles)
-        self.centre = np.pad(self.effort.targets(len(demands.torque), m), ((0, 0), (0, len(demands.reserves))))
+        demands = self.demands
+        self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
         self.F0, self.slopes = chords(demands.tensions, demands.lower, len(demands.torque))
         middle = np.broadcast_to((1 + demands.lower) / 2, self.F0.shape)
         off = np.abs(demands.tensions(middle) - self.F0 - self.slopes * middle).max(axis=-1, initial=0.0)
@@ -68,10 +68,9 @@ class Recruitment:
         return found
 
     def _between(self, found: Solutions, frames: Array, step: int) -> None:
-        """Put into `found` the solutions of frames from those of the two `step` frames away."""
+        """Put into `found` the solutions of frames from those of the two `step` frames away, and of the next two."""
         left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
-        part = (step / (right - left))[:, None]
-        x, y = ((1 - part) * v[left] + part * v[right] for v in (found.x, found.y))
+        x, y = (_interpolated(v, left, right, (step / (right - left))[:, None]) for v in (found.x, found.y))
         near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
         known, lost = self._settle(frames[near], x[near], y[near])
         found.put(frames[near], known)
@@ -113,7 +112,7 @@ class Recruitment:
         """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
         m = len(demands.model.muscles)
         solve = solve_greatest if self.effort.power == np.inf else solve_programs
-        programs = demands.programs(F0, F1, self.effort, demands.model.muscle_names)
+        programs = demands.programs(F0, F1, self.effort)
         found = solve(_around(centre, programs) if centre.any() else programs, backend=self.backend)
         found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
@@ -129,6 +128,17 @@ def _around(centre: Array, programs: Programs) -> Programs:
         lower=programs.lower - centre,
         upper=programs.upper - centre,
     )
+
+
+def _interpolated(values: Array, left: Array, right: Array, part: Array) -> Array:
+    """Values (k, n) of frames at a part of the way from left to right: along a cubic through these and the next two; at
+    the ends, and between frames of other distances, along a straight line."""
+    line: Array = (1 - part) * values[left] + part * values[right]
+    first, last = left - (right - left), right + (right - left)
+    inner = (first >= 0) & (last < len(values)) & (part[:, 0] == 0.5)
+    bend = values[first[inner]] - values[left[inner]] - values[right[inner]] + values[last[inner]]
+    line[inner] -= bend / 16
+    return line
 
 
 def reachable(model: Model, a: Array, step: float) -> tuple[Array, Array]:

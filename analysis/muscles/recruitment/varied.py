@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
-from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
-from myoquat.analysis.muscles.recruitment.equations import Demands
+from myoquat.analysis.muscles.recruitment.equations import Demands, picked
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
-from myoquat.analysis.muscles.recruitment.lines import least_activations
+from myoquat.analysis.muscles.recruitment.lines import bends, least_activations
+from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.inverse import inverse
@@ -74,8 +73,7 @@ class VariedDemands:
         kinds = [_kind(place.steps) for place in parameters.places]
         self.columns = {kind: [k for k, own in enumerate(kinds) if own == kind] for kind in ("bodies", "paths", "laws")}
         self.base = Demands(model, motion, loads, *actuators)
-        self.needed = inverse_dynamics_of_motion(model, motion, loads)
-        self.C = free_velocities(model, motion.q)[1]
+        self.needed, self.C = self.base.needed, self.base.C
         places = [parameters.places[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.places)
@@ -95,6 +93,7 @@ class VariedDemands:
         if self.columns["laws"]:
             own = p[self.columns["laws"]]
             part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
+            part.bending = self._bending._replace(p=own[None])
         return part
 
     def reactions(self, force: Array, p: Array) -> Array:
@@ -126,7 +125,7 @@ class VariedDemands:
         part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
         part.arms, part.lines = part.arms.copy(), part.lines.copy()
         part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
-        part.arms[:, :, moved] = -np.swapaxes(J @ self.C, -1, -2)
+        part.arms[:, :, moved] = -np.swapaxes(picked(J, self.C), -1, -2)
         for j, (line, R) in enumerate(zip(lines, self._parents, strict=True)):
             part.lines[:, j, moved] = line[..., :3] @ R
 
@@ -194,9 +193,23 @@ class VariedDemands:
         m = len(self.base.model.muscles)
         return self._kernel("laws", "laws", {"lengths": (m,), "speeds": (m,), "activation": (m,)}, forces_of_laws)
 
+    @cached_property
+    def _bending(self) -> Bending:
+        chosen = self._chosen("laws")
+
+        def forces(lengths: Array, speeds: Array, activation: Array, p: Array) -> Array:
+            bound: Any = chosen.bind(p)
+            return bends(bound, lengths, speeds, activation)
+
+        return Bending(forces, ("trial", chosen.model.content_key, chosen.names), np.zeros((1, 0)))
+
+    def _chosen(self, kind: str) -> Parameters:
+        """The parameters of a kind."""
+        return Parameters.of(self.base.model, [self.parameters.names[k] for k in self.columns[kind]])
+
     def _kernel(self, name: str, kind: str, shapes: dict[str, tuple[int, ...]], formula: Callable[..., Any]) -> Any:
         """The kernel of a formula of the model with its parameters of a kind, and arrays by name; p is the last."""
-        chosen = Parameters.of(self.base.model, [self.parameters.names[k] for k in self.columns[kind]])
+        chosen = self._chosen(kind)
         size = len(chosen.names)
 
         def bound(*given: Array) -> Any:

@@ -281,9 +281,8 @@ def test_locks_couplers_and_constraints(loop, rng):
         redundancy(loop, motion, cones=[JointCone("B", X, 0.3)])
 
 
-@pytest.mark.parametrize("power", [2.0, 4.0])
-def test_frames_between_others_are_solved_from_these(shoulder, power):
-    """Along a trial most frames start from those beside them: with the solutions that they have by themselves."""
+def swung(shoulder):
+    """The shoulder with muscles whose laws bend, 40 frames of a swing, and reserves."""
     laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]
     muscles = tuple(replace(m, law=law) for m, law in zip(shoulder.muscles, laws, strict=True))
     model, system, t = replace(shoulder, muscles=muscles), shoulder.system, np.linspace(0.0, 0.5, 40)
@@ -291,16 +290,33 @@ def test_frames_between_others_are_solved_from_these(shoulder, power):
     q = np.array([system.integrate(system.neutral(), v) for v in swing])
     u = np.gradient(swing, t, axis=0)
     motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
-    reserves = [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
-    along, alone = (
-        [redundancy(model, part, reserves=reserves, effort=Effort(power), backend="numpy") for part in parts]
-        for parts in ([motion], [Motion(system, t[s], q[s], u[s], motion.udot[s]) for s in (slice(20), slice(20, 40))])
-    )
-    assert (along[0].status == Status.SOLVED).all()
-    assert np.abs(along[0].residual).max() < 1e-7
-    assert (along[0].activation > along[0].activation.min() + 0.01).any(axis=0).sum() > 3
-    np.testing.assert_allclose(along[0].activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
-    np.testing.assert_allclose(along[0].effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
+    return model, motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
+
+
+def part(motion, rows):
+    return Motion(motion.system, *(getattr(motion, name)[rows] for name in ("time", "q", "u", "udot")))
+
+
+@pytest.mark.parametrize("power", [2.0, 4.0])
+def test_frames_between_others_are_solved_from_these(shoulder, power):
+    """Along a trial most frames start from those beside them: with the solutions that they have by themselves, also
+    where weights and targets are other ones in every frame."""
+    model, motion, reserves = swung(shoulder)
+    rng = np.random.default_rng(3)
+    weights, targets = rng.uniform(0.5, 2.0, (40, 8)), 0.1 * rng.random((40, 8))
+    halves = (slice(20), slice(20, 40))
+    for each in (False, True) if power == 2 else (False,):
+        given = [Effort(power, weights[s], target=targets[s]) if each else Effort(power) for s in (slice(40), *halves)]
+        along = redundancy(model, motion, reserves=reserves, effort=given[0])
+        alone = [redundancy(model, part(motion, s), reserves=reserves, effort=own)
+                 for s, own in zip(halves, given[1:], strict=True)]  # fmt: skip
+        assert (along.status == Status.SOLVED).all()
+        assert np.abs(along.residual).max() < 1e-7
+        assert (along.activation > along.activation.min() + 0.01).any(axis=0).sum() > 3
+        np.testing.assert_allclose(along.activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
+        np.testing.assert_allclose(along.effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
+    with pytest.raises(ValueError, match="there are 40 frames"):
+        redundancy(model, motion, reserves=reserves, effort=Effort(weights=weights[:20]))
 
 
 def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):

@@ -1,0 +1,90 @@
+"""The section [trial] of a study file: a recorded motion, and what its muscles have to do.
+
+[trial]
+motion = "walk_ik.mot"              # beside the study file
+in_degrees = true                   # where the motion's file does not say it
+cutoff = 6.0                        # [Hz] of the filter; without it the motion is only differentiated
+consistent = true                   # optional: brought onto the model's couplers and constraints
+loads = "walk_grf.xml"              # optional: external loads
+reserves = 10.0                     # one strength for all free velocities, or [[trial.reserves]]
+[trial.effort]                      # optional
+power = 3.0
+weights = { soleus_r = 2.0 }
+[[trial.reserves]]                  # as `Reserve`
+velocity = "pelvis_ty_dot"
+strength = 500.0
+[[trial.cones]]                     # as `JointCone`, or markers = ["head", "centre", "rim"] for its last two
+joint = "GlenoHumeral"
+direction = [0.0, 0.0, 1.0]
+half_angle = 0.5                    # [rad]
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from myoquat.analysis.motion import smooth
+from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, consistent_motion
+from myoquat.analysis.muscles.recruitment.actuators import reserves_of
+from myoquat.analysis.studies.trial import MuscleTrial
+from myoquat.data import load_forces, load_motion
+from myoquat.data.motions import Motion
+from myoquat.muscle.model import Model
+
+__all__ = ["trial_of"]
+
+Check = Callable[[Mapping[str, Any], set[str], str], None]
+KEYS = {"motion", "in_degrees", "cutoff", "consistent", "loads", "effort", "reserves", "cones"}
+EFFORT = {"power", "weights", "of", "target"}
+RESERVE = {"velocity", "strength", "weight", "lower", "upper"}
+CONE = {"joint", "direction", "half_angle", "markers"}
+
+
+def trial_of(table: Mapping[str, Any], model: Model, folder: Path, check: Check) -> MuscleTrial:
+    """The trial that a table describes, with files of a folder; check(table, keys, where) refuses other keys. Raises
+    ValueError for a table that is none, and what files, efforts, reserves and cones raise."""
+    check(table, KEYS, "trial")
+    if not isinstance(table.get("motion"), str):
+        raise ValueError("trial: motion must be the name of a motion's file")
+    motion, effort = _motion(table, model, folder), _mapping(table.get("effort", {}), "effort")
+    check(effort, EFFORT, "trial.effort")
+    loads = table.get("loads")
+    return MuscleTrial(
+        motion,
+        None if loads is None else load_forces(folder / loads),
+        Effort(**effort) if effort else None,
+        _reserves(table.get("reserves", ()), model, motion, check),
+        tuple(_cone(_mapping(given, "cones"), model, check) for given in table.get("cones", ())),
+    )
+
+
+def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:
+    recorded = load_motion(folder / table["motion"], model, in_degrees=table.get("in_degrees"))
+    motion = smooth(recorded, table.get("cutoff"), model=model)
+    return consistent_motion(model, motion) if table.get("consistent") else motion
+
+
+def _reserves(given: Any, model: Model, motion: Motion, check: Check) -> tuple[Reserve, ...]:
+    if isinstance(given, (int, float)):
+        return reserves_of(given, free_velocities(model, motion.q)[0])
+    for one in given:
+        check(_mapping(one, "reserves"), RESERVE, "trial.reserves")
+    return tuple(Reserve(**one) for one in given)
+
+
+def _cone(given: Mapping[str, Any], model: Model, check: Check) -> JointCone:
+    check(given, CONE, "trial.cones")
+    if "markers" in given:
+        head, centre, rim = given["markers"]
+        return JointCone.from_markers(model, given["joint"], head, centre, rim)
+    for key in ("joint", "direction", "half_angle"):
+        if key not in given:
+            raise ValueError(f"trial.cones: {key} is missing")
+    return JointCone(given["joint"], tuple(given["direction"]), given["half_angle"])
+
+
+def _mapping(given: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"trial: {what} must be a table, not {given!r}")
+    return given

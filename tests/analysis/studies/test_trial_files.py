@@ -1,0 +1,107 @@
+"""Trials in study files, and on a Dask cluster."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from myoquat.analysis.motion import smooth
+from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve
+from myoquat.analysis.studies import MuscleTrial, Study, open_results
+from myoquat.data import Motion, load_model, load_motion
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ModelError
+from myoquat.joints.types import RevoluteJoint
+from myoquat.muscle import LawA, Model, Muscle, PathPoint
+
+FILE = """format = "myoquat-study"
+version = 1
+model = "arm.toml"
+
+[sample]
+design = "grid"
+
+[vary]
+"bodies.arm.mass" = [1.0, 2.0, 3.0]
+
+[trial]
+motion = "swing.mot"
+cutoff = 6.0
+[trial.effort]
+power = 3.0
+weights = { m1 = 2.0 }
+[[trial.reserves]]
+velocity = "arm.speed"
+strength = 5.0
+[[trial.cones]]
+joint = "arm"
+direction = [0.0, 0.0, 1.0]
+half_angle = 1.5
+
+[keep]
+summaries = ["mean_activation", "peak_load"]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A hinge with two muscles and a recorded swing."""
+    path = tmp_path_factory.mktemp("trial")
+    arm = Body("arm", "ground", RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0),
+               inertia=(0.01, 0.01, 0.01, 0, 0, 0))  # fmt: skip
+    muscles = tuple(
+        Muscle(
+            f"m{k}", (PathPoint("ground", (0.02 * k, 0.0, 0.3)), PathPoint("arm", (0.1, 0.0, 0.0))), LawA(0.3, 200.0)
+        )
+        for k in (1, 2)
+    )
+    model = Model(ArticulatedSystem((arm,)), muscles)
+    model.save(path / "arm.toml")
+    time = np.linspace(0.0, 1.0, 21)
+    Motion(model, time, 0.3 * np.sin(3 * time)[:, None]).save(path / "swing.mot")
+    return path
+
+
+def written(folder, text):
+    path = folder / "study.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_trial_in_a_file_is_that_of_the_arguments(folder):
+    model = load_model(folder / "arm.toml")
+    motion = smooth(load_motion(folder / "swing.mot", model), 6.0)
+    trial = MuscleTrial(motion, None, Effort(3.0, {"m1": 2.0}), [Reserve("arm.speed", 5.0)],
+                        [JointCone("arm", (0.0, 0.0, 1.0), 1.5)])  # fmt: skip
+    assert Study.from_toml(written(folder, FILE)).trial.plain() == trial.plain()
+    head, _, tail = FILE.partition("[[trial.reserves]]")
+    plain = Study.from_toml(written(folder, f"{head.replace('cutoff', 'reserves = 7.0 #')}{tail[tail.index('[[') :]}"))
+    assert plain.trial.reserves == (Reserve("arm.speed", 7.0),)
+    np.testing.assert_array_equal(plain.trial.motion.u, smooth(load_motion(folder / "swing.mot", model), None).u)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("cutoff", "cut_off", "trial: the key 'cut_off'"), ("power", "powers", "the key 'powers' is unknown"),
+        ("strength", "size", "trial.reserves: the key 'size'"), ("half_angle = 1.5", "", "half_angle is missing"),
+        ('motion = "swing.mot"', "", "motion must be the name"), ("swing", "swong", "no such file"),
+        ("[keep]", "[simulate]\nduration = 1.0\n[keep]", "not both"), ("power = 3.0", "power = 30.0", "power must lie"),
+        ('"arm.speed"', '"elbow"', "no velocity 'elbow'"),
+    ],
+)  # fmt: skip
+def test_bad_files(folder, old, new, words):
+    with pytest.raises((ModelError, ValueError), match=words):
+        Study.from_toml(written(folder, FILE.replace(old, new))).run(progress=False)
+
+
+def test_a_cluster_solves_the_same_bits(folder, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    study = Study.from_toml(written(folder, FILE))
+    whole = study.run(progress=False)
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = study.run(tmp_path / "trial.zarr", client=client, block=1, progress=False)
+    xr.testing.assert_identical(found.load(), whole)
+    assert np.diff(open_results(tmp_path / "trial.zarr").mean_activation.values, axis=0).min() > 0
