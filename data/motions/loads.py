@@ -7,8 +7,8 @@ from typing import Any
 
 from lxml import etree
 
-from myoquat.data.osim.document import boolean, last_name, text
-from myoquat.data.osim.elements import add
+from myoquat.data.document import boolean, last_name, text
+from myoquat.data.elements import add
 from myoquat.data.xml import complain, parse
 from myoquat.joints.errors import ModelError
 

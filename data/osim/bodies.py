@@ -4,7 +4,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from myoquat.data.osim.document import number, numbers
+from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.joints import OsimJoint, read_joint
 from myoquat.data.osim.scapula import TAG, scapular_bodies

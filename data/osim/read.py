@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.actuators import ACTUATORS, read_actuator
 from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.controllers import read_inputs
-from myoquat.data.osim.document import boolean, numbers, objects, text
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.laws import MUSCLES
@@ -103,7 +103,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         constraints=constraints,
         forces=passive,
         actuators=actuators,
-        inputs=read_inputs(element, known, census),
+        inputs=read_inputs(element, known, census, path.parent),
     )
     return settled(model)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from myoquat.data.osim.elements import add, checked_name
+from myoquat.data.elements import add, checked_name
 from myoquat.data.osim.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, PRESCRIBED, SPRING
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.constraints import add_placed

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.controllers import add_inputs
-from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.actuators import add_actuators
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
