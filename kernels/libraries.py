@@ -15,7 +15,6 @@ __all__ = [
     "scipy",
     "sympy",
     "tomlkit",
-    "tqdm",
     "xarray",
 ]
 
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     import scipy
     import sympy
     import tomlkit
-    import tqdm
     import xarray
 else:
     casadi = Library("casadi")
@@ -63,6 +61,5 @@ else:
     resources = Library("importlib.resources")
     scipy = Library("scipy")  # it imports its parts when they are first used
     tomlkit = Library("tomlkit")
-    tqdm = Library("tqdm")
     sympy = Library("sympy")
     xarray = Library("xarray")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = ["in_notebook", "waiting"]
+__all__ = ["in_notebook", "waiting", "watched"]
 
 PATIENCE = 1.0  # [s] before a word is said
 
@@ -49,6 +49,11 @@ def _say(stream: TextIO, text: str, said: list[str]) -> None:
 def in_notebook() -> bool:
     """Whether what is printed shows in a notebook; that Jupyter's kernel has been imported says nothing yet."""
     return type(sys.stdout).__module__.startswith("ipykernel")
+
+
+def watched() -> bool:
+    """Whether a person reads what is said: on a terminal or in a notebook."""
+    return _stream() is not None
 
 
 def _stream() -> TextIO | None:

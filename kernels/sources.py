@@ -23,7 +23,7 @@ _ROOT = Path(sys.modules[_PACKAGE].__path__[0])
 
 _KNOWN = {  # whose functions may stand in this package's modules
     *(_PACKAGE, "_plotly_utils", "anywidget", "casadi", "click", "dask", "distributed", "ipywidgets", "lazy_loader"),
-    *("llvmlite", "lxml", "matplotlib", "numpy", "pandas", "plotly", "scipy", "sympy", "tomlkit", "tqdm", "xarray"),
+    *("llvmlite", "lxml", "matplotlib", "numpy", "pandas", "plotly", "scipy", "sympy", "tomlkit", "xarray"),
     "zarr",
 }
 

@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from myoquat import kernels
 from myoquat.analysis.mapping.formulas import (
@@ -27,6 +26,7 @@ from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
+from myoquat.kernels.progress import Bar, progress_bar
 from myoquat.kernels.typing import Array
 from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
@@ -100,9 +100,8 @@ def mapping_analysis(
     model: a Model or what `load_model` takes, with quaternions or Euler angles. Poses are uniform over all rotations
     of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
     seed, Fmax in [0, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
-    give equal reports. `progress` shows a bar
-    on standard error: True, False, or None for only on a terminal. Raises ValueError for
-    n < 1, ModelError for a model without ball joints or muscles.
+    give equal reports. `progress` shows a bar on standard error: True, False, or None for only on a
+    terminal and in a notebook. Raises ValueError for n < 1, ModelError for a model without ball joints or muscles.
 
     >>> import myoquat as mq
     >>> report = mq.mapping_analysis("two_link", n=100)
@@ -117,7 +116,7 @@ def mapping_analysis(
     pair = Pair.of(model)
     pair, activation = _strengths(pair, np.random.default_rng([seed, 1]))
     blocks = partial(_blocks, pair, activation, int(n), int(seed))
-    with tqdm(total=2 * int(n), unit="pose", disable=None if progress is None else not progress, leave=False) as bar:
+    with progress_bar(2 * int(n), "pose", progress) as bar:
         scales = _scales(_counted(blocks(), bar))
         report = _compare(pair, _counted(blocks(), bar), scales)
     report.records["singular"] = approach_rows(pair, seed)
@@ -125,7 +124,7 @@ def mapping_analysis(
     return report
 
 
-def _counted(blocks: Iterator[Block], bar: tqdm) -> Iterator[Block]:
+def _counted(blocks: Iterator[Block], bar: Bar) -> Iterator[Block]:
     """The same blocks; the bar moves on by each one's poses when the next is asked for."""
     for block in blocks:
         yield block

@@ -16,10 +16,10 @@ from myoquat.analysis.studies.interrupts import interrupts
 from myoquat.analysis.studies.layout import sizes, variables
 from myoquat.analysis.studies.machine import machine
 from myoquat.analysis.studies.memory import Memory
-from myoquat.analysis.studies.progress import bar
 from myoquat.analysis.studies.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Store
+from myoquat.kernels.progress import progress_bar
 from myoquat.kernels.settings import thread_count
 
 __all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
@@ -79,7 +79,7 @@ def _computed(
         else:
             work = _local(study, results, pending, report, check)
         count = sum(end - begin for begin, end in map(results.span, pending))
-        with closing(work), bar(study.count, study.count - count, options.progress) as shown:
+        with closing(work), progress_bar(study.count, "sample", options.progress, study.count - count) as shown:
             for number, seconds in work:
                 check()
                 begin, end = results.span(number)

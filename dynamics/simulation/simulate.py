@@ -23,7 +23,7 @@ from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_me
 from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.door import SystemLike
-from myoquat.kernels.libraries import tqdm
+from myoquat.kernels.progress import progress_bar
 from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["SimulationWarning", "simulate"]
@@ -175,7 +175,7 @@ def _fixed_step(
     if hidden:
         run = simulator.run((start.q, start.u), timing, inputs)
     else:
-        with tqdm.tqdm(total=total, unit="step", disable=None if progress is None else False, leave=False) as bar:
+        with progress_bar(total, "step", progress) as bar:
             run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update)
     steps = np.broadcast_to(total, run.stopped.shape)[()]
     return _Solution(problem, inputs, problem.controls(inputs), run, steps)

@@ -12,6 +12,7 @@ and y likewise: it rises with s for all s, its first and second derivatives fit 
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -106,25 +107,26 @@ def _section(start: tuple[Number, Number, Number], end: tuple[Number, Number, Nu
     return x0, y0, *x_steps, c * (height - y0), (1 - c) * (y1 - y0), c * (y1 - height)
 
 
-def _chosen(level: Number, edges: list[Number], values: tuple[Number, ...]) -> Number:
+def _chosen(level: Array, edges: list[Number], values: tuple[Any, ...]) -> Array:
     """The value of the section in which the level lies."""
-    result = values[0]
+    result: Array = values[0]
     for edge, value in zip(edges, values[1:], strict=True):
         result = np.where(level >= edge, value, result)
     return result
 
 
-def _run(s: Number, a: Number, b: Number, c: Number) -> Number:
+def _run(s: Array, a: Array, b: Array, c: Array) -> Array:
     """a (1 - (1 - s)^5) + b s^3 (10 - 15 s + 6 s^2) + c s^5: how far a section has come."""
     r = 1 - s
-    return a * (1 - (r * r) * (r * r) * r) + (s * s * s) * (b * (10 + s * (6 * s - 15)) + c * (s * s))
+    result: Array = a * (1 - (r * r) * (r * r) * r) + (s * s * s) * (b * (10 + s * (6 * s - 15)) + c * (s * s))
+    return result
 
 
-def _parameter(t: Number, steps: Steps) -> Number:
+def _parameter(t: Array, steps: tuple[Array, ...]) -> Array:
     """s with run(s) = t for steps that sum to 1: Halley's method from the cubic with the slopes of both ends."""
     a, b, c = steps
     first, last = (1 / np.maximum(5 * step, 1 / 3) for step in (a, c))  # limited to 3, where the cubic still rises
-    s = t * (first * (1 - t) ** 2 + t * (3 - 2 * t) - last * t * (1 - t))
+    s: Array = t * (first * (1 - t) ** 2 + t * (3 - 2 * t) - last * t * (1 - t))
     for _ in range(ROUNDS):
         r = 1 - s
         slope = 5 * (a * (r * r) ** 2 + (s * s) * (6 * b * (r * r) + c * (s * s)))

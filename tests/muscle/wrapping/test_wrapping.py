@@ -140,8 +140,13 @@ def test_lengths_are_the_shortest(name):
     q = np.concatenate([q[touched][: count - 20], q[~touched][:20]])
     assert len(q) == count
     lengths, pieces = path_lengths(m, q)[:, 0], contacts(m.system, m.muscles, q)[0]
+    frames = m.system.poses(q)
     for k, x in enumerate(q):
-        wanted = reference(m, m.muscles[0], [_at(piece, k, len(q)) for piece in pieces], x, m.system.poses(x))
+        there = {
+            name: tuple(np.broadcast_to(v, (len(q), *v.shape[-d:]))[k] for v, d in zip(pose, (2, 1), strict=True))
+            for name, pose in frames.items()
+        }
+        wanted = reference(m, m.muscles[0], [_at(piece, k, len(q)) for piece in pieces], x, there)
         assert abs(lengths[k] - wanted) < 1e-8
 
 

@@ -1,0 +1,25 @@
+"""Progress bars: seen where asked for, and nothing imported where nobody looks."""
+
+import subprocess
+import sys
+
+from myoquat.kernels.progress import progress_bar
+
+
+def test_a_bar_shows_where_asked_for(capsys):
+    with progress_bar(10, "pose", True) as bar:
+        bar.update(4)
+    assert "pose" in capsys.readouterr().err
+    with progress_bar(10, "pose", False) as bar:
+        bar.update(4)
+    assert not capsys.readouterr().err
+
+
+def test_where_nobody_looks_nothing_is_imported_for_it():
+    script = (
+        "import sys; import myoquat as mq; mq.mapping_analysis('two_link', n=2, progress=None);"
+        "mq.simulate(mq.load_model('two_link'), duration=0.01); print('tqdm' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+    assert not done.stderr
