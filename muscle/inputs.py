@@ -8,16 +8,17 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["PrescribedInput", "values_at"]
+__all__ = ["InputsOverTime", "PrescribedInput"]
 
 
 @dataclass(frozen=True)
 class PrescribedInput(Record):
     """The control of an actuator or the excitation of a muscle as a function of the time [s]: what OpenSim's
     PrescribedController says. A simulation obeys it where it is given nothing else; what no function names is then
-    zero, and several functions of one name add up, as in OpenSim.
+    zero, and several functions of one name add up, as in OpenSim. Where a function jumps, methods with adaptive steps
+    start anew; those with fixed steps take a straight line over half a step.
 
     name: of a muscle (of one without activation dynamics, it is the activation) or of a control.
 
@@ -40,11 +41,24 @@ class PrescribedInput(Record):
             raise ModelError("there is no muscle and no control of this name", element=f"input {self.name!r}")
 
 
-def values_at(inputs: Sequence[PrescribedInput], names: Sequence[str], t: float) -> Array:
-    """(n,) what the inputs say at a time [s] for every one of `names`; zero where they say nothing."""
-    total: Array = np.zeros(len(names))
-    place = {name: i for i, name in enumerate(names)}
-    for given in inputs:
-        if given.name in place:
-            total[place[given.name]] += given.function.value(np.asarray(t, dtype=float))
-    return total
+@dataclass(frozen=True)
+class InputsOverTime:
+    """What a model's own `inputs` say for every one of `names`: a function of the time."""
+
+    inputs: tuple[PrescribedInput, ...]
+    names: tuple[str, ...]
+
+    def __call__(self, t: ArrayLike) -> Array:
+        """(..., n) the values at times t (...) [s]; zero where the inputs say nothing."""
+        times = np.asarray(t, dtype=float)
+        total: Array = np.zeros((*times.shape, len(self.names)))
+        place = {name: i for i, name in enumerate(self.names)}
+        for given in self.inputs:
+            if given.name in place:
+                total[..., place[given.name]] += given.function.value(times)
+        return total
+
+    @property
+    def kinks(self) -> Array:
+        """(k,) the times at which one of them or its slope jumps."""
+        return np.array([t for given in self.inputs if given.name in self.names for t in given.function.kinks])

@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.opensim.consistency import misses
-from benchmarks.opensim.osim import SMALL, agreement, both_kernel, in_opensim, random_poses, seconds_per_pose
+from benchmarks.opensim.osim import (
+    SMALL,
+    agreement,
+    both_kernel,
+    dynamic_agreement,
+    in_opensim,
+    random_poses,
+    seconds_per_pose,
+)
 from myoquat.data import load_model
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
@@ -91,8 +99,10 @@ def _measure(file: Path, what: str) -> dict[str, Any]:
     row["NaN"] = int(sum(np.isnan(found).any(axis=tuple(range(1, found.ndim))).sum() for found in kernel(q)))
     row |= _consistent(model, q)
     try:
-        row |= _beside_opensim(file, model, kernel, q[:COMPARED], rng)
-    except (ValueError, AssertionError, subprocess.CalledProcessError) as error:
+        _beside_opensim(file, model, kernel, q[:COMPARED], rng, row)
+    except subprocess.CalledProcessError as error:
+        row["OpenSim"] = (error.stderr.strip() or str(error)).splitlines()[-1]
+    except (ValueError, AssertionError) as error:
         row["OpenSim"] = f"{type(error).__name__}: {error}".splitlines()[0]
     return row
 
@@ -114,10 +124,14 @@ def _worst(model: Model, q: np.ndarray) -> float:
     return float(missed[~left_out].max(initial=0.0))
 
 
-def _beside_opensim(file: Path, model: Model, kernel: Any, q: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
+def _beside_opensim(
+    file: Path, model: Model, kernel: Any, q: np.ndarray, rng: np.random.Generator, row: dict[str, Any]
+) -> None:
+    """Add the worst differences to a row; those of the dynamics last, which a singular mass matrix does not have."""
     u, udot = rng.normal(size=(2, *q.shape))
     theirs = in_opensim("reference.py", file, {"q": q, "u": u, "udot": udot})
-    return {name: float(error) for name, error in agreement(model, kernel, q, u, udot, theirs).items()}
+    row.update({name: float(error) for name, error in agreement(model, kernel, q, theirs).items()})
+    row.update(dynamic_agreement(model, q, u, udot, theirs))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ __all__ = [
     "SMALL",
     "agreement",
     "both_kernel",
+    "dynamic_agreement",
     "in_opensim",
     "loaded",
     "model_files",
@@ -63,7 +64,8 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     activation, stretch = rng.uniform(0, 1, (POSES, m := len(model.muscles))), rng.uniform(0.99, 1.05, (POSES, m))
     given = {"q": q, "u": u, "udot": udot, "activation": activation, "stretch": stretch, "timed": np.array(TIMED)}
     theirs = in_opensim("reference.py", file, given)
-    errors = agreement(model, kernel, q, u, udot, theirs) | _muscle_errors(model, activation, theirs)
+    errors = agreement(model, kernel, q, theirs) | dynamic_agreement(model, q, u, udot, theirs)
+    errors |= _muscle_errors(model, activation, theirs)
     worst = {name: float(error) for name, error in errors.items()}
     rows: list[dict[str, Any]] = [{"work": f"{file.stem}: agreement at {POSES} poses", "route": "worst"} | worst]
     mine = seconds_per_pose(kernel, random_poses(model, rng, BATCH))
@@ -122,38 +124,44 @@ def in_opensim(script: str, file: Path, given: dict[str, np.ndarray]) -> dict[st
         states, found = Path(folder) / "states.npz", Path(folder) / "results.npz"
         np.savez(states, **given)
         path = Path(__file__).with_name(script)
-        subprocess.run([sys.executable, str(path), str(file), str(states), str(found)], check=True)
+        command = [sys.executable, str(path), str(file), str(states), str(found)]
+        subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
         with np.load(found) as results:
             return dict(results)
 
 
-def agreement(model: Model, kernel: Any, q: Any, u: Any, udot: Any, theirs: Any) -> dict[str, float]:
+def agreement(model: Model, kernel: Any, q: Any, theirs: Any) -> dict[str, float]:
     """Worst differences; of muscles whose path wraps nowhere, where OpenSim is exact, and of coordinates whose rates
     are OpenSim's speeds, which those of its ball and free joints are not."""
     assert tuple(theirs["names"]) == model.system.coordinate_names
-    straight = theirs["wraps"] == 0
-    known = [model.muscle_names.index(str(name)) for name in theirs["muscles"]]
+    read = np.array([str(name) in model.muscle_names for name in theirs["muscles"]], dtype=bool)
+    straight = (theirs["wraps"] == 0)[read]
+    known = [model.muscle_names.index(str(name)) for name in theirs["muscles"][read]]
     wraps = [model.muscles[i].wraps for i in known]
     around = np.array([len(w) == 1 and isinstance(w[0], WrapCylinder) for w in wraps], dtype=bool)
     sure = ((path_flags(model, q, NEAR) & ~PathFlag.WRAPPED) == 0)[:, known]
     l, J = kernel(q)
     l, J = l[:, known], J[:, known]
+    lengths = theirs["lengths"].reshape(len(q), len(read))[:, read]
+    arms = theirs["arms"].reshape(len(q), len(read), J.shape[-1])[:, read][..., theirs["order"].astype(int)]
     poses = model.system.poses(q)
-    count = len(theirs["mass"])
     mine = [_pose(len(q), *poses[str(body)]) for body in theirs["bodies"]]
-    plain = theirs["plain"]
+    plain = theirs["plain"].astype(bool)
+    return {
+        "lengths [m]": np.abs(l - lengths)[:, straight].max(initial=0),
+        "around a cylinder [m]": np.abs(l - lengths)[around & sure].max(initial=0),
+        "moment arms [m]": np.abs(-J - arms)[:, straight][..., plain].max(initial=0),
+        "poses": np.abs(np.stack(mine, axis=1) - theirs["poses"]).max(initial=0) if mine else 0.0,
+    }
+
+
+def dynamic_agreement(model: Model, q: Any, u: Any, udot: Any, theirs: Any) -> dict[str, float]:
+    """Worst relative differences of mass matrices and inverse dynamics; ModelError for a singular mass matrix."""
+    count, plain = len(theirs["mass"]), theirs["plain"].astype(bool)
     M = dynamics.mass_matrix(model, q[:count])[:, plain][..., plain]
     tau = dynamics.inverse_dynamics(model, q[:count], u[:count] * plain, udot[:count] * plain)[:, plain]
     mass, inverse = theirs["mass"][:, plain][..., plain], theirs["inverse"][:, plain]
-    arms = theirs["arms"].reshape(J.shape)[..., theirs["order"]]
-    return {
-        "lengths [m]": np.abs(l - theirs["lengths"].reshape(l.shape))[:, straight].max(initial=0),
-        "around a cylinder [m]": np.abs(l - theirs["lengths"].reshape(l.shape))[around & sure].max(initial=0),
-        "moment arms [m]": np.abs(-J - arms)[:, straight][..., plain].max(initial=0),
-        "poses": np.abs(np.stack(mine, axis=1) - theirs["poses"]).max(),
-        "mass, relative": _relative(M, mass),
-        "inverse dynamics, relative": _relative(tau, inverse),
-    }
+    return {"mass, relative": _relative(M, mass), "inverse dynamics, relative": _relative(tau, inverse)}
 
 
 def _muscle_errors(model: Model, activation: np.ndarray, theirs: Any) -> dict[str, float]:

@@ -27,7 +27,7 @@ from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Forces", "load_forces"]
+__all__ = ["Forces", "columns_of", "load_forces"]
 
 COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
@@ -212,7 +212,7 @@ def _from_xml(path: Path) -> Forces:
     if not os.path.isfile(data_file):  # nor names that no file can have
         raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
     table = read_motion(data_file)
-    columns = [_columns(path, entry, table) for entry in entries]
+    columns = [columns_of(path, entry, table) for entry in entries]
     force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))
     try:
         return Forces(
@@ -228,8 +228,9 @@ def _from_xml(path: Path) -> Forces:
         raise ModelError(str(error), file=path, line=lines[-1] if lines else None) from None
 
 
-def _columns(path: Path, entry: LoadEntry, table: "pd.DataFrame") -> list[Array]:
-    """force, point, torque (t, 3) of one load; zero where it names no columns."""
+def columns_of(path: Path, entry: LoadEntry, table: "pd.DataFrame") -> list[Array]:
+    """force, point, torque (t, 3) of one load in a table; zero where it names no columns. ModelError with the `path`
+    and the line of the load for an identifier that has not three columns."""
     found = []
     for identifier in (entry.force, entry.point, entry.torque):
         names = _labels(identifier, [str(label) for label in table.columns])

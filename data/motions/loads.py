@@ -7,12 +7,12 @@ from typing import Any
 
 from lxml import etree
 
-from myoquat.data.osim.document import boolean, last_name, text
-from myoquat.data.osim.elements import add
+from myoquat.data.document import boolean, last_name, text
+from myoquat.data.elements import add
 from myoquat.data.xml import complain, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["LoadEntry", "external_loads_text", "read_external_loads"]
+__all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
         raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
     try:
         forces = loads.findall("objects/ExternalForce")
-        entries = [_entry(force) for force in forces if _applies(force)]
+        entries = [load_entry(force) for force in forces if _applies(force)]
         if not entries:
             complain(loads, "no <ExternalForce> applies")
         name, named = text(loads, "datafile"), loads.find("datafile")
@@ -74,7 +74,8 @@ def _applies(force: Any) -> bool:
     return boolean(force, "appliesForce", True) and not boolean(force, "isDisabled", False)
 
 
-def _entry(force: Any) -> LoadEntry:
+def load_entry(force: Any) -> LoadEntry:
+    """What an <ExternalForce> says; ModelError with its line where it has neither force nor torque."""
     identifiers = {key: text(force, f"{key}_identifier", "") for key in ("force", "point", "torque")}
     identifiers = {key: "" if value == "Unassigned" else value for key, value in identifiers.items()}
     if not identifiers["force"] and not identifiers["torque"]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from myoquat.data.osim.document import boolean, last_name, number, text, triple
+from myoquat.data.document import boolean, last_name, number, text, triple
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import complain
 from myoquat.muscle.actuators import (

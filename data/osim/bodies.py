@@ -1,10 +1,11 @@
 """The tree: a body of ours for every joint of the file, and one more where a joint is not at its body's origin."""
 
 import sys
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.osim.document import number, numbers
+from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.joints import OsimJoint, read_joint
 from myoquat.data.osim.scapula import TAG, scapular_bodies
@@ -12,7 +13,7 @@ from myoquat.data.xml import complain
 from myoquat.joints.body import Body, check_inertia
 from myoquat.joints.errors import ModelError
 from myoquat.joints.shapes import Shape
-from myoquat.joints.types import FixedJoint
+from myoquat.joints.types import CustomJoint, FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["Skeleton", "is_massless", "read_skeleton"]
@@ -31,11 +32,13 @@ class Skeleton:
 def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing.
 
-    A joint whose child hangs on another one already, or is the ground, carries its parent instead."""
+    Coordinates of one name in several joints are called after their joints: joint.name. A joint whose child hangs on
+    another one already, or is the ground, carries its parent instead."""
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
     carried: dict[str, Any] = {GROUND: "itself, the ground"}
     bodies: list[Body] = []
     joints: list[OsimJoint] = []
+    shared = _shared(model)
     for element in model.find("JointSet/objects") if model.find("JointSet/objects") is not None else ():
         if not isinstance(element.tag, str):
             continue
@@ -46,7 +49,7 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
         if child.body in carried:
             complain(element, f"body {child.body!r} is held already, by {carried[child.body]}: no tree")
         carried[child.body] = f"joint {element.get('name')!r}"
-        joints.append(read_joint(element, backward))
+        joints.append(_told_apart(read_joint(element, backward), str(element.get("name")), shared))
         bodies += _bodies(element, joints[-1], parent, child, elements[child.body])
     for name, element in elements.items():
         if name not in carried:
@@ -57,6 +60,26 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
         tuple(x for joint in joints for x in joint.defaults),
         tuple(x for joint in joints for x in joint.speeds),
     )
+
+
+def _shared(model: Any) -> set[str]:
+    """The names of coordinates that more than one joint has, as OpenSim allows."""
+    joints = model.findall("JointSet/objects/*")
+    names = Counter(
+        name for joint in joints for name in {c.get("name") for c in joint.findall("coordinates/Coordinate")}
+    )
+    return {name for name, count in names.items() if count > 1}
+
+
+def _told_apart(joint: OsimJoint, owner: str, shared: set[str]) -> OsimJoint:
+    """The joint with its name before those of its coordinates that others have too."""
+    if not any(c.name in shared for c in joint.coordinates):
+        return joint
+    named = tuple(replace(c, name=f"{owner}.{c.name}") if c.name in shared else c for c in joint.coordinates)
+    kind = joint.joint
+    if isinstance(kind, CustomJoint):
+        kind = replace(kind, coordinates=tuple(c.name for c in named))
+    return replace(joint, joint=kind, coordinates=named)
 
 
 def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, element: Any) -> list[Body]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.data.document import boolean, last_name, number, numbers, objects, text, triple
+from myoquat.data.elements import body_fixed
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.document import boolean, last_name, number, numbers, objects, text, triple
-from myoquat.data.osim.elements import body_fixed
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, function_in
 from myoquat.data.xml import complain

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.document import last_name, number, numbers, objects, text, triple
+from myoquat.data.document import last_name, number, numbers, objects, text, triple
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import complain
 from myoquat.joints.euler import quaternion_from_euler

@@ -1,12 +1,15 @@
 """Controllers of a file: those that prescribe controls as functions of time."""
 
+from pathlib import Path
 from typing import Any
 
+from myoquat.data.document import boolean, last_name, number, objects, text
+from myoquat.data.elements import add, add_set
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.document import boolean, last_name, objects, text
-from myoquat.data.osim.elements import add, add_set
-from myoquat.data.osim.functions import FUNCTIONS, add_function, read_function
+from myoquat.data.motions.storage import read_motion
+from myoquat.data.osim.functions import add_function, can_read, read_function
 from myoquat.data.xml import Element, complain
+from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.inputs import PrescribedInput
 
 __all__ = ["add_inputs", "read_inputs"]
@@ -15,28 +18,54 @@ PRESCRIBED = "PrescribedController"
 ALL = "ALL"
 
 
-def read_inputs(model: Element, known: tuple[str, ...], census: Census) -> tuple[PrescribedInput, ...]:
+def read_inputs(model: Element, known: tuple[str, ...], census: Census, folder: Path) -> tuple[PrescribedInput, ...]:
     """What the controllers of a model prescribe for the muscles and controls `known` that are read; others are noted,
-    and so are functions that are not known and tables of controls. ModelError with its line for a controller that names
-    what does not exist, or has not one function for every actuator."""
+    and so are functions that are not known and tables that are not in the `folder`. ModelError with its line for a
+    controller that names what does not exist, or has not one function for every actuator."""
     found: list[PrescribedInput] = []
     named = {str(force.get("name")) for force in objects(model, "ForceSet")}
     for element in objects(model, "ControllerSet"):
+        file = text(element, "controls_file", "")
         if element.tag != PRESCRIBED:
             census.count(element, "ControllerSet")
         elif not boolean(element, "enabled", True):
             census.count(element, "enabled is false")
-        elif any(function.tag not in FUNCTIONS for function in _functions(element)):
+        elif not all(map(can_read, _functions(element))):
             census.count(element, "a function that is not known")
-        elif text(element, "controls_file", ""):
-            census.count(element, "controls in another file")
+        elif file and not (folder / file).is_file():
+            census.count(element, f"no file {file}")
         else:
             given = _prescribed(element, known)
+            given += _table(element, folder / file, {one.name for one in given}) if file else []
             for one in given:
                 if one.name not in known and one.name not in named:
                     complain(element, f"<{PRESCRIBED}> names {one.name!r}, which is no force of the model")
             found += [one for one in given if one.name in known]
     return tuple(found)
+
+
+def _table(element: Element, file: Path, taken: set[str]) -> list[PrescribedInput]:
+    """A function of the time for every column of a table but those that have one already; of the degree that
+    <interpolation_method> says, 0 for stairs."""
+    table = read_motion(file)
+    degree = int(number(element, "interpolation_method", 1.0))
+    times = tuple(map(float, table.index))
+    found = []
+    for label in table.columns:
+        name, values = last_name(str(label)), tuple(map(float, table[label]))
+        if name not in taken:
+            found.append(PrescribedInput(name, _through(element, times, values, degree)))
+    return found
+
+
+def _through(element: Element, times: tuple[float, ...], values: tuple[float, ...], degree: int) -> AxisFunction:
+    """OpenSim's half order is a whole number: of degree 2 it makes 1, of 4 it makes 3."""
+    try:
+        if degree == 0:
+            return PiecewiseConstant(times, values)
+        return NaturalSpline(times, values, degree - 1 + degree % 2)
+    except ValueError as error:
+        complain(element, f"the table of its <controls_file>: {error}")
 
 
 def _functions(element: Element) -> list[Any]:
@@ -48,12 +77,14 @@ def _functions(element: Element) -> list[Any]:
 
 
 def _prescribed(element: Element, known: tuple[str, ...]) -> list[PrescribedInput]:
-    """One function for every actuator, in their order."""
+    """One function for every actuator, in their order; none where a table has them."""
     listed = text(element, "actuator_list", "") or text(element, "socket_actuators", "")
     names = [last_name(word) for word in listed.split()]
     if any(name.upper() == ALL for name in names):
         names = list(known)
     functions = _functions(element)
+    if not functions and text(element, "controls_file", ""):
+        return []
     if len(functions) != len(names):
         complain(
             element, f"<{PRESCRIBED}> has {len(functions)} functions for {len(names)} actuators; it needs one for each"

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from myoquat.data.document import boolean, last_name, number, text, triple
 from myoquat.data.osim.constraints import placed
 from myoquat.data.osim.contact import CONTACTS, Contacts
-from myoquat.data.osim.document import boolean, last_name, number, text, triple
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.functions import FUNCTIONS as KINDS
+from myoquat.data.osim.functions import can_read as can_read_function
 from myoquat.data.osim.functions import function_in, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction, Constant
@@ -123,7 +123,7 @@ def function_elements(element: Any, name: str) -> list[Any]:
 
 def can_read(element: Any) -> bool:
     """Whether all functions of a <PrescribedForce> are known; True for other forces."""
-    return all(f.tag in KINDS for name in PRESCRIBED.values() for f in function_elements(element, name))
+    return all(can_read_function(f) for name in PRESCRIBED.values() for f in function_elements(element, name))
 
 
 def _function(element: Any, tag: str) -> AxisFunction:

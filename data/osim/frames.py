@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.document import last_name, numbers, text
+from myoquat.data.document import last_name, numbers, text
 from myoquat.data.xml import complain
 from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix

@@ -4,13 +4,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from myoquat.data.osim.document import number, numbers
-from myoquat.data.osim.elements import add
+from myoquat.data.document import number, numbers
+from myoquat.data.elements import add
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
+from myoquat.joints.functions import (
+    AxisFunction,
+    Constant,
+    Linear,
+    Multiplier,
+    NaturalSpline,
+    PiecewiseConstant,
+    PiecewiseLinear,
+    Polynomial,
+    SimmSpline,
+    Sine,
+    SmoothStep,
+)
 
-__all__ = ["FUNCTIONS", "add_curves", "add_function", "curves", "function_in", "read_function"]
+__all__ = ["FUNCTIONS", "add_curves", "add_function", "can_read", "curves", "function_in", "read_function"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,8 @@ class Kind:
     parts: Callable[[Any], dict[str, Any]]
 
 
+STEP = {"transition_start_time": 0.99, "transition_end_time": 1.01, "start_value": 0.0, "end_value": 1.0}
+SINE = {"amplitude": 1.0, "omega": 1.0, "phase": 0.0, "offset": 0.0}
 FUNCTIONS: dict[str, Kind] = {
     "Constant": Kind(Constant, lambda e: Constant(number(e, "value")), lambda f: {"value": f.constant}),
     "LinearFunction": Kind(
@@ -35,6 +49,24 @@ FUNCTIONS: dict[str, Kind] = {
     ),
     "PiecewiseLinearFunction": Kind(
         PiecewiseLinear, lambda e: PiecewiseLinear(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
+    ),
+    "PiecewiseConstantFunction": Kind(
+        PiecewiseConstant, lambda e: PiecewiseConstant(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
+    ),
+    "GCVSpline": Kind(
+        NaturalSpline,
+        lambda e: NaturalSpline(numbers(e, "x"), numbers(e, "y"), 2 * int(number(e, "half_order")) - 1),
+        lambda f: {"half_order": str((f.degree + 1) // 2), "error_variance": 0.0, "x": f.x, "y": f.y},
+    ),
+    "StepFunction": Kind(
+        SmoothStep,
+        lambda e: SmoothStep(*(number(e, key, default) for key, default in STEP.items())),
+        lambda f: dict(zip(STEP, (f.start, f.end, f.first, f.last), strict=True)),
+    ),
+    "Sine": Kind(
+        Sine,
+        lambda e: Sine(*(number(e, key, default) for key, default in SINE.items())),
+        lambda f: {key: getattr(f, key) for key in SINE},
     ),
     "PolynomialFunction": Kind(  # highest power first in a file
         Polynomial,
@@ -50,10 +82,23 @@ FUNCTIONS: dict[str, Kind] = {
 TAGS = {kind.function: tag for tag, kind in FUNCTIONS.items()}
 
 
+def can_read(element: Element) -> bool:
+    """Whether a function is of a known kind, and none that smooths its points."""
+    inner = element.find("function")
+    below = [] if inner is None else [child for child in inner if isinstance(child.tag, str)]
+    return element.tag in FUNCTIONS and not _smooths(element) and all(map(can_read, below))
+
+
+def _smooths(element: Element) -> bool:
+    return element.tag == "GCVSpline" and number(element, "error_variance", 0.0) != 0
+
+
 def read_function(element: Element) -> AxisFunction:
     """A function; ModelError with element and line for a kind that is not known or points that make none."""
     if element.tag not in FUNCTIONS:
         complain(element, f"the function <{element.tag}> is not supported; known: {', '.join(FUNCTIONS)}")
+    if _smooths(element):
+        complain(element, "a <GCVSpline> that smooths its points is not supported: its <error_variance> must be 0")
     try:
         return FUNCTIONS[element.tag].read(element)
     except ValueError as error:

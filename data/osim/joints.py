@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from myoquat.data.osim.document import boolean, last_name, number, pair, text, triple
+from myoquat.data.document import boolean, last_name, number, pair, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.functions import Constant, Linear

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from myoquat.data.document import boolean, number, text
+from myoquat.data.elements import add
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.document import boolean, number, text
-from myoquat.data.osim.elements import add
 from myoquat.data.osim.functions import add_curves, curves
 from myoquat.data.osim.millard import add_millard, add_numbers, is_rigid, read_millard
 from myoquat.data.osim.schutte import SCHUTTE, add_schutte, read_quadratic, read_schutte

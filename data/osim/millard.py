@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from myoquat.data.osim.document import boolean, number, text
-from myoquat.data.osim.elements import add
+from myoquat.data.document import boolean, number, text
+from myoquat.data.elements import add
 from myoquat.data.xml import complain
 from myoquat.muscle.laws import Millard2012
 

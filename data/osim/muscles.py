@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from myoquat.data.document import last_name, numbers, objects, pair, text
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.document import last_name, numbers, objects, pair, text
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.joints import UNBOUND

@@ -11,8 +11,8 @@ from typing import Any
 
 from lxml import etree
 
-from myoquat.data.osim.document import boolean, last_name, number, text
-from myoquat.data.osim.elements import written
+from myoquat.data.document import boolean, last_name, number, text
+from myoquat.data.elements import written
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.xml import Element
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.osim.document import number, text
+from myoquat.data.document import number, text
 from myoquat.data.xml import complain
 from myoquat.joints.body import Body
 from myoquat.joints.types import CustomJoint, PrismaticJoint, RevoluteJoint, UniversalJoint

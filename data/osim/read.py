@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.actuators import ACTUATORS, read_actuator
 from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import read_constraints
 from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.controllers import read_inputs
-from myoquat.data.osim.document import boolean, numbers, objects, text
+from myoquat.data.osim.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.laws import MUSCLES
@@ -75,7 +76,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     skeleton = read_skeleton(element, frames)
     name = str(element.get("name") or path.stem)
     contacts = Contacts(element, frames)
-    forces = _Forces.of(element, census, contacts)
+    forces = _Forces.of(element, census, contacts, path.parent)
     bodies, springs = with_springs(skeleton.bodies, forces.springs)
     system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
     surfaces = Surfaces.of(element)
@@ -84,6 +85,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         for child in (child for child in objects(element, tag) if child.tag != SENSOR):
             census.count(child, tag)
     passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
+    passive += tuple(read_external(force, file) for force, file in forces.external)
     for surface in contacts.unused:
         census.count(surface, "ContactGeometrySet")
     muscles = tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths)
@@ -104,7 +106,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         constraints=constraints,
         forces=passive,
         actuators=actuators,
-        inputs=read_inputs(element, known, census),
+        inputs=read_inputs(element, known, census, path.parent),
     )
     return settled(model)
 
@@ -118,21 +120,25 @@ class _Forces:
     limits: list[Any]
     passive: list[Any]
     actuators: list[Any]
+    external: list[tuple[Any, Path]]
 
     @classmethod
-    def of(cls, model: Any, census: Census, contacts: Contacts) -> "_Forces":
-        """Those that apply; others are noted."""
-        found = cls([], [], [], [], [])
+    def of(cls, model: Any, census: Census, contacts: Contacts, folder: Path) -> "_Forces":
+        """Those that apply; others are noted, and so are those whose data are not in the folder."""
+        found = cls([], [], [], [], [], [])
         kinds = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
         kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
             along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
-            if not along and force.tag not in kinds:
+            data = data_of(force, folder) if force.tag == EXTERNAL else None
+            if not along and force.tag not in kinds and data is None:
                 census.count(force, "force")
             elif not boolean(force, "appliesForce", True):
                 census.count(force, "appliesForce is false")
             elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
                 census.count(force, "force")
+            elif data is not None:
+                found.external.append((force, data))
             else:
                 (found.paths if along else kinds[force.tag]).append(force)
         return found

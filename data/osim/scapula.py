@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.document import number, numbers
+from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import Frame
 from myoquat.data.osim.joints import OsimJoint
 from myoquat.joints.body import Body

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from myoquat.data.osim.document import number
-from myoquat.data.osim.elements import add
+from myoquat.data.document import number
+from myoquat.data.elements import add
 from myoquat.data.osim.functions import add_curves, curves
 from myoquat.data.osim.millard import add_numbers, is_rigid
 from myoquat.data.xml import Element, complain

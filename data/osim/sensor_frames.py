@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree
 
-from myoquat.data.osim.document import last_name, numbers, text
-from myoquat.data.osim.elements import add
+from myoquat.data.document import last_name, numbers, text
+from myoquat.data.elements import add
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler

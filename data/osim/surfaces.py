@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from myoquat.data.osim.document import numbers
-from myoquat.data.osim.elements import add
+from myoquat.data.document import numbers
+from myoquat.data.elements import add
 from myoquat.data.xml import Element
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.document import boolean, numbers, objects, text
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.osim.surfaces import SURFACES, read_sizes
 from myoquat.data.xml import complain

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.osim.document import boolean, number, numbers, text
+from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.xml import Element, complain
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.osim.document import boolean, number, text
+from myoquat.data.document import boolean, number, text
 from myoquat.data.setups.analyses import ANALYSES, Analysis
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.osim.document import boolean, number, numbers, text
+from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.setups.analyze import force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, set_in
 from myoquat.data.xml import Element, complain

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.data.document import boolean, number
 from myoquat.data.motions import load_table
-from myoquat.data.osim.document import boolean, number
 from myoquat.data.setups.document import members
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError

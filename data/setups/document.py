@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.osim.document import number, numbers, text
+from myoquat.data.document import number, numbers, text
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.osim.document import text
+from myoquat.data.document import text
 from myoquat.data.setups.document import SetupDocument
 
 __all__ = ["InverseDynamicsSetup", "read_inverse_dynamics"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.osim.document import boolean
+from myoquat.data.document import boolean
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.setups.tasks import Task, read_tasks
 

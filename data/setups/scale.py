@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.osim.document import boolean, last_name, number, numbers, text
+from myoquat.data.document import boolean, last_name, number, numbers, text
 from myoquat.data.setups.document import SetupDocument, members, set_in
 from myoquat.data.setups.tasks import Task, read_tasks
 from myoquat.data.xml import Element, complain

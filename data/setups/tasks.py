@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from myoquat.data.osim.document import boolean, number, text
+from myoquat.data.document import boolean, number, text
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError

@@ -174,7 +174,7 @@ def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
 
 def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: float, end: float) -> Array:
     """Steps from one kink of the inputs to the next; the state at the end of it, or where it stopped."""
-    slope = problem.slope()
+    slope = _before(end, problem.slope())
     with np.errstate(all="ignore"):
         solver = _solver(problem, slope, x, start, end)
         values = problem.values(start, x)
@@ -200,6 +200,12 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
     return x
 
 
+def _before(end: float, slope: Slope) -> Slope:
+    """The slope up to a kink, where inputs that jump have the values from before it."""
+    last = np.nextafter(end, -np.inf)
+    return lambda t, x: slope(min(t, last), x)
+
+
 class _Dense:
     """The state within the step that a solver has taken. What lies inside costs slopes, and only if it is asked for."""
 
@@ -214,7 +220,8 @@ class _Dense:
 
 def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> "scipy.integrate.OdeSolver":
     choice = problem.choice
-    options: dict[str, Any] = {"rtol": choice.rtol, "atol": choice.rtol, "first_step": problem.timing.step}
+    first = None if problem.timing.step is None else min(problem.timing.step, end - start)
+    options: dict[str, Any] = {"rtol": choice.rtol, "atol": choice.rtol, "first_step": first}
     if choice.name == "radau":
         options["jac"] = problem.jacobian()
     return getattr(scipy.integrate, ADAPTIVE[choice.name])(slope, start, x, end, **options)

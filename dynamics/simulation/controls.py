@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.kernels import Tabulated, is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "element", "is_constant"]
 
@@ -65,6 +66,8 @@ class Control:
         if self._table is not None:
             return _interpolated(*self._table, times)
         function = self._function
+        if isinstance(function, InputsOverTime):
+            return self._check(function(times))
         if function is not None:
             return self._check(np.stack([np.asarray(function(float(t)), dtype=float) for t in times], axis=-2))
         n = self._constant.shape[-1]
@@ -86,6 +89,8 @@ class Control:
     @property
     def knots(self) -> Array:
         """Times at which the input has a kink; an adaptive method starts anew there."""
+        if isinstance(self._function, InputsOverTime):
+            return self._function.kinks
         return np.zeros(0) if self._table is None else self._table[0]
 
 

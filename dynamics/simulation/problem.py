@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from myoquat.joints.door import SystemLike, system_of
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
-from myoquat.muscle.inputs import values_at
+from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import check_start, state_names
@@ -127,7 +126,7 @@ class Problem:
         if not self.equations.excited and activation is not None:
             return activation
         if _prescribes(model):
-            return partial(values_at, model.inputs, model.muscle_names)
+            return InputsOverTime(model.inputs, model.muscle_names)
         return _default_activation(model) if activation is None else activation
 
     # ---- the muscles' states at the start ----------------------------------------------------------------------
@@ -204,7 +203,7 @@ def _own_controls(model: Model) -> ControlLike:
     """The controls that the model has itself; zero without."""
     if not any(own.name in model.control_names for own in model.inputs):
         return np.zeros(len(model.control_names))
-    return partial(values_at, model.inputs, model.control_names)
+    return InputsOverTime(model.inputs, model.control_names)
 
 
 def _default_activation(model: Model) -> Array:

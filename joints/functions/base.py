@@ -9,7 +9,7 @@ __all__ = ["AxisFunction"]
 
 
 class AxisFunction(Record, ABC):
-    """A twice differentiable function f(x) of a coordinate x (...), floats or symbols.
+    """A function f(x) of a coordinate or the time x (...), floats or symbols, twice differentiable but at its `kinks`.
 
     Implementations are frozen dataclasses of numbers, so that equal joints have equal descriptions.
 
@@ -17,6 +17,11 @@ class AxisFunction(Record, ABC):
     >>> all(isinstance(f, AxisFunction) for f in (Linear(2.0), Polynomial((0.0, 1.0))))
     True
     """
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Where the function or its slope jumps, increasing: where an adaptive method does well to stop."""
+        return ()
 
     @abstractmethod
     def value(self, x: Array) -> Array:

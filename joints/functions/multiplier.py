@@ -20,6 +20,10 @@ class Multiplier(AxisFunction):
     function: AxisFunction
     scale: float = 1.0
 
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.function.kinks
+
     def value(self, x: Array) -> Array:
         return self.scale * self.function.value(x)
 

@@ -36,6 +36,10 @@ class PiecewiseLinear(AxisFunction):
     def __repr__(self) -> str:
         return f"<PiecewiseLinear through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
 
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.x[1:-1]
+
     @cached_property
     def _slopes(self) -> list[float]:
         slopes: list[float] = (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study

@@ -22,10 +22,12 @@ NONE: Functions = (Constant(0.0), Constant(0.0), Constant(0.0))
 @dataclass(frozen=True)
 class PrescribedForce(LoadingForce):
     """A force [N] at a point [m] of the `body`, and a torque [N m], each three functions of the time [s]: OpenSim's
-    PrescribedForce.
+    PrescribedForce and ExternalForce.
 
     Force and torque are in world axes, or the body's unless `in_world`; the point is in the body's frame, or the
-    world's where point_in_world. In a simulation with an adaptive method, kinks of the functions cost steps.
+    world's where point_in_world. force_frame and point_frame, if given, are other bodies in whose axes, and from whose
+    origin, they are instead. In a simulation with an adaptive method, kinks of the functions cost steps. Every point
+    of a table is compiled: hundreds of them take seconds, once.
 
     >>> import myoquat as mq
     >>> from myoquat.joints.functions import Constant, Linear
@@ -45,16 +47,21 @@ class PrescribedForce(LoadingForce):
     torques: Functions = NONE
     in_world: bool = True
     point_in_world: bool = False
+    force_frame: str | None = None
+    point_frame: str | None = None
 
     def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
         if t is None:
             raise ValueError(f"{self.element} depends on the time, which is needed")
-        R, p = poses[self.body]
         force, at, torque = (vector([f.value(t) for f in three]) for three in (self.forces, self.points, self.torques))
-        if not self.in_world:
-            force, torque = matvec(R, force), matvec(R, torque)
-        point = at + np.zeros(p.shape) if self.point_in_world else p + matvec(R, at)
+        axes = self.force_frame or (None if self.in_world else self.body)
+        if axes is not None:
+            force, torque = matvec(poses[axes][0], force), matvec(poses[axes][0], torque)
+        R, p = poses[self.point_frame or self.body]
+        fixed = self.point_in_world and self.point_frame is None
+        point = at + np.zeros(p.shape) if fixed else p + matvec(R, at)
         return [Load(self.body, point, force, torque)]
 
     def check(self, system: ArticulatedSystem) -> None:
-        self.check_bodies(system, self.body)
+        for name in (self.body, self.force_frame, self.point_frame):
+            self.check_bodies(system, *(() if name is None else (name,)))

@@ -8,7 +8,7 @@
     muscles.m2.activation
     start_q.A.Q0, start_u.A.omega_x    by the names of coordinates and velocities
 
-Components may also be counted: position.2 is position.z. Not to be varied: axes of joints, and points of cubic splines,
+Components may also be counted: position.2 is position.z. Not to be varied: axes of joints, and points of splines,
 whose coefficients are solved for once; a multiplier of a spline can be.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 
 from myoquat.joints.body import Body
 from myoquat.joints.door import SystemLike
-from myoquat.joints.functions import SimmSpline
+from myoquat.joints.functions import NaturalSpline, SimmSpline
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -34,6 +34,7 @@ SPATIAL = {"position", "center_of_mass", "gravity"}
 SKIPPED = {"axis", "first", "second", "direction", "shapes", "start_q", "start_u"}
 ELIDED = {(Model, "system"), (Muscle, "law")}  # levels that a name leaves out
 START = ("start_q", "start_u")
+SPLINES = (SimmSpline, NaturalSpline)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ Found = tuple[str, str, Place]
 
 def _walk(node: Any, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
     """(name, name with components counted, place) of every number at and below `node`."""
-    for f in () if isinstance(node, SimmSpline) else fields(node):
+    for f in () if isinstance(node, SPLINES) else fields(node):
         if f.name in SKIPPED:
             continue
         value = getattr(node, f.name)

@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
-from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
+from myoquat.joints.functions import (
+    Constant,
+    Linear,
+    Multiplier,
+    NaturalSpline,
+    PiecewiseConstant,
+    PiecewiseLinear,
+    Polynomial,
+    SimmSpline,
+    Sine,
+    SmoothStep,
+)
 from myoquat.kernels import formula
 
 POINTS = (-1.0, -0.2, 0.1, 0.9, 2.0), (0.3, -0.1, 0.5, 0.2, 0.4)
@@ -17,6 +28,13 @@ FUNCTIONS = {
     "multiplier": Multiplier(SimmSpline(*POINTS), -1.7),
     "piecewise": PiecewiseLinear(*POINTS),
     "spline": SimmSpline(*POINTS),
+    "staircase": PiecewiseConstant(*POINTS),
+    "sine": Sine(0.4, 3.0, 0.2, 0.1),
+    "step": SmoothStep(-0.8, 1.3, 0.2, -0.5),
+    "step back": SmoothStep(1.3, -0.8),
+    "lines": NaturalSpline(*POINTS, degree=1),
+    "cubics": NaturalSpline(*POINTS),
+    "quintics": NaturalSpline((*POINTS[0], 2.6), (*POINTS[1], 0.1), degree=5),
 }
 X = np.array([[-3.0], [-1.0 + 1e-9], [-0.5], [0.0], [0.1 + 1e-9], [0.5], [1.5], [2.5]])
 
@@ -93,9 +111,21 @@ def at(f):
     orders = [opensim.StdVectorInt(), opensim.StdVectorInt(1, 0)]
     return [[f.calcValue(opensim.Vector(1, x)), f.calcDerivative(orders[1], opensim.Vector(1, x))] for x in xs]
 xs = json.loads(arguments[0])
-answer = [at(fill(opensim.SimmSpline())), at(fill(opensim.PiecewiseLinearFunction()))]
+def gcv(degree, more=()):
+    spline = opensim.GCVSpline()
+    spline.setDegree(degree)
+    fill(spline)
+    for x, y in more:
+        spline.addPoint(x, y)
+    return spline
+answer = [
+    at(fill(opensim.SimmSpline())), at(fill(opensim.PiecewiseLinearFunction())),
+    at(fill(opensim.PiecewiseConstantFunction())), at(opensim.Sine(0.4, 3.0, 0.2, 0.1)),
+    at(opensim.StepFunction(-0.8, 1.3, 0.2, -0.5)), at(gcv(1)), at(gcv(3)), at(gcv(5, [(2.6, 0.1)])),
+]
 """
-    x = np.setdiff1d(np.linspace(-2, 3, 41), POINTS[0])
-    spline, lines = in_opensim(script, str(x.tolist()))
-    for f, theirs in ((SimmSpline(*POINTS), spline), (PiecewiseLinear(*POINTS), lines)):
-        np.testing.assert_allclose(np.stack([f.value(x), f.slope(x)], axis=-1), theirs, rtol=1e-12, atol=1e-13)
+    x = np.setdiff1d(np.linspace(-2, 3, 41), (*POINTS[0], 2.6))
+    names = ("spline", "piecewise", "staircase", "sine", "step", "lines", "cubics", "quintics")
+    for name, theirs in zip(names, in_opensim(script, str(x.tolist())), strict=True):
+        ours = np.stack([FUNCTIONS[name].value(x), FUNCTIONS[name].slope(x)], axis=-1)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13, err_msg=name)

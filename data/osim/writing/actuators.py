@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from myoquat.data.elements import add, checked_name
 from myoquat.data.osim.actuators import BOUNDS
-from myoquat.data.osim.elements import add, checked_name
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.leftovers import Leftovers
-from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.osim.writing.joints import Placed, add_joint
 from myoquat.data.xml import Element

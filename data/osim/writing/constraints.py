@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.constraints import COUPLER, powers_of
-from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.joints import add_offset, path_of
 from myoquat.data.xml import Element

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+from myoquat.data.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.contact import MATERIAL, SET, SMOOTH
-from myoquat.data.osim.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from myoquat.data.osim.elements import add, checked_name
+from myoquat.data.elements import add, checked_name
 from myoquat.data.osim.forces import BUSHING, DAMPING, EXPRESSIONS, FUNCTIONS, PRESCRIBED, SPRING
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.writing.constraints import add_placed
@@ -88,6 +88,12 @@ def _bushing_functions(entry: Element, force: BushingFunctions) -> None:
 
 
 def _prescribed(entry: Element, force: PrescribedForce) -> None:
+    others = {frame for frame in (force.force_frame, force.point_frame) if frame is not None}
+    if others:
+        raise ModelError(
+            f"OpenSim's files hold forces over time in the axes of their body or the ground, not of {sorted(others)}",
+            element=force.element,
+        )
     add(entry, "socket_frame", path_of(force.body))
     add(entry, "pointIsGlobal", force.point_in_world)
     add(entry, "forceIsGlobal", force.in_world)

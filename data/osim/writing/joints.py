@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.elements import add, body_fixed, checked_name
+from myoquat.data.elements import add, body_fixed, checked_name
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.osim.functions import add_function
 from myoquat.data.xml import Element

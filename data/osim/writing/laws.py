@@ -5,8 +5,8 @@ from typing import Any
 
 from lxml import etree
 
+from myoquat.data.elements import add
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.elements import add
 from myoquat.data.osim.laws import LAWS, TIMES, read_activation_dynamics, read_law
 from myoquat.data.osim.schutte import SCHUTTE, add_quadratic
 from myoquat.data.xml import Element

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from myoquat.data.elements import add, checked_name
 from myoquat.data.leftovers import Leftovers
-from myoquat.data.osim.elements import add, checked_name
 from myoquat.data.osim.passive import LIMITED, unit_of
 from myoquat.data.osim.writing.joints import joint_name
 from myoquat.data.xml import Element

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.data.osim.elements import add, add_set, body_fixed, checked_name
+from myoquat.data.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.joints import UNBOUND
 from myoquat.data.osim.surfaces import add_sizes, is_known

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.files import check_output, write_text
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.controllers import add_inputs
-from myoquat.data.osim.elements import add, add_set, checked_name
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.writing.actuators import add_actuators
 from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
@@ -110,6 +110,9 @@ def _prepared(model: Model) -> Model:
     )
 
 
+HOLDERS = ("first", "second", "body", "force_frame", "point_frame")
+
+
 def _on_ground(pair: Any, was: str, new: str) -> Any:
     """The constraint, force, actuator, or what they hold, with another name for the ground."""
     if isinstance(pair, tuple):
@@ -117,7 +120,7 @@ def _on_ground(pair: Any, was: str, new: str) -> Any:
         return parts if any(a is not b for a, b in zip(parts, pair, strict=True)) else pair
     if not is_dataclass(pair) or isinstance(pair, type):
         return pair
-    held = {key: new for key in ("first", "second", "body") if getattr(pair, key, None) == was}
+    held = {key: new for key in HOLDERS if getattr(pair, key, None) == was}
     below = {f.name: _on_ground(getattr(pair, f.name), was, new) for f in fields(pair)}
     changed = {key: value for key, value in below.items() if value is not getattr(pair, key)} | held
     return replace(pair, **changed) if changed else pair
@@ -136,7 +139,7 @@ def _named(model: Model) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
     linked: Any = (*model.constraints, *model.forces, *model.actuators)
-    held = {getattr(link, key) for link in linked for key in ("first", "second", "body") if hasattr(link, key)}
+    held = {getattr(link, key) for link in linked for key in HOLDERS if hasattr(link, key)}
     held |= {surface.body for surface in surfaces_of(model).values()}
     return held | {thing.body for thing in (*things, *model.markers)}
 

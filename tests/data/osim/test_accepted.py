@@ -170,3 +170,27 @@ def test_the_inertia_of_a_body_without_mass_is_passed_over_as_in_opensim(tmp_pat
     mass = OPENSIM.replace("range(2)]\n    for muscle in", "range(0)]\n    for muscle in")
     answer = in_opensim(mass, str(path), json.dumps([[*row, 0.0, 0.0, 0.0] for row in q.tolist()]))
     np.testing.assert_allclose(mass_matrix(model, q), answer["M"], rtol=1e-12, atol=1e-15)
+
+
+def test_coordinates_of_one_name_are_called_after_their_joints(tmp_path):
+    """OpenSim tells them apart by their paths; a bare name of theirs is no coordinate."""
+    body, joint = TEXT[TEXT.index("<Body ") :].split("</objects>")[0], TEXT[TEXT.index("<UniversalJoint") :]
+    joint = joint.split("</objects>")[0]
+    second = (
+        joint.replace('"j"', '"k"')
+        .replace("/ground", "/bodyset/b")
+        .replace("bodyset/b</socket_child", "bodyset/c</socket_child")
+    )
+    second = second.replace('name="y"', 'name="z"')
+    text = (
+        TEXT.replace(body, body + body.replace('"b"', '"c"'))
+        .replace(joint, joint + second)
+        .replace("-0.000004", "0.0002")
+    )
+    model = load_model(written(tmp_path, text), strict=True)
+    assert model.system.coordinate_names == ("j.x", "y", "k.x", "z")
+    model.save(tmp_path / "again.osim")
+    assert load_model(tmp_path / "again.osim", strict=True).system.coordinate_names == ("j.x", "y", "k.x", "z")
+    spring = '<SpringGeneralizedForce name="s"><coordinate>x</coordinate></SpringGeneralizedForce><Millard'
+    with pytest.raises(ModelError, match="'x', which is no coordinate of the model"):
+        load_model(written(tmp_path, text.replace("<Millard", spring, 1)))

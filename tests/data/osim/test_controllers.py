@@ -1,5 +1,6 @@
 """Controllers that prescribe controls: read, obeyed as OpenSim obeys them, written again, refused with their line."""
 
+import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,16 @@ import pytest
 
 import myoquat as mq
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Constant, Linear, PiecewiseLinear
+from myoquat.joints.functions import (
+    Constant,
+    Linear,
+    Multiplier,
+    NaturalSpline,
+    PiecewiseConstant,
+    PiecewiseLinear,
+    Sine,
+    SmoothStep,
+)
 from myoquat.muscle import PrescribedInput
 
 POINTS = """<GeometryPath><PathPointSet><objects>
@@ -39,6 +49,8 @@ FILE = f"""<OpenSimDocument Version="40000"><Model name="tug"><gravity>0 0 0</gr
 </Millard2012EquilibriumMuscle>
 <CoordinateActuator name="motor"><coordinate>x</coordinate><optimal_force>40</optimal_force></CoordinateActuator>
 </objects></ForceSet></Model></OpenSimDocument>"""
+SMOOTHED = """<GCVSpline><half_order>2</half_order><error_variance>0.1</error_variance><x>0 1 2 3</x><y>0 1 0 1</y>
+</GCVSpline>"""
 INPUTS = (
     PrescribedInput("left", Linear(1.0, 0.2)),
     PrescribedInput("motor", PiecewiseLinear((0.0, 0.1, 0.3, 1.0), (0.0, 1.0, -1.0, 0.0))),
@@ -115,8 +127,9 @@ def test_what_cannot_be_is_refused_with_its_line(tmp_path, was, now, message):
     ("was", "now", "told"),
     [
         ("<actuator_list>left motor<", "<enabled>false</enabled><actuator_list>left motor<", "enabled is false"),
-        ("<LinearFunction>", "<Sine/><LinearFunction>", "a function that is not known"),
-        ("<actuator_list>left", "<controls_file>c.sto</controls_file><actuator_list>left", "controls in another file"),
+        ("<LinearFunction>", "<Wave/><LinearFunction>", "a function that is not known"),
+        ("<LinearFunction>", f"{SMOOTHED}<LinearFunction>", "a function that is not known"),
+        ("<actuator_list>left", "<controls_file>c.sto</controls_file><actuator_list>left", "no file c.sto"),
     ],
 )
 def test_what_is_not_obeyed_is_told(tmp_path, was, now, told):
@@ -134,3 +147,98 @@ def test_what_no_function_names_is_zero(model):
     motion = mq.simulate(replace(model, inputs=INPUTS[:1]), duration=0.01)
     np.testing.assert_array_equal(motion.excitation[:, 1], 0.0)
     np.testing.assert_array_equal(motion.controls, 0.0)
+
+
+# ---- functions of every kind, and tables -------------------------------------------------------------------
+
+X, Y = (0.0, 0.11, 0.2, 0.35, 0.5, 0.7), (0.2, -0.3, 0.8, 0.1, -0.5, 0.4)
+POINTS_XY = f"<x>{' '.join(map(str, X))}</x><y>{' '.join(map(str, Y))}</y>"
+KINDS = {
+    f"<PiecewiseConstantFunction>{POINTS_XY}</PiecewiseConstantFunction>": PiecewiseConstant(X, Y),
+    f"<GCVSpline><half_order>2</half_order>{POINTS_XY}</GCVSpline>": NaturalSpline(X, Y),
+    f"<GCVSpline><half_order>3</half_order>{POINTS_XY}</GCVSpline>": NaturalSpline(X, Y, degree=5),
+    """<StepFunction><transition_start_time>0.1</transition_start_time><transition_end_time>0.3</transition_end_time>
+    <start_value>0.5</start_value><end_value>-1</end_value></StepFunction>""": SmoothStep(0.1, 0.3, 0.5, -1.0),
+    "<Sine><amplitude>0.7</amplitude><omega>9</omega><phase>0.4</phase><offset>0.1</offset></Sine>": Sine(
+        0.7, 9.0, 0.4, 0.1
+    ),
+    "<MultiplierFunction><function><Sine/></function><scale>0.3</scale></MultiplierFunction>": Multiplier(Sine(), 0.3),
+}
+SLED = """<OpenSimDocument Version="40600"><Model name="sled"><gravity>0 0 0</gravity>
+<ControllerSet><objects>{}</objects></ControllerSet><BodySet><objects>
+<Body name="block"><mass>20</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
+</objects></BodySet><JointSet><objects><SliderJoint name="slider"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/block</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></SliderJoint>
+</objects></JointSet><ForceSet><objects>{}</objects></ForceSet></Model></OpenSimDocument>"""
+MOTOR = '<CoordinateActuator name="{}"><coordinate>x</coordinate><optimal_force>{}</optimal_force></CoordinateActuator>'
+CONTROLLER = """<PrescribedController name="c{}"><socket_actuators>{}</socket_actuators>
+<FunctionSet name="ControlFunctions"><objects>{}</objects></FunctionSet>{}</PrescribedController>"""
+RAN = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+manager = opensim.Manager(model)
+manager.setIntegratorAccuracy(1e-10)
+manager.initialize(state)
+answer = []
+for time in json.loads(arguments[1]):
+    end = manager.integrate(time)
+    x = model.getCoordinateSet().get(0)
+    answer.append([x.getValue(end), x.getSpeedValue(end)])
+"""
+
+
+@pytest.fixture(scope="module")
+def sled(tmp_path_factory):
+    """A motor for each kind of function, of strengths that nothing hides behind another, and two tables."""
+    folder = tmp_path_factory.mktemp("sled")
+    rows = "\n".join(f"{x}\t{y}\t{-y}" for x, y in zip(X, Y, strict=True))
+    table = folder / "controls.sto"
+    table.write_text(f"controls\nversion=1\nnRows=6\nnColumns=3\nendheader\ntime\ttable\t/forceset/other\n{rows}\n")
+    names = [f"motor{k}" for k in range(len(KINDS))]
+    given = [CONTROLLER.format("", "/forceset/" + " /forceset/".join(names), "".join(KINDS), "")]
+    given += [
+        CONTROLLER.format(
+            k, "", "", f"<controls_file>{table}</controls_file><interpolation_method>{k}</interpolation_method>"
+        )
+        for k in (0, 1, 3)
+    ]
+    motors = [MOTOR.format(name, 10 * 1.3**k) for k, name in enumerate([*names, "table", "other"])]
+    (folder / "sled.osim").write_text(SLED.format("".join(given), "".join(motors)))
+    return mq.load_model(folder / "sled.osim")
+
+
+def contents(given):
+    """What tells inputs apart: the words for a function do not."""
+    return given.name, type(given.function).__name__, str(dataclasses.astuple(given.function))
+
+
+def test_functions_of_every_kind_and_tables_are_read(sled, tmp_path):
+    names = [f"motor{k}" for k in range(len(KINDS))]
+    want = [PrescribedInput(name, function) for name, function in zip(names, KINDS.values(), strict=True)]
+    less = tuple(-y for y in Y)
+    for columns in (PiecewiseConstant(X, Y), PiecewiseConstant(X, less)), (
+        NaturalSpline(X, Y, 1), NaturalSpline(X, less, 1)), (NaturalSpline(X, Y), NaturalSpline(X, less)):  # fmt: skip
+        want += map(PrescribedInput, ("table", "other"), columns)
+    assert list(sled.inputs) == want
+    for suffix in (".osim", ".toml"):
+        sled.save(tmp_path / f"again{suffix}")
+        again = mq.load_model(tmp_path / f"again{suffix}").inputs
+        assert sorted(again, key=contents) == sorted(want, key=contents)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("options", "close"), [({"method": "dop853", "rtol": 1e-10}, 1e-7), ({"step": 1e-4}, 1e-4)])
+def test_a_simulation_follows_functions_of_every_kind_as_opensim_does(sled, in_opensim, options, close):
+    """Stairs make fixed steps less exact."""
+    motion = mq.simulate(sled, [0.0], [0.0], duration=0.6, output_step=0.1, **options)
+    theirs = in_opensim(RAN, str(sled.file), str(motion.time[1:].tolist()))
+    np.testing.assert_allclose(np.column_stack([motion.q, motion.u])[1:], theirs, atol=close)
+
+
+def test_columns_of_a_table_name_actuators(sled, tmp_path):
+    """A table without a name of the model is refused."""
+    text = sled.file.read_text().replace("controls.sto", "others.sto")
+    (sled.file.parent / "others.sto").write_text("nRows=1\nnColumns=2\nendheader\ntime\tpush\n0\t1\n")
+    (tmp_path / "sled.osim").write_text(text)
+    with pytest.raises(ModelError, match="'push', which is no force of the model"):
+        mq.load_model(tmp_path / "sled.osim")

@@ -1,0 +1,87 @@
+"""Natural splines: the smoothest functions through given points."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import factorial
+
+import numpy as np
+
+from myoquat.joints.functions.base import AxisFunction
+from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.kernels.libraries import scipy
+from myoquat.kernels.typing import Array
+
+__all__ = ["NaturalSpline"]
+
+DEGREES = (1, 3, 5, 7)
+
+
+@dataclass(frozen=True)
+class NaturalSpline(AxisFunction):
+    """The spline of an odd degree 2 m - 1 through the points (x, y) whose m-th derivative is least: OpenSim's GCVSpline
+    without smoothing.
+
+    It is 2 m - 2 times differentiable; the derivatives from m to 2 m - 2 vanish at its ends, and outside it is a
+    polynomial of degree m - 1 [H. J. Woltring, A Fortran package for generalized, cross-validatory spline smoothing and
+    differentiation, Advances in Engineering Software 8 (1986) 104-113]. Of degree 1 it is straight between the points
+    and constant outside. Raises ValueError for another degree than 1, 3, 5 and 7, fewer than 2 m points, x that do not
+    increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import NaturalSpline
+    >>> knots = np.linspace(0.0, 3.0, 12)
+    >>> spline = NaturalSpline(tuple(knots), tuple(np.sin(knots)), degree=5)
+    >>> float(spline.value(1.2).round(4)), float(spline.slope(1.2).round(4))
+    (0.9321, 0.3624)
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.degree not in DEGREES:
+            raise ValueError(f"a natural spline has a degree among {DEGREES}, not {self.degree!r}")
+        increasing(f"natural spline of degree {self.degree}", self.x, self.y, self.degree + 1)
+
+    def __repr__(self) -> str:
+        span = f"x from {self.x[0]:g} to {self.x[-1]:g}"
+        return f"<NaturalSpline of degree {self.degree} through {len(self.x)} points, {span}>"
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.x if self.degree == 1 else ()
+
+    @cached_property
+    def _pieces(self) -> tuple[list[float], list[float], list[list[float]]]:
+        """Where the pieces begin, their origins, and their coefficients, a list for every power, the constants first;
+        the two ends among them."""
+        m, k = (self.degree + 1) // 2, self.degree
+        free = [(order, 0.0) for order in range(m, 2 * m - 1)]
+        ends = (free, free) if free else None
+        spline = scipy.interpolate.make_interp_spline(self.x, self.y, k=k, bc_type=ends)
+        origins = [self.x[0], *self.x]
+        coefficients = []
+        for order in range(k + 1):
+            taylor = spline(np.array(self.x), nu=order) / factorial(order)
+            left, right = taylor[[0, -1]] if order < m else (0.0, 0.0)
+            coefficients.append([float(c) for c in (left, *taylor[:-1], right)])
+        return [-np.inf, *self.x], origins, coefficients
+
+    def _derivative(self, x: Array, order: int) -> Array:
+        knots, origins, coefficients = self._pieces
+        start, *c = chosen(x, knots, origins, *coefficients[order:])
+        result = 0.0 * x
+        for power, factor in reversed(list(enumerate(c))):
+            result = result * (x - start) + factor * (factorial(power + order) // factorial(power))
+        return result
+
+    def value(self, x: Array) -> Array:
+        return self._derivative(x, 0)
+
+    def slope(self, x: Array) -> Array:
+        return self._derivative(x, 1)
+
+    def curvature(self, x: Array) -> Array:
+        return self._derivative(x, 2)
