@@ -196,7 +196,7 @@ def load_motion(
     frame = read_motion(path)
     degrees = frame.attrs["in_degrees"] if in_degrees is None else in_degrees
     try:
-        if not degrees:
+        if degrees is False:
             _warn_far(system, frame)
         frame = with_quaternions(system, frame, degrees, start)
         q, u = states_from_motion(system, frame, in_degrees=in_degrees, start=start, ignore=ignore)
