@@ -25,12 +25,13 @@ from benchmarks.own.systems import person
 from myoquat.analysis.motion import inverse_kinematics
 from myoquat.data import Markers
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["run", "walker"]
 
-FRAMES, MANY, RATE, NOISE = 1000, 100_000, 100.0, 1e-3
+FRAMES, CALLS, MANY, RATE, NOISE = 1000, 100, 100_000, 100.0, 1e-3
 MARKERS = {"pelvis": 4, "trunk": 5, "thigh": 3, "shank": 3, "sole": 3, "toes": 1, "arm": 2, "radius": 2, "hand": 2}
 CHAIN = """
 import time
@@ -90,16 +91,24 @@ def _frames() -> list[dict[str, Any]]:
     model = walker()
     trial = walk(model, FRAMES)
     fit = inverse_kinematics(model, trial)
-    one = replace(trial, time=trial.time[1:2], positions=trial.positions[1:2])
+    ones = [
+        replace(trial, time=trial.time[k : k + 1], positions=trial.positions[k : k + 1]) for k in range(1, CALLS + 1)
+    ]
     routes = {
         f"batch of {FRAMES}": Route(lambda: inverse_kinematics(model, trial), FRAMES),
         "each from the one before": Route(lambda: inverse_kinematics(model, trial, method="sequential"), FRAMES),
-        "a call for one frame, from the one before": Route(lambda: inverse_kinematics(model, one, start=fit.q[:1])),
+        "a call for each, from the one before": Route(lambda: _stream(model, ones, fit.q[:1]), CALLS),
     }
     with mock.patch.dict(os.environ, {"MYOQUAT_THREADS": "1"}):
         times = alternate(routes)
     size = f"{model.system.nu} velocities, {len(model.markers)} markers"
     return rows(f"inverse kinematics, {size}, per frame on one core", times, f"batch of {FRAMES}", "us")
+
+
+def _stream(model: Model, frames: list[Markers], q: Array) -> None:
+    """Frames that come one by one: a call for each, from the pose of the one before."""
+    for frame in frames:
+        q = inverse_kinematics(model, frame, start=q).q
 
 
 def _memory() -> list[dict[str, Any]]:
