@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
-from myoquat.kernels.elements import is_number, is_term
+from myoquat.kernels.elements import is_term, is_traced
 from myoquat.kernels.iterate import gathering
 from myoquat.kernels.mapped import differentiated
 from myoquat.kernels.terms import Scalar, Term
@@ -45,17 +45,13 @@ def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: in
     flat = list(np.asarray(x).flat) if is_symbolic(x) else []
     recording = next((e.recording for e in flat if is_term(e)), None)
     pending = gathering.get()
-    inline = differentiated.get() or not all(map(_is_traced, flat)) or _varies(own)
+    inline = differentiated.get() or not all(map(is_traced, flat)) or _varies(own)
     if pending is None or recording is None or inline:
         result: Array = formula(*own, x)
         return result
     symbols = symbols_of(recording, (size,))
     pending.append(PendingCall(partial(formula, *own), flat, list(np.asarray(symbols).flat)))
     return symbols.view(SymbolArray)
-
-
-def _is_traced(x: Any) -> bool:
-    return is_term(x) or is_number(x)
 
 
 def _varies(value: Any) -> bool:

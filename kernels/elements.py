@@ -24,6 +24,7 @@ __all__ = [
     "is_number",
     "is_sympy",
     "is_term",
+    "is_traced",
     "sympy_module",
     "where",
 ]
@@ -54,6 +55,11 @@ def is_term(x: Any) -> bool:
 
 def is_number(x: Any) -> bool:
     return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
+
+
+def is_traced(x: Any) -> bool:
+    """Whether x may stand in a formula that is being traced: one of its terms, or a number."""
+    return is_term(x) or is_number(x)
 
 
 def exact(x: Any, other: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
-from myoquat.kernels.elements import is_casadi, is_number, is_term
+from myoquat.kernels.elements import is_casadi, is_term, is_traced
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.terms import Scalar, Term
 from myoquat.kernels.typing import Array
@@ -94,7 +94,7 @@ def iterate(
 
 
 def _may_enter(x: Any) -> bool:
-    return is_term(x) or is_number(x) or (is_casadi(x) and isinstance(x, casadi.SX))
+    return is_traced(x) or (is_casadi(x) and isinstance(x, casadi.SX))
 
 
 def _run(step: Step, z: Array, constants: Array, count: int, settle: float, where: Array | bool) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.cache import digest
-from myoquat.kernels.elements import is_number, is_term
+from myoquat.kernels.elements import is_term, is_traced
 from myoquat.kernels.iterate import gathering
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.tape import Inner, Node, Tape, arguments, casadi_outputs
@@ -103,15 +103,11 @@ def mapped(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
     flat = list(np.asarray(rows).flat) if is_symbolic(rows) else []
     recording = next((x.recording for x in flat if is_term(x)), None)
     pending = gathering.get()
-    if pending is None or recording is None or differentiated.get() or not all(map(_is_traced, flat)):
+    if pending is None or recording is None or differentiated.get() or not all(map(is_traced, flat)):
         return np.stack([formula(rows[..., i, :], numbers[i]) for i in range(len(numbers))], axis=-2)
     result = symbols_of(recording, (len(numbers), size))
     pending.append(PendingRows(formula, rows, np.asarray(numbers, dtype=float), result, tuple(range(size))))
     return result.view(SymbolArray)
-
-
-def _is_traced(x: Any) -> bool:
-    return is_term(x) or is_number(x)
 
 
 def partly_evaluated(tape: Tape, width: int, numbers: Array) -> Element:
