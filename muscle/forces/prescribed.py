@@ -64,4 +64,5 @@ class PrescribedForce(LoadingForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         for name in (self.body, self.force_frame, self.point_frame):
-            self.check_bodies(system, *(() if name is None else (name,)))
+            if name is not None:
+                self.check_bodies(system, name)

@@ -25,6 +25,7 @@ from myoquat.kernels.typing import Array
 __all__ = [
     "FIXED",
     "SQUARES_OUTPUTS",
+    "cheapest",
     "fixed_row",
     "grouped",
     "scaled_columns",
@@ -123,7 +124,7 @@ class _Rounds:
     def _looked(self, columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
         """At multipliers: sums over the variables: the lower triangle of A D^-1 A^T, D^-1 zero at bounds, A x, and the
         least of the objective at their price."""
-        price, x, inside = _cheapest(columns, fixed, multipliers)
+        price, x, inside = cheapest(columns, fixed, multipliers)
         soft = columns * (fixed[..., 0] * inside * fixed[..., 4] * fixed[..., 4])[..., None]
         entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
         return {"matrix": np.stack(entries, axis=-1), **_sums(columns, fixed, price, x)}
@@ -187,7 +188,7 @@ def _gone(name: str) -> Callable[[Array, Array, Array], dict[str, Array]]:
     return lambda multipliers, change, share: {name: multipliers + share[..., None] * change}
 
 
-def _cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
+def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
     """Price, x and 1 where x is not at a bound, of a group of variables (..., g)."""
     price = fixed[..., 4] * np.sum(columns * multipliers[..., None, :], axis=-1)
     free = fixed[..., 0] * price
@@ -202,7 +203,7 @@ def _sums(columns: Array, fixed: Array, price: Array, x: Array) -> dict[str, Arr
 
 
 def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:
-    _, x, _ = _cheapest(columns, fixed, tried)
+    _, x, _ = cheapest(columns, fixed, tried)
     return {"values": _values(columns, fixed, x)}
 
 
@@ -213,7 +214,7 @@ def _values(columns: Array, fixed: Array, x: Array) -> Array:
 
 
 def _ended(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
-    price, x, _ = _cheapest(columns, fixed, multipliers)
+    price, x, _ = cheapest(columns, fixed, multipliers)
     return {"point": np.stack([x, price], axis=-1)}
 
 

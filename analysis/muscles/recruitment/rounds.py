@@ -12,7 +12,14 @@ import numpy as np
 
 from myoquat.analysis.muscles.convex import Status, terms
 from myoquat.analysis.muscles.convex.columns import Shape
-from myoquat.analysis.muscles.convex.squares import FIXED, fixed_row, grouped, scaled_columns, squares_rounds
+from myoquat.analysis.muscles.convex.squares import (
+    FIXED,
+    cheapest,
+    fixed_row,
+    grouped,
+    scaled_columns,
+    squares_rounds,
+)
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 from myoquat.kernels.typing import Array
@@ -192,8 +199,7 @@ def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Ar
 def _gone(columns: Array, row: Array, bent: Array, x: Array, fixed: Array, pull: Array, multipliers: Array
           ) -> dict[str, Array]:  # fmt: skip
     """x after the step, and less how far the farthest got."""
-    price = fixed[..., 4] * np.sum(columns * multipliers[..., None, :], axis=-1)
-    point = np.minimum(np.maximum(fixed[..., 0] * price, fixed[..., 1]), fixed[..., 2])
+    _, point, _ = cheapest(columns, fixed, multipliers)
     after = np.minimum(np.maximum(x + (point - pull[..., 0]), row[..., 2]), row[..., 3])
     far = -row[..., 4] * np.abs(after - x)
     least = far[..., 0]
