@@ -45,7 +45,7 @@ class UnwrittenWarning(UserWarning):
 
 
 class ImplausibleWarning(UserWarning):
-    """Numbers of a model file that cannot be, kept because the program whose file it is accepts them.
+    """Numbers of a file that cannot be, read as the program whose file it is reads them.
 
     >>> import warnings
     >>> import myoquat as mq

@@ -5,12 +5,14 @@ The header's first line may be a name; then `key=value` (or the older `key value
 sentence "Angles are in degrees." (or "radians.") of older files. The rest is kept.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from myoquat.data.files import check_output, read_text, write_text
+from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.libraries import pandas as pd
@@ -18,6 +20,7 @@ from myoquat.kernels.libraries import pandas as pd
 __all__ = ["read_motion", "write_motion"]
 
 MAX_BYTES = 2**30  # a motion capture of an hour stays below
+PRINTED = 2e-10  # in rows that OpenSim writes twice the last of ten decimals may differ
 OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
 SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
 
@@ -27,8 +30,9 @@ def read_motion(path: str | Path) -> "pd.DataFrame":
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
     dictionary of all its entries. Raises ModelError with file and line for a header without end, counts that the table
-    contradicts, labels missing or twice, a row of another length, an entry that is no finite number, times that do not
-    increase.
+    contradicts, labels missing or twice, a row of another length, an entry that is no finite number, times that do
+    not increase. A row that is there twice, as OpenSim's RRA and CMC write their last, counts once, with an
+    ImplausibleWarning; two different rows of one time are an error.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -56,14 +60,31 @@ def read_motion(path: str | Path) -> "pd.DataFrame":
     check_labels(path, number, labels)
     if labels[0].lower() != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
-    body = lines[labels_at + 1 :]
+    body = [line for line in lines[labels_at + 1 :] if line[1].strip()]
     table = parse_rows(path, body, labels, gaps=False)
     _check_counts(path, header, table)
+    table, body = _without_repeated_rows(path, table, body)
     check_times(path, body, table[:, 0])
     frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
     entries = {key: value for key, (value, _) in header.items()}
     frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, lines[:end]), "header": entries}
     return frame
+
+
+def _without_repeated_rows(path: Path, table: np.ndarray, body: list[Line]) -> tuple[np.ndarray, list[Line]]:
+    """The rows and lines without those that the next row says once more, with a warning that counts them."""
+    repeated = np.isclose(table[1:], table[:-1], rtol=1e-9, atol=PRINTED).all(axis=1) & (np.diff(table[:, 0]) == 0)
+    if not repeated.any():
+        return table, body
+    first, count = int(np.argmax(repeated)), int(repeated.sum())
+    warnings.warn(
+        f"{path}:{body[first + 1][0]}: {'a row is' if count == 1 else f'{count} rows are'} written twice, the first of "
+        f"{table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
+        ImplausibleWarning,
+        stacklevel=3,
+    )
+    kept = np.append(~repeated, True)
+    return table[kept], [line for line, keep in zip(body, kept, strict=True) if keep]
 
 
 def write_motion(

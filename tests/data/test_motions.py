@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from myoquat.data import load_model
+from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.motions import (
     load_motion,
     load_table,
@@ -189,6 +190,29 @@ def test_a_broken_motion_file_names_its_line(tmp_path, text, line, message):
         read_motion(path)
     assert caught.value.line == line
     assert caught.value.file == path
+
+
+TWICE = "0\t1\t1\n0.5\t2\t2\n\n0.5\t2\t2\n0.5\t2\t2.0000000001\n1\t5\t5\n1\t5\t5\n"
+
+
+def test_a_row_that_is_there_twice_counts_once(tmp_path):
+    """RRA and CMC of OpenSim write their last row twice, and pseudo-states with every change of step."""
+    path = write(tmp_path, HEADER.replace("nRows=2", "nRows=6") + "time\tflexion\tslide\n" + TWICE)
+    with pytest.warns(ImplausibleWarning, match=r"x\.mot:11: 3 rows are written twice, the first of 0\.5 s"):
+        frame = read_motion(path)
+    assert frame.index.tolist() == [0.0, 0.5, 1.0]
+    assert frame["slide"].tolist() == [1.0, 2.0000000001, 5.0]
+
+
+@pytest.mark.peers
+def test_opensim_keeps_one_of_each_row(tmp_path, in_opensim):
+    path = write(tmp_path, HEADER.replace("nRows=2", "nRows=6") + "time\tflexion\tslide\n" + TWICE, "x.sto")
+    script = """
+storage = opensim.Storage(arguments[0])
+kept = [storage.getStateVector(i) for i in range(storage.getSize())]
+answer = [[row.getTime(), row.getData().get(1)] for row in kept]
+"""
+    assert in_opensim(script, str(path)) == [[0.0, 1.0], [0.5, 2.0000000001], [1.0, 5.0]]
 
 
 def test_the_older_header(tmp_path):
