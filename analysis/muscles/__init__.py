@@ -20,6 +20,7 @@ from myoquat.analysis.muscles.recruitment import (
     JointCone,
     Redundancy,
     Reserve,
+    ReserveActuator,
     consistent_motion,
     redundancy,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "PowerCheck",
     "Redundancy",
     "Reserve",
+    "ReserveActuator",
     "StaticOptimization",
     "Tracking",
     "Trial",

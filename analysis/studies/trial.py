@@ -42,6 +42,13 @@ class MuscleTrial:
     reserves: Sequence[Reserve] = ()
     cones: Sequence[JointCone] = ()
 
+    def __post_init__(self) -> None:
+        for reserve in self.reserves:
+            if not isinstance(reserve, Reserve):
+                raise ValueError(
+                    f"reserve {reserve.name!r}: those of a study's trial are on velocities, each a Reserve"
+                )
+
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Names along the dimensions that only studies of trials have."""

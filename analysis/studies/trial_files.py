@@ -26,7 +26,6 @@ from typing import Any
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, consistent_motion
-from myoquat.analysis.muscles.recruitment.actuators import reserves_of
 from myoquat.analysis.studies.trial import MuscleTrial
 from myoquat.data import load_forces, load_motion
 from myoquat.data.motions import Motion
@@ -67,7 +66,7 @@ def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:
 
 def _reserves(given: Any, model: Model, motion: Motion, check: Check) -> tuple[Reserve, ...]:
     if isinstance(given, (int, float)):
-        return reserves_of(given, free_velocities(model, motion.q)[0])
+        return tuple(Reserve(name, float(given)) for name in free_velocities(model, motion.q)[0])
     for one in given:
         check(_mapping(one, "reserves"), RESERVE, "trial.reserves")
     return tuple(Reserve(**one) for one in given)

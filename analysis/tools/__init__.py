@@ -42,7 +42,7 @@ def run_setup(
     Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
     is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
     warning that names it.
-    Of CMCTool: tasks of coordinates with the same critically damped gains, and actuators on coordinates; tendons are
+    Of CMCTool: tasks of coordinates with critically damped gains, and actuators of one control as reserves; tendons are
     rigid and controls act at once, as in `myoquat.analysis.muscles.computed_muscle_control`, in the file's coordinates.
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's

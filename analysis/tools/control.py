@@ -9,7 +9,7 @@ import pandas as pd
 
 from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
 from myoquat.analysis.muscles.forward import Tracking, computed_muscle_control
-from myoquat.analysis.muscles.recruitment import Reserve, consistent_motion
+from myoquat.analysis.muscles.recruitment import ReserveActuator, consistent_motion
 from myoquat.analysis.tools.analyses.moving import note
 from myoquat.analysis.tools.moved import degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
@@ -19,7 +19,7 @@ from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import CmcSetup
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
-from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.model import Model
 
 __all__ = ["run_cmc"]
@@ -35,12 +35,9 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     reserves = _reserves(setup, model)
     model = replace(model, actuators=(), inputs=())
     motion = _frames(setup, model)
-    untracked = sorted({c.name for c in model.coordinates if not c.locked} - set(setup.tracked) - _driven(model))
-    if untracked:
-        note(f"{', '.join(untracked)}: without a task in the setup, and tracked as the others are")
     loads = loads_at(setup.loads, motion.time)
     found = computed_muscle_control(
-        model, consistent_motion(model, motion), loads, reserves=reserves, bandwidth=setup.bandwidth
+        model, consistent_motion(model, motion), loads, reserves=reserves, bandwidth=_bandwidths(setup, model)
     )
     if not found.complete:
         note(f"the simulation ended at {found.motion.time[-1]:g} s, before {motion.time[-1]:g} s")
@@ -63,18 +60,33 @@ def _frames(setup: CmcSetup, model: Model) -> Motion:
     return Motion(model.system, time, *(spline(time, order) for order in range(3)))
 
 
-def _reserves(setup: CmcSetup, model: Model) -> list[Reserve]:
-    """The actuators on coordinates, of the model and of the setup; others are left out."""
+def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
+    """The actuators of the model and of the setup, which help where muscles cannot."""
     own = {actuator.name: actuator for actuator in model.actuators}
     own |= {actuator.name: actuator for path in setup.force_sets for actuator in read_force_set(path)}
-    found = {}
+    found = []
     for name, actuator in own.items():
-        if not isinstance(actuator, CoordinateActuator) or actuator.coordinate in found:
-            note(f"<{type(actuator).__name__}> {name} is left out: one actuator for each coordinate is known here")
+        if isinstance(actuator, ScalarActuator):
+            found.append(ReserveActuator(actuator))
+        else:
+            note(f"<{type(actuator).__name__}> {name} is left out: reserves are of one control")
+    return found
+
+
+def _bandwidths(setup: CmcSetup, model: Model) -> Array:
+    """(nu,) [rad/s] of the velocities, those without a task with the least of the tasks'."""
+    least = min(setup.tracked.values())
+    untracked = sorted({c.name for c in model.coordinates if not c.locked} - set(setup.tracked) - _driven(model))
+    if untracked:
+        note(f"{', '.join(untracked)}: without a task in the setup, and tracked with the least gain of the tasks, "
+             f"kp = {least**2:g}")  # fmt: skip
+    found = np.full(model.system.nu, least)
+    for name, bandwidth in setup.tracked.items():
+        if name not in model.system.coordinate_names:
+            note(f"the task of {name!r} is left out: the model has no such coordinate")
             continue
-        lower, upper = actuator.bounds[0]
-        found[actuator.coordinate] = Reserve(actuator.coordinate, actuator.optimal_force, 1.0, lower, upper)
-    return list(found.values())
+        found[list(model.system.indices.velocities_of_coordinate(name))] = bandwidth
+    return found
 
 
 def _driven(model: Model) -> set[str]:

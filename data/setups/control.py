@@ -18,8 +18,8 @@ CRITICAL = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critic
 
 @dataclass(frozen=True)
 class CmcSetup:
-    """Files, times and the cutoff [Hz] of a CMCTool, its window [s], the coordinates that are tracked and the bandwidth
-    sqrt(kp) [rad/s] of their feedback, and the folder of results; `left_out`: what is named and not known."""
+    """Files, times and the cutoff [Hz] of a CMCTool, its window [s], the coordinates that are tracked, each with the
+    bandwidth sqrt(kp) [rad/s] of its feedback, and the folder of results; `left_out`: what is named and not known."""
 
     name: str
     path: Path
@@ -30,22 +30,20 @@ class CmcSetup:
     cutoff: float | None
     times: tuple[float, float]
     window: float
-    tracked: tuple[str, ...]
-    bandwidth: float
+    tracked: dict[str, float]
     left_out: tuple[str, ...]
     results: Path
 
 
 def read_cmc(document: SetupDocument) -> CmcSetup:
-    """The setup of a <CMCTool>; ModelError for tasks of other things than coordinates, or with gains that differ or do
-    not damp critically."""
+    """The setup of a <CMCTool>; ModelError for tasks of other things than coordinates, two of one, or gains that do not
+    damp critically."""
     root = document.root
     if boolean(root, "replace_force_set"):
         complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
     window = number(root, "cmc_time_window", 0.01)
     if not window > 0:
         complain(root.find("cmc_time_window"), f"<cmc_time_window> must be positive, not {window:g}")
-    tracked, bandwidth = _tasks(document.needed_file(root, "task_set_file"))
     cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
     return CmcSetup(
         document.name,
@@ -57,31 +55,33 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
         None if cutoff < 0 else cutoff,
         times_of(root),
         window,
-        tracked,
-        bandwidth,
+        _tasks(document.needed_file(root, "task_set_file")),
         _left_out(document, root),
         document.results,
     )
 
 
-def _tasks(path: Path) -> tuple[tuple[str, ...], float]:
-    """The coordinates of the tasks that are on, and their bandwidth."""
-    elements, where = set_in(path, "CMC_TaskSet")
+def _tasks(path: Path) -> dict[str, float]:
+    """The coordinates of the tasks that are on, each with its bandwidth."""
+    elements, where = set_in(path, "CMC_TaskSet", "rdCMC_TaskSet")
+    found: dict[str, float] = {}
     try:
-        found = [_task(element) for element in elements if boolean(element, "on", True)]
+        for element in elements:
+            if boolean(element, "on", True):
+                name, bandwidth = _task(element)
+                if name in found:
+                    complain(element, f"a second task for the coordinate {name!r}")
+                found[name] = bandwidth
         if not found:
             complain(where.root, "no task is on")
-        bandwidths = np.array([bandwidth for _, bandwidth in found])
-        if np.ptp(bandwidths) > CRITICAL * bandwidths.max():
-            complain(where.root, f"the tasks have gains of {len(set(bandwidths))} sizes; one for all is known here")
     except ModelError as error:
         raise error.located(where.path, error.line) from None
-    return tuple(name for name, _ in found), float(bandwidths[0])
+    return found
 
 
 def _task(element: Element) -> tuple[str, float]:
     name = text(element, "coordinate", "")
-    if element.tag != "CMC_Joint" or not name:
+    if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
         complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
     kp, kv = (numbers(element, tag, None, (default,))[0] for tag, default in (("kp", 100.0), ("kv", 20.0)))
     if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL * kv:

@@ -97,12 +97,12 @@ class SetupDocument:
         return set_in(path, tag)
 
 
-def set_in(path: Path, tag: str) -> tuple[list[Element], SetupDocument]:
-    """The elements of the set in a file of its own."""
+def set_in(path: Path, tag: str, *older: str) -> tuple[list[Element], SetupDocument]:
+    """The elements of the set in a file of its own, by its tag or those of older versions."""
     root = parse(path)
     if root.tag == "OpenSimDocument":
         root = next(iter(root.iterchildren("*")), root)
-    if root.tag != tag:
+    if root.tag not in (tag, *older):
         raise ModelError(f"<{tag}> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     return members(root), SetupDocument(root, path)
 

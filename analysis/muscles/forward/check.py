@@ -19,7 +19,7 @@ __all__ = ["forward_check", "track", "tracked"]
 
 
 def forward_check(
-    found: Redundancy, loads: Forces | None = None, *, bandwidth: float = 20.0, step: float | None = None
+    found: Redundancy, loads: Forces | None = None, *, bandwidth: ArrayLike = 20.0, step: float | None = None
 ) -> Tracking:
     """What `redundancy` found, simulated forward with `track`: its activations, cut to [0, 1], and its reserves.
 
@@ -40,7 +40,7 @@ def forward_check(
     """
     strengths = np.array([reserve.strength for reserve in found.reserves])
     controls = found.reserve / strengths
-    torque = matvec(reserve_columns(found.model.system, found.reserves), controls)
+    torque = matvec(reserve_columns(found.model.system, found.reserves, found.motion.q), controls)
     activation = np.clip(found.activation, 0.0, 1.0)
     return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step)
 
@@ -52,7 +52,7 @@ def track(
     torque: ArrayLike | None = None,
     loads: Forces | None = None,
     *,
-    bandwidth: float = 20.0,
+    bandwidth: ArrayLike = 20.0,
     step: float | None = None,
     elastic: bool = False,
 ) -> Tracking:
@@ -61,8 +61,9 @@ def track(
     torque     (t, nu) [N m, N] generalized forces of whatever else acts, such as reserves.
     loads      external loads, which act as they would in the poses of the motion.
     bandwidth  w [rad/s] of the feedback, the generalized force M (w^2 e + 2 w (u_ref - u)) with the displacement e from
-               the pose to that of the motion, of ball joints the rotation vector; constant from frame to frame, so that
-               w has to be well below the frame rate, and above the rates at which the posture is unstable.
+               the pose to that of the motion, of ball joints the rotation vector; one, or (nu,) one per velocity;
+               constant from frame to frame, so that w has to be well below the frame rate, and above the rates at which
+               the posture is unstable.
     step       [s] of the simulation (RK4); None for 1 ms, or less where the damping of muscles and joints asks for it.
     elastic    tendons stretch where the model's do, from their equilibrium at the start; else none does, as in
                `redundancy`.
@@ -97,10 +98,10 @@ def track(
         raise ValueError(f"torque must be finite numbers of shape {shapes[1]}, not {tau.shape}")
     tau = tau + load_torques(model, motion, loads)
 
-    def law(k: int, q: Array, u: Array, returning: Array) -> Push:
-        del u
-        ends = [k, min(k + 1, frames - 1)]
-        return Push(a[ends], tau[ends], matvec(mass_matrix(model.system, q), returning))
+    def law(k: int, q: Array, u: Array) -> Push:
+        window = [k, min(k + 1, frames - 1)]
+        helped = matvec(mass_matrix(model.system, q), drive.returning(k, q, u))
+        return Push(a[window], tau[window], np.array([helped, helped]))
 
     return tracked(drive, law, longest_step(model, motion, a) if step is None else step)
 

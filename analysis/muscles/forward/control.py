@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.analysis.muscles.forward.check import tracked
-from myoquat.analysis.muscles.forward.drive import Drive, Push, driven_model, load_torques
+from myoquat.analysis.muscles.forward.drive import Drive, Push, carried_loads, driven_model, load_torques
 from myoquat.analysis.muscles.forward.steps import longest_step
 from myoquat.analysis.muscles.forward.tracking import Tracking
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, consistent_motion, redundancy
+from myoquat.analysis.muscles.recruitment import AnyReserve, Effort, JointCone, consistent_motion, redundancy
 from myoquat.analysis.muscles.recruitment.actuators import reserve_columns
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["computed_muscle_control"]
@@ -24,19 +24,20 @@ def computed_muscle_control(
     loads: Forces | None = None,
     *,
     effort: Effort | None = None,
-    reserves: float | Sequence[Reserve] = (),
+    reserves: float | Sequence[AnyReserve] = (),
     cones: Sequence[JointCone] = (),
-    bandwidth: float = 20.0,
+    bandwidth: ArrayLike = 20.0,
     step: float | None = None,
     backend: str = "kernel",
 ) -> Tracking:
     """A forward simulation along a motion (q, u, udot) in which muscles do what a feedback asks for.
 
-    At every frame the activations of least effort are found, in the pose and at the speed that the simulation has, that
-    give the acceleration udot* = udot_ref + w^2 e + 2 w (u_ref - u) [D. G. Thelen, F. C. Anderson, S. L. Delp, J.
-    Biomech. 36, 2003, eq. 1], e the displacement from the pose to the motion's, of ball joints the rotation vector, and
-    udot_ref the mean over the window to the next frame, in which the activations are held. Muscles have rigid tendons
-    and no activation dynamics. The arguments are those of `redundancy` and `track`, and so are the errors;
+    At every frame activations of least effort are found for the next one: those that give, in the pose and at the speed
+    that the simulation is about to have by then, the acceleration udot* = udot_ref + w^2 e + 2 w (u_ref - u) [D. G.
+    Thelen, F. C. Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1], e the displacement from the pose to the motion's,
+    of ball joints the rotation vector. Between frames activations and reserves go along straight lines. Muscles have
+    rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The arguments are
+    those of `redundancy` and `track`, and so are the errors;
     `Tracking.help` holds what the reserves gave. Frames without a solution take what violates its conditions the least,
     and the errors show it.
 
@@ -60,17 +61,34 @@ def computed_muscle_control(
     drive = Drive(model, motion, bandwidth)
     system, last = model.system, len(motion.time) - 1
     pushed, free = load_torques(model, motion, loads), _unlocked(model)
+    carried = None if loads is None else carried_loads(model, motion, loads)
     options = {"effort": effort, "reserves": reserves, "cones": cones, "backend": backend}
 
-    def law(k: int, q: Array, u: Array, returning: Array) -> Push:
+    def solved(k: int, q: Array, u: Array, returning: Array) -> tuple[Array, Array]:
+        """Activations (m,) and what the reserves give (nu,) at frame k, in a pose and at a speed near it."""
         assert motion.udot is not None
-        after = min(k + 1, last)
-        udot = ((motion.udot[k] + motion.udot[after]) / 2 + returning) * free
-        now = Motion(system, motion.time[k : k + 1], q[None], (u * free)[None], udot[None])
-        found = redundancy(model, consistent_motion(model, now), loads, **options)  # type: ignore[arg-type]
+        udot = (motion.udot[k] + returning) * free
+        now = Motion(system, motion.time[[k]], q[None], (u * free)[None], udot[None])
+        found = redundancy(model, consistent_motion(model, now), carried, **options)  # type: ignore[arg-type]
         controls = found.reserve[0] / np.array([reserve.strength for reserve in found.reserves])
-        helped = matvec(reserve_columns(system, found.reserves), controls)
-        return Push(np.clip(found.activation[[0, 0]], 0.0, 1.0), pushed[[k, after]], helped)
+        helped = matvec(reserve_columns(system, found.reserves, now.q), controls).reshape(-1)
+        return np.clip(found.activation[0], 0.0, 1.0), helped
+
+    ends: list[tuple[Array, Array]] = []
+
+    def law(k: int, q: Array, u: Array) -> Push:
+        assert motion.udot is not None
+        returning = drive.returning(k, q, u)
+        if not ends:
+            ends.append(solved(k, q, u, returning))
+        after = min(k + 1, last)
+        if after > k:
+            span = motion.time[after] - motion.time[k]
+            udot = ((motion.udot[k] + motion.udot[after]) / 2 + returning) * free
+            pose, speed = system.integrate(q, span * (u + span / 2 * udot) * free), u + span * udot
+            ends.append(solved(after, pose, speed, drive.returning(after, pose, speed)))
+        activation, helped = (np.array(column) for column in zip(*(ends[k], ends[after]), strict=True))
+        return Push(activation, pushed[[k, after]], helped)
 
     if step is None:
         expected = redundancy(model, motion, loads, **options)  # type: ignore[arg-type]

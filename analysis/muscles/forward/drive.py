@@ -1,8 +1,8 @@
 """A model that muscles drive from frame to frame of a motion, and the acceleration that leads it back to it.
 
-That is w^2 e + 2 w (u_ref - u), with the bandwidth w and e the displacement from the pose to that of the motion, of
-ball joints their rotation vector: alone, a critically damped oscillator in every direction. It is constant in the
-window after each frame.
+That is w^2 e + 2 w (u_ref - u), with the bandwidth w, one or one of every velocity, and e the displacement from the
+pose to that of the motion, of ball joints their rotation vector: alone, a critically damped oscillator in every
+direction.
 """
 
 from collections.abc import Callable
@@ -21,26 +21,27 @@ from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.start import Start
 from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.functions import Constant
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
-from myoquat.kernels.typing import Array
+from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["Drive", "Driven", "Law", "Push", "driven_model", "load_torques"]
+__all__ = ["Drive", "Driven", "Law", "Push", "carried_loads", "driven_model", "load_torques"]
 
 
 class Push(NamedTuple):
-    """What acts in a window: activations (2, m) and generalized forces (2, nu) at its ends, straight lines between,
-    and a constant generalized force (nu,) that helps to follow the motion."""
+    """What acts in a window: at its ends activations (2, m), generalized forces (2, nu), and those (2, nu) of what
+    helps to follow the motion; straight lines between."""
 
     activation: Array
     torque: Array
     help: Array
 
 
-Law = Callable[[int, Array, Array, Array], Push]  # of the frame, q, u and the acceleration that leads back
+Law = Callable[[int, Array, Array], Push]  # of the frame, q and u
 
 
 class Driven(NamedTuple):
@@ -61,12 +62,14 @@ class Drive:
     model's constraints, redundant constraints, forces that depend on time, and a bandwidth that is not positive.
     """
 
-    def __init__(self, model: Model, motion: Motion, bandwidth: float) -> None:
+    def __init__(self, model: Model, motion: Motion, bandwidth: ArrayLike) -> None:
         motion.check_system(model)
         if motion.u is None or len(motion.time) < 2:
             raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
-        if not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be positive [rad/s], not {bandwidth}")
+        w = np.asarray(bandwidth, dtype=float)
+        if w.shape not in ((), (model.system.nu,)) or not (np.isfinite(w) & (w > 0)).all():
+            sizes = f"one or one for each of the {model.system.nu} velocities"
+            raise ValueError(f"bandwidth must be positive [rad/s], {sizes}, not {w}")
         if is_timed(model):
             timed = next(force for force in model.forces if force.timed)
             raise ValueError(f"{timed.element}: it depends on time; give it as loads or torque")
@@ -74,7 +77,7 @@ class Drive:
         start = Start.of(model, motion.q[0], motion.u[0], held, False)
         if start.redundant:
             raise ValueError(f"{start.count} constraints of rank {start.rank}: redundant ones cannot be simulated here")
-        self.model, self.motion, self.bandwidth = model, motion, bandwidth
+        self.model, self.motion, self.bandwidth = model, motion, w
         self._simulator = Simulator(model, outside=True, constraints=held)
 
     def run(self, law: Law, step: float) -> Driven:
@@ -86,10 +89,10 @@ class Drive:
         elastic = bool(state_names(self.model))
         rows: list[tuple[Array, ...]] = []
         for k, time in enumerate(motion.time):
-            push = law(k, q, u, self._returning(k, q, u))
+            push = law(k, q, u)
             if elastic and states is None:
                 states = equilibrium_states(self.model, q, push.activation[0])
-            rows.append((q, u, np.zeros(0) if states is None else states, push.activation[0], push.help))
+            rows.append((q, u, np.zeros(0) if states is None else states, push.activation[0], push.help[0]))
             if k + 1 == len(motion.time):
                 break
             end = self._window((motion.time[k + 1] - time, step), (q, u, states), push)
@@ -98,7 +101,7 @@ class Drive:
             q, u, states = end
         return Driven(*(np.array(column) for column in zip(*rows, strict=True)))
 
-    def _returning(self, k: int, q: Array, u: Array) -> Array:
+    def returning(self, k: int, q: Array, u: Array) -> Array:
         """(nu,) the acceleration that leads back to frame k."""
         assert self.motion.u is not None
         away = self.model.system.difference(q, self.motion.q[k])
@@ -137,6 +140,18 @@ def load_torques(model: Model, motion: Motion, loads: Forces | None) -> Array:
     wrenches = external_wrenches(model.system, motion, loads)
     none = inverse_dynamics(model.system, motion.q, still, still)
     return none - inverse_dynamics(model.system, motion.q, still, still, wrenches)
+
+
+def carried_loads(model: Model, motion: Motion, loads: Forces) -> Forces:
+    """The loads of a motion as its bodies carry them along: on each loaded body one, in its axes, at its origin."""
+    system = model.system
+    names = [name for name in system.body_names if name in loads.bodies]
+    poses = system.poses(motion.q)
+    R = np.array([poses[name][0] for name in names]).reshape(len(names), -1, 3, 3)
+    wrenches = external_wrenches(system, motion, loads)[:, [system.body_names.index(name) for name in names]]
+    force, torque = (vecmat(wrenches[..., part], np.swapaxes(R, 0, 1)) for part in (slice(3), slice(3, 6)))
+    frames = tuple(names)
+    return Forces(motion.time, frames, frames, force, np.zeros(force.shape), torque, frames, frames)
 
 
 def _locks(model: Model, motion: Motion) -> list[Constraint]:

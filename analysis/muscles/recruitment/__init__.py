@@ -1,10 +1,19 @@
 """Which muscles pull: activations that produce a motion with the least effort, joints kept stable."""
 
-from myoquat.analysis.muscles.recruitment.actuators import Reserve
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, Reserve, ReserveActuator
 from myoquat.analysis.muscles.recruitment.consistent import consistent_motion
 from myoquat.analysis.muscles.recruitment.equations import Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.redundancy import redundancy
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 
-__all__ = ["Effort", "JointCone", "Redundancy", "Reserve", "consistent_motion", "redundancy"]
+__all__ = [
+    "AnyReserve",
+    "Effort",
+    "JointCone",
+    "Redundancy",
+    "Reserve",
+    "ReserveActuator",
+    "consistent_motion",
+    "redundancy",
+]

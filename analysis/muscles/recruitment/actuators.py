@@ -1,15 +1,17 @@
 """Reserves: actuators that help where muscles cannot produce what a motion needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
+from myoquat.muscle import Model, actuator_forces
+from myoquat.muscle.actuators import ScalarActuator
 
-__all__ = ["Reserve", "reserve_columns", "reserves_of"]
+__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reserves_of"]
 
 
 @dataclass(frozen=True)
@@ -37,26 +39,93 @@ class Reserve:
         if not self.lower <= self.upper:
             raise ValueError(f"{element}: lower is above upper: {self.lower} > {self.upper}")
 
+    @property
+    def name(self) -> str:
+        """The velocity, for tables."""
+        return self.velocity
 
-def reserves_of(given: float | Sequence[Reserve], free: Sequence[str]) -> tuple[Reserve, ...]:
+
+@dataclass(frozen=True)
+class ReserveActuator:
+    """An actuator of a model, such as a force at a point of the pelvis, as a reserve: its control c, within the bounds
+    of the actuator, adds weight * |c|^p to the effort. What it gives is its `optimal_force` [N, N m] times c.
+
+    >>> from myoquat.analysis.muscles import ReserveActuator
+    >>> from myoquat.muscle.actuators import PointActuator
+    >>> residual = ReserveActuator(PointActuator("FX", "pelvis", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), optimal_force=4.0))
+    >>> residual.name, residual.strength
+    ('FX', 4.0)
+    """
+
+    actuator: ScalarActuator
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"reserve {self.name!r}: its weight must not be negative, but is {self.weight}")
+        if not self.strength > 0:
+            raise ValueError(f"reserve {self.name!r}: its optimal_force must be positive, not {self.strength}")
+
+    @property
+    def name(self) -> str:
+        """The actuator's, for tables."""
+        return self.actuator.name
+
+    @property
+    def strength(self) -> float:
+        """The actuator's optimal_force [N, N m]."""
+        return self.actuator.optimal_force
+
+    @property
+    def lower(self) -> float:
+        """The least control."""
+        return self.actuator.lower
+
+    @property
+    def upper(self) -> float:
+        """The greatest control."""
+        return self.actuator.upper
+
+
+AnyReserve = Reserve | ReserveActuator
+
+
+def reserves_of(given: float | Sequence[AnyReserve], free: Sequence[str]) -> tuple[AnyReserve, ...]:
     """The reserves as they are given, or one of that strength on every free velocity."""
     if isinstance(given, (int, float)):
         return tuple(Reserve(name, float(given)) for name in free)
     return tuple(given)
 
 
-def reserve_columns(system: ArticulatedSystem, reserves: Sequence[Reserve]) -> Array:
-    """(nu, r) the generalized force of every reserve at c = 1; ValueError for a velocity that does not exist, or that
-    has two."""
+def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q: Array) -> Array:
+    """(t, nu, r) the generalized force of every reserve at c = 1 in poses q (t, nq); (nu, r) where all are on
+    velocities. ValueError for a velocity that does not exist or has two, and for two reserves of one name."""
     columns = np.zeros((system.nu, len(reserves)))
-    taken: set[int] = set()
+    taken: set[str | int] = set()
     for k, reserve in enumerate(reserves):
-        row = _row(system, reserve.velocity)
-        if row in taken:
-            raise ValueError(f"the velocity {reserve.velocity!r} has two reserves")
-        taken.add(row)
-        columns[row, k] = reserve.strength
-    return columns
+        place = _row(system, reserve.velocity) if isinstance(reserve, Reserve) else reserve.name
+        if place in taken:
+            raise ValueError(
+                f"the {'velocity' if isinstance(place, int) else 'name'} {reserve.name!r} has two reserves"
+            )
+        taken.add(place)
+        if isinstance(place, int):
+            columns[place, k] = reserve.strength
+    acting = [k for k, reserve in enumerate(reserves) if isinstance(reserve, ReserveActuator)]
+    if not acting:
+        return columns
+    found = np.repeat(columns[None], len(q), axis=0)
+    found[..., acting] = _actuator_columns(system, [r.actuator for r in reserves if isinstance(r, ReserveActuator)], q)
+    return found
+
+
+def _actuator_columns(system: ArticulatedSystem, actuators: Sequence[ScalarActuator], q: Array) -> Array:
+    """(t, nu, k) the generalized force of each at its control of 1."""
+    model = Model(system, actuators=tuple(replace(a, lower=-np.inf, upper=np.inf) for a in actuators))
+    count = len(actuators)
+    poses = np.repeat(q[:, None], count, axis=1)
+    controls = np.broadcast_to(np.eye(count), (len(q), count, count))
+    return np.swapaxes(actuator_forces(model, poses, np.zeros((len(q), count, system.nu)), controls), -1, -2)
 
 
 def _row(system: ArticulatedSystem, name: str) -> int:

@@ -12,7 +12,7 @@ from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.convex import Programs
 from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
-from myoquat.analysis.muscles.recruitment.actuators import Reserve, reserve_columns, reserves_of
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_columns, reserves_of
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
 from myoquat.analysis.muscles.recruitment.rounds import Bending
@@ -105,7 +105,7 @@ class Demands:
         model: Model,
         motion: Motion,
         loads: Forces | None,
-        reserves: float | Sequence[Reserve],
+        reserves: float | Sequence[AnyReserve],
         cones: Sequence[JointCone],
     ) -> None:
         self.needed = needed = inverse_dynamics_of_motion(model, motion, loads)
@@ -117,7 +117,8 @@ class Demands:
         assert motion.u is not None
         self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), matvec(J, motion.u)
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
-        self.columns = np.swapaxes(picked(reserve_columns(model.system, self.reserves).T, C), -1, -2)
+        columns = reserve_columns(model.system, self.reserves, motion.q)
+        self.columns = np.swapaxes(picked(np.swapaxes(columns, -1, -2), C), -1, -2)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)

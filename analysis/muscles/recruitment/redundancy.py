@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Solutions
-from myoquat.analysis.muscles.recruitment.actuators import Reserve
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
@@ -35,7 +35,7 @@ def redundancy(
     loads: Forces | None = None,
     *,
     effort: Effort | None = None,
-    reserves: float | Sequence[Reserve] = (),
+    reserves: float | Sequence[AnyReserve] = (),
     cones: Sequence[JointCone] = (),
     dynamics: bool = False,
     backend: str = "kernel",
@@ -43,7 +43,8 @@ def redundancy(
     """Activations, reserves and muscle forces for a motion (q, u, udot) under external loads, all frames at once.
 
     effort    what is minimal; None for the sum of squares of activations and reserves.
-    reserves  actuators beside the muscles, or one strength [N m, N] for one on every free velocity.
+    reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
+              [N m, N] for one on every free velocity.
     cones     joints whose force has to stay within a cone of directions.
     dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
               than excitations of 0 or 1 all the while would bring them. The frames then follow each other: each has

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Status
-from myoquat.analysis.muscles.recruitment.actuators import Reserve
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
 from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Motion
@@ -46,7 +46,7 @@ class Redundancy:
     model: Model
     motion: Motion
     velocities: tuple[str, ...]
-    reserves: tuple[Reserve, ...]
+    reserves: tuple[AnyReserve, ...]
     cones: tuple[JointCone, ...]
     activation: Array
     force: Array
@@ -104,7 +104,7 @@ class Redundancy:
         muscles, joints = self.model.muscle_names, [cone.joint for cone in self.cones]
         parts = (
             (muscles, "activation", self.activation), (muscles, "force", self.force),
-            ([r.velocity for r in self.reserves], "reserve", self.reserve),
+            ([r.name for r in self.reserves], "reserve", self.reserve),
             (self.velocities, "residual", self.residual), (joints, "margin", self.margin),
         )  # fmt: skip
         columns = named_columns(parts) | {"effort": self.effort, "status": self.status}
@@ -120,7 +120,7 @@ class Redundancy:
         coordinates = {
             "time": ("time", self.motion.time, {"units": "s"}),
             "muscle": list(self.model.muscle_names),
-            "actuator": [reserve.velocity for reserve in self.reserves],
+            "actuator": [reserve.name for reserve in self.reserves],
             "velocity": list(self.velocities),
             "joint": [cone.joint for cone in self.cones],
             "axis": list("xyz"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.muscles.recruitment.actuators import Reserve
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.equations import Demands, picked
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations
@@ -64,7 +64,7 @@ class VariedDemands:
         model: Model,
         motion: Motion,
         loads: Forces | None,
-        actuators: tuple[float | Sequence[Reserve], Sequence[JointCone]],
+        actuators: tuple[float | Sequence[AnyReserve], Sequence[JointCone]],
         parameters: Parameters,
     ) -> None:
         check_varied(parameters)

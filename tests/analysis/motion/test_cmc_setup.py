@@ -24,7 +24,8 @@ TASKS = """<CMC_TaskSet><objects><CMC_Joint name="knee"><on>true</on><kp>400 1 1
 <coordinate>knee</coordinate></CMC_Joint>{1}</objects></CMC_TaskSet>"""
 MOTORS = """<ActuatorSet><objects><CoordinateActuator name="motor"><coordinate>knee</coordinate>
 <optimal_force>1</optimal_force></CoordinateActuator><TorqueActuator name="twist"><bodyA>limb</bodyA>
-<bodyB>ground</bodyB><axis>0 0 1</axis></TorqueActuator></objects></ActuatorSet>"""
+<bodyB>ground</bodyB><axis>0 0 1</axis></TorqueActuator><BodyActuator name="push">
+<socket_body>/bodyset/limb</socket_body></BodyActuator></objects></ActuatorSet>"""
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
         written = run_setup(folder / "setup.xml")
     words = " ".join(str(one.message) for one in told)
     assert "<constraints_file> is left out" in words
-    assert "<TorqueActuator> twist is left out" in words
+    assert "<BodyActuator> push is left out" in words
     tables = {path.name.removeprefix("limb_").removesuffix(".sto"): load_table(path) for path in written}
     assert set(tables) == {"Kinematics_q", "Kinematics_u", "controls", "Actuation_force", "pErr"}
     q = tables["Kinematics_q"]
@@ -70,10 +71,14 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
 def test_setups_that_have_no_equal(folder):
     found = read_setup(folder / "setup.xml")
     assert isinstance(found, CmcSetup)
-    assert (found.bandwidth, found.window, found.tracked) == (20.0, 0.01, ("knee",))
+    assert (found.window, found.tracked) == (0.01, {"knee": 20.0})
     other = TASKS.format(40, '<CMC_Joint name="b"><kp>100</kp><kv>20</kv><coordinate>b</coordinate></CMC_Joint>')
+    (folder / "tasks.xml").write_text(other.replace("CMC_", "rdCMC_"))  # as versions before 4 name them
+    older = read_setup(folder / "setup.xml")
+    assert isinstance(older, CmcSetup)
+    assert older.tracked == {"knee": 20.0, "b": 10.0}
     for text, words in (
-        (TASKS.format(30, ""), "damp critically"), (other, "gains of 2 sizes"),
+        (TASKS.format(30, ""), "damp critically"), (other.replace(">b<", ">knee<"), "a second task for the coordinate"),
         (TASKS.format(40, "<CMC_Point/>"), "not <CMC_Point>"), ("<CMC_TaskSet/>", "no task is on"),
     ):  # fmt: skip
         (folder / "tasks.xml").write_text(text)

@@ -94,6 +94,20 @@ def test_the_feedback_is_a_damped_oscillator(sled):
     assert found.errors().rms_degrees.isna().all()
 
 
+def test_every_velocity_may_have_a_bandwidth_of_its_own():
+    sleds = [
+        mq.Body(name, "ground", PrismaticJoint(axis), mass=2.0) for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))
+    ]
+    model = Model(ArticulatedSystem(tuple(sleds)))
+    t, w = np.linspace(0.0, 0.5, 251), np.array([10.0, 30.0])
+    wanted = np.ones((251, 2))
+    wanted[0] = 0.0
+    found = track(model, Motion(model, t, wanted, 0 * wanted), bandwidth=w)
+    expected = (1 + w * t[:-1, None]) * np.exp(-w * t[:-1, None])
+    np.testing.assert_allclose(found.error[1:], expected, atol=0.05)
+    assert np.abs(found.error[51] - expected[50]).max() < 0.2 * np.abs(expected[50, 0] - expected[50, 1])
+
+
 def test_what_is_missing_is_shown(arm, swing, found):
     """With half of the activations the feedback does the rest."""
     tau = np.zeros((FRAMES, 4))
@@ -122,6 +136,19 @@ def test_muscles_follow_by_themselves(arm, swing, found):
     assert middle < 0.05
 
 
+def test_muscles_follow_under_a_load_that_moves_and_grows(arm, swing, found):
+    """A load at a point of the ground that the arm passes by, growing by 100 N/s: frames of 20 ms feel it coming."""
+    rows = swing.time[::2]
+    force = np.zeros((len(rows), 1, 3))
+    force[:, 0, 1] = 100.0 * rows
+    point = arm.system.poses(swing.q[::2])["hand"][1][:, None]
+    load = Forces(rows, ("push",), ("hand",), force, point, np.zeros(force.shape))
+    few = Motion(arm.system, rows, swing.q[::2], swing.u[::2], swing.udot[::2])
+    controlled = computed_muscle_control(arm, few, load, reserves=found.reserves, backend="numpy", bandwidth=20.0)
+    assert controlled.complete
+    assert controlled.errors().rms_degrees.max() < 0.02
+
+
 def test_elastic_tendons_start_in_balance(arm):
     """At rest, with activations that do not change, tendons that stretch give what the equilibrium says."""
     law = DeGrooteFregly2016(300.0, optimal_fiber_length=0.1, tendon_slack_length=0.18)
@@ -143,6 +170,8 @@ def test_bad_input(arm, swing, found):
         track(arm, swing, found.activation, np.full((41, 4), np.nan))
     with pytest.raises(ValueError, match="bandwidth must be positive"):
         track(arm, swing, found.activation, bandwidth=0.0)
+    with pytest.raises(ValueError, match="one for each of the 4 velocities"):
+        track(arm, swing, found.activation, bandwidth=[20.0, 10.0])
     with pytest.raises(ValueError, match="a motion with u"):
         track(arm, replace(swing, u=None, udot=None), found.activation)
     with pytest.raises(ValueError, match="a motion with udot"):

@@ -11,6 +11,7 @@ from myoquat.analysis.muscles.recruitment import (
     Effort,
     JointCone,
     Reserve,
+    ReserveActuator,
     consistent_motion,
     redundancy,
 )
@@ -35,6 +36,7 @@ from myoquat.muscle import (
     path_lengths,
     unit_wrenches,
 )
+from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws.thelen import Thelen2003
 
@@ -343,6 +345,25 @@ def test_tables(shoulder, trunk, rng):
     assert data["force"].attrs["units"] == "N"
 
 
+def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk, rng):
+    """A torque about the trunk's axis is the motor there; a force at a point of the trunk is one too, with the lever
+    that it has in each pose, and where neither costs anything the muscles do the same."""
+    motion, _ = caused(shoulder, rng)
+    dear = redundancy(shoulder, motion, reserves=[replace(trunk[0], weight=2.0)], backend="numpy")
+    torque = TorqueActuator("twist", "trunk", "ground", X, optimal_force=trunk[0].strength)
+    found = redundancy(shoulder, motion, reserves=[ReserveActuator(torque, 2.0)], backend="numpy")
+    np.testing.assert_allclose(found.activation, dear.activation, atol=1e-12)
+    np.testing.assert_allclose(found.reserve, dear.reserve, atol=1e-9)
+    force = PointActuator("push", "trunk", (0.1, 0.4, 0.2), Z, direction_in_world=True, optimal_force=50.0)
+    pushed = redundancy(shoulder, motion, reserves=[ReserveActuator(force, 0.0)], backend="numpy")
+    held = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    np.testing.assert_allclose(pushed.activation, held.activation, atol=1e-9)
+    angle = motion.q[:, 0]
+    lever = 0.4 * np.cos(angle) - 0.2 * np.sin(angle)  # y of the point above the axis
+    np.testing.assert_allclose(pushed.reserve[:, 0] * lever, held.reserve[:, 0], atol=1e-8)
+    assert "push.reserve" in pushed.to_dataframe()
+
+
 def test_bad_questions(shoulder, trunk, rng):
     motion, _ = caused(shoulder, rng, 3)
     for arguments, words in (
@@ -351,6 +372,7 @@ def test_bad_questions(shoulder, trunk, rng):
         ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
         ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),
         ({"cones": [JointCone("elbow", X, 0.3)]}, "elbow"),
+        ({"reserves": 2 * [ReserveActuator(TorqueActuator("m", "arm", "trunk"))]}, "the name 'm' has two reserves"),
     ):  # fmt: skip
         with pytest.raises((ValueError, KeyError), match=words):
             redundancy(shoulder, motion, **arguments)
@@ -361,6 +383,11 @@ def test_bad_questions(shoulder, trunk, rng):
         (lambda: Reserve("x", -1.0), "strength must be positive"),
         (lambda: Reserve("x", weight=-1.0), "weight must not be negative"),
         (lambda: Reserve("x", lower=1.0, upper=0.0), "lower is above upper"),
+        (lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk"), -1.0), "weight must not be negative"),
+        (
+            lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk", optimal_force=0.0)),
+            "optimal_force must be positive",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             make()
