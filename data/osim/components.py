@@ -21,11 +21,16 @@ KINDS = {  # the set of a component by how its tag ends
 
 def sort_components(model: Any) -> None:
     """Move the <components> of a <Model> into its sets, behind what is there, and unknown ones into its <ComponentSet>,
-    where they are counted. Frames, which paths find anywhere, stay."""
+    where they are counted. Frames, which paths find anywhere, stay; markers of bodies and frames join the others."""
     for holder in ("components", "ComponentSet/objects"):
         for component in list(model.iterfind(f"{holder}/*")):
             if isinstance(component.tag, str) and component.tag not in FRAMES:
                 _objects(model, _set_of(component)).append(component)
+    for marker in model.xpath("(BodySet/objects//components | Ground//components)/Marker"):
+        frame = marker.find("socket_parent_frame")
+        if frame is not None and (frame.text or "").strip() == "..":
+            frame.text = str(marker.getparent().getparent().get("name"))
+        _objects(model, "MarkerSet").append(marker)
 
 
 def _set_of(component: Any) -> str:

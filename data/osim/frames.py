@@ -60,9 +60,10 @@ class Frames:
     """The frames of a model by their paths: the ground, bodies, and offset frames, which belong to joints or bodies."""
 
     def __init__(self, model: Any) -> None:
+        self.offsets = list(model.iter("PhysicalOffsetFrame", "StationDefinedFrame"))
         self._bodies = {GROUND, *(body.get("name") for body in model.findall("BodySet/objects/Body"))}
-        self._offsets = _by_path(model.iter("PhysicalOffsetFrame", "StationDefinedFrame"))
-        self._stations = _by_path(model.iter("Station"))
+        self._offsets = _by_path(self.offsets)
+        self._stations = _by_path(model.iter("Station", "Marker"))
 
     def of(self, owner: Any, socket: str) -> Frame:
         """The frame that a socket of an element names; ModelError if there is none."""
@@ -83,8 +84,10 @@ class Frames:
             if name in self._bodies:
                 return Frame(name, np.eye(3), np.zeros(3))
             element = self._offsets.get(name)
-        if element is None:
-            return None
+        return None if element is None else self.placed(element, depth)
+
+    def placed(self, element: Any, depth: int = 0) -> Frame:
+        """Where a <PhysicalOffsetFrame> or <StationDefinedFrame> is; ModelError if it rests on nothing."""
         if depth == DEEPEST:
             complain(element, f"frames stand on each other in a circle, or more than {DEEPEST} deep")
         if element.tag == "StationDefinedFrame":

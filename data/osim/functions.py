@@ -35,6 +35,7 @@ class Kind:
     parts: Callable[[Any], dict[str, Any]]
 
 
+LEAST = 1e-7  # between neighbouring x of a SimmSpline, in OpenSim's SimmSpline::calcCoefficients
 STEP = {"transition_start_time": 0.99, "transition_end_time": 1.01, "start_value": 0.0, "end_value": 1.0}
 SINE = {"amplitude": 1.0, "omega": 1.0, "phase": 0.0, "offset": 0.0}
 FUNCTIONS: dict[str, Kind] = {
@@ -45,7 +46,7 @@ FUNCTIONS: dict[str, Kind] = {
         lambda f: {"coefficients": (f.factor, f.offset)},
     ),
     "SimmSpline": Kind(
-        SimmSpline, lambda e: SimmSpline(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
+        SimmSpline, lambda e: SimmSpline(*_apart(numbers(e, "x"), numbers(e, "y"))), lambda f: {"x": f.x, "y": f.y}
     ),
     "PiecewiseLinearFunction": Kind(
         PiecewiseLinear, lambda e: PiecewiseLinear(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
@@ -87,6 +88,15 @@ def can_read(element: Element) -> bool:
     inner = element.find("function")
     below = [] if inner is None else [child for child in inner if isinstance(child.tag, str)]
     return element.tag in FUNCTIONS and not _smooths(element) and all(map(can_read, below))
+
+
+def _apart(x: tuple[float, ...], y: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Points of which one that is there twice is two, LEAST apart as in OpenSim: the spline is level there."""
+    moved = list(x)
+    for k in range(1, min(len(x), len(y))):
+        if (x[k], y[k]) == (x[k - 1], y[k - 1]):
+            moved[k] = moved[k - 1] + LEAST
+    return tuple(moved), y
 
 
 def _smooths(element: Element) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lxml import etree
+
 from myoquat.data.document import boolean, last_name, number, pair, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, read_function
 from myoquat.data.xml import complain
@@ -89,6 +91,8 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     if element.tag not in JOINTS:
         complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
     count, build = JOINTS[element.tag]
+    if element.find("coordinates") is None:
+        _default_coordinates(element, count or 0)
     found = element.findall("coordinates/Coordinate")
     if count is not None and len(found) != count:
         complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
@@ -103,6 +107,13 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
         complain(element, str(error))
     defaults = tuple(number(c, "default_value", 0.0) for c in found)
     return OsimJoint(joint, coordinates, defaults, tuple(number(c, "default_speed_value", 0.0) for c in found))
+
+
+def _default_coordinates(joint: Any, count: int) -> None:
+    """The coordinates that OpenSim gives a joint whose file has no <coordinates>: `_coord_0` and so on."""
+    holder = etree.SubElement(joint, "coordinates")
+    for i in range(count):
+        etree.SubElement(holder, "Coordinate", name=f"_coord_{i}")
 
 
 def _coordinate(element: Any) -> Coordinate:

@@ -3,8 +3,8 @@
 
 Up to 30000 a joint stands in the body that it carries, the ground is a body, an inertia is six elements, bodies and
 coordinates are named without paths, and a switch says what is disabled; at first paths were those of muscles alone.
-Later drafts name bodies by connectors. The elements are moved, with their lines; what they say is the same. Values that
-a file leaves out are those of OpenSim 4, as when it reads the file.
+Later drafts name bodies by connectors, or by sockets with a longer name. The elements are moved, with their lines; what
+they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
 """
 
 from typing import Any
@@ -106,13 +106,17 @@ def _gather_path(force: Any) -> None:
 
 
 def _connect(model: Any) -> None:
-    """Connectors as sockets, and the joints of those drafts as joints with frames."""
+    """Connectors and longer names as sockets, and the joints of those drafts as joints with frames."""
+    for element in model.xpath(".//*[contains(name(), '_connectee_name')]"):
+        element.tag = element.tag.removesuffix("_connectee_name")
     for connectors in list(model.iter("connectors")):
         for connector in connectors.iterfind("*[@name]"):
             socket = connector.get("name")
             _child(connectors.getparent(), f"socket_{socket}", connector, content=text(connector, "connectee_name"))
     for joint in model.iterfind("JointSet/objects/*"):
-        if joint.find("socket_parent_body") is not None:
+        if joint.find("socket_parent_body") is None:
+            _gather_coordinates(joint)
+        else:
             parent, child = (last_name(text(joint, f"socket_{socket}_body")) for socket in ("parent", "child"))
             _frame_joint(joint, parent, child, "_in_parent", "_in_child")
 
@@ -145,10 +149,7 @@ def _move_joint(joint: Any, body: Any, joints: Any) -> None:
 
 def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: str) -> None:
     """A joint with its coordinates and its frames on two bodies, whose elements end in `of_parent` and `of_child`."""
-    coordinates = joint.find("CoordinateSet/objects")
-    if coordinates is not None:
-        coordinates.tag = "coordinates"
-        joint.append(coordinates)
+    _gather_coordinates(joint)
     frames = _child(joint, "frames", joint)
     for socket, base, place in (("parent", parent, of_parent), ("child", child, of_child)):
         name = f"{base}_{socket}_offset"
@@ -157,6 +158,13 @@ def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: 
         _child(frame, "socket_parent", joint, content=base)
         for ours, theirs in (("translation", f"location{place}"), ("orientation", f"orientation{place}")):
             _child(frame, ours, _found(joint, theirs), content=text(joint, theirs, "0 0 0"))
+
+
+def _gather_coordinates(joint: Any) -> None:
+    coordinates = joint.find("CoordinateSet/objects")
+    if coordinates is not None:
+        coordinates.tag = "coordinates"
+        joint.append(coordinates)
 
 
 def _found(parent: Element, tag: str) -> Element:

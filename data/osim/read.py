@@ -79,7 +79,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
     forces = _Forces.of(element, census, contacts, path.parent)
     bodies, springs = with_springs(skeleton.bodies, forces.springs)
     system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
-    surfaces = Surfaces.of(element)
+    surfaces = Surfaces.of(element, frames)
     couplers, constraints = read_constraints(element, frames, census)
     for tag in SILENT:
         for child in (child for child in objects(element, tag) if child.tag != SENSOR):

@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.frames import GROUND
+from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.surfaces import SURFACES, read_sizes
 from myoquat.data.xml import complain
 from myoquat.joints.euler import rotation_matrix_from_euler
@@ -27,19 +27,21 @@ POSES = 64  # at which pieces of a path are tried against a surface
 
 @dataclass(frozen=True)
 class Surfaces:
-    """The wrap objects of a model by name: (element, body) of all that have it."""
+    """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
 
-    elements: dict[str, list[tuple[Any, str]]]
+    elements: dict[str, list[tuple[Any, Frame]]]
 
     @classmethod
-    def of(cls, model: Any) -> "Surfaces":
-        """Those of the ground and of all bodies."""
-        found: dict[str, list[tuple[Any, str]]] = {}
-        holders = [(model.find("Ground"), GROUND)]
-        holders += [(body, str(body.get("name"))) for body in model.findall("BodySet/objects/Body")]
-        for holder, body in holders:
+    def of(cls, model: Any, frames: Frames) -> "Surfaces":
+        """Those of the ground, of all bodies, and of frames on them."""
+        found: dict[str, list[tuple[Any, Frame]]] = {}
+        bodies = [(model.find("Ground"), GROUND)]
+        bodies += [(body, str(body.get("name"))) for body in model.findall("BodySet/objects/Body")]
+        holders = [(holder, Frame(body, np.eye(3), np.zeros(3))) for holder, body in bodies]
+        holders += [(e, frames.placed(e)) for e in frames.offsets if objects(e, "WrapObjectSet")]
+        for holder, frame in holders:
             for element in objects(holder, "WrapObjectSet"):
-                found.setdefault(str(element.get("name")), []).append((element, body))
+                found.setdefault(str(element.get("name")), []).append((element, frame))
         return cls(found)
 
     def along(self, path: Any, count: int, census: Census) -> tuple[Wrap, ...]:
@@ -52,9 +54,9 @@ class Surfaces:
         if name not in self.elements:
             complain(path_wrap, f"<wrap_object> names {name!r}, which is no wrap object of the model")
         if len(self.elements[name]) > 1:
-            bodies = ", ".join(body for _, body in self.elements[name])
+            bodies = ", ".join(frame.body for _, frame in self.elements[name])
             complain(path_wrap, f"<wrap_object> {name!r} may be that of any of the bodies {bodies}")
-        element, body = self.elements[name][0]
+        element, frame = self.elements[name][0]
         if not boolean(element, "active", True):
             return None
         if element.tag not in SURFACES:
@@ -62,9 +64,9 @@ class Surfaces:
             return None
         kind, _ = SURFACES[element.tag]
         return kind(
-            body=body,
-            position=numbers(element, "translation", 3, (0.0,) * 3),
-            orientation=_orientation(element),
+            body=frame.body,
+            position=frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
+            orientation=_orientation(element, frame),
             quadrant=self._quadrant(element, kind, census),
             points=_points(path_wrap, count),
             name=name,
@@ -80,9 +82,9 @@ class Surfaces:
         return quadrant
 
 
-def _orientation(element: Any) -> tuple[float, ...]:
+def _orientation(element: Any, frame: Frame) -> tuple[float, ...]:
     angles = np.array(numbers(element, "xyz_body_rotation", 3, (0.0,) * 3))
-    return tuple(float(x) for x in quaternion_from_matrix(rotation_matrix_from_euler(angles, "XYZ")))
+    return tuple(float(x) for x in quaternion_from_matrix(frame.R @ rotation_matrix_from_euler(angles, "XYZ")))
 
 
 def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:

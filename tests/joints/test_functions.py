@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 from scipy.interpolate import CubicSpline
 
+from myoquat.data.osim.functions import read_function
+from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import (
     Constant,
     Linear,
@@ -129,3 +132,28 @@ answer = [
     for name, theirs in zip(names, in_opensim(script, str(x.tolist())), strict=True):
         ours = np.stack([FUNCTIONS[name].value(x), FUNCTIONS[name].slope(x)], axis=-1)
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13, err_msg=name)
+
+
+REPEATED = """<OpenSimDocument Version="40000"><SimmSpline name="f"><x>-1 0.5 1 1 1.2 1.5 2</x>
+<y>0 0.1 0.3 0.3 0.2 0.4 0.1</y></SimmSpline></OpenSimDocument>"""
+
+
+def test_a_spline_is_level_where_a_file_gives_a_point_twice():
+    spline = read_function(etree.fromstring(REPEATED)[0])
+    assert spline.value(np.array([1.0]))[0] == pytest.approx(0.3, abs=1e-12)
+    assert np.abs(spline.slope(np.array([1.0, 1.0 + 5e-8, 1.0 + 1e-7]))).max() < 1e-5
+    with pytest.raises(ModelError, match="the x of a spline must increase"):
+        read_function(etree.fromstring(REPEATED.replace("0.3 0.3", "0.3 0.2"))[0])
+
+
+@pytest.mark.peers
+def test_opensim_takes_such_a_point_for_two_beside_each_other(tmp_path, in_opensim):
+    (tmp_path / "f.xml").write_text(REPEATED)
+    script = """
+f = opensim.SimmSpline.safeDownCast(opensim.OpenSimObject.makeObjectFromFile(arguments[1]))
+answer = [f.calcValue(opensim.Vector(1, x)) for x in json.loads(arguments[0])]
+"""
+    x, spline = np.linspace(-2, 3, 41), read_function(etree.fromstring(REPEATED)[0])
+    np.testing.assert_allclose(
+        spline.value(x), in_opensim(script, str(x.tolist()), str(tmp_path / "f.xml")), rtol=1e-6, atol=1e-6
+    )

@@ -1,6 +1,6 @@
 """Computed muscle control: muscles that follow a motion by themselves, window by window."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -8,7 +8,14 @@ from myoquat.analysis.muscles.forward.check import tracked
 from myoquat.analysis.muscles.forward.drive import Drive, Push, carried_loads, driven_model, load_torques
 from myoquat.analysis.muscles.forward.steps import longest_step
 from myoquat.analysis.muscles.forward.tracking import Tracking
-from myoquat.analysis.muscles.recruitment import AnyReserve, Effort, JointCone, consistent_motion, redundancy
+from myoquat.analysis.muscles.recruitment import (
+    AnyReserve,
+    Effort,
+    JointCone,
+    Redundancy,
+    consistent_motion,
+    redundancy,
+)
 from myoquat.analysis.muscles.recruitment.actuators import reserve_columns
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec
@@ -37,9 +44,8 @@ def computed_muscle_control(
     Thelen, F. C. Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1], e the displacement from the pose to the motion's,
     of ball joints the rotation vector. Between frames activations and reserves go along straight lines. Muscles have
     rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The arguments are
-    those of `redundancy` and `track`, and so are the errors;
-    `Tracking.help` holds what the reserves gave. Frames without a solution take what violates its conditions the least,
-    and the errors show it.
+    those of `redundancy` and `track`, and so are the errors; `Tracking.help` holds what the reserves gave. Frames
+    without a solution take what violates its conditions the least, and the errors show it.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -59,41 +65,48 @@ def computed_muscle_control(
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
     model = driven_model(model, elastic=False)
     drive = Drive(model, motion, bandwidth)
-    system, last = model.system, len(motion.time) - 1
-    pushed, free = load_torques(model, motion, loads), _unlocked(model)
+    pushed = load_torques(model, motion, loads)
     carried = None if loads is None else carried_loads(model, motion, loads)
     options = {"effort": effort, "reserves": reserves, "cones": cones, "backend": backend}
 
-    def solved(k: int, q: Array, u: Array, returning: Array) -> tuple[Array, Array]:
-        """Activations (m,) and what the reserves give (nu,) at frame k, in a pose and at a speed near it."""
-        assert motion.udot is not None
-        udot = (motion.udot[k] + returning) * free
-        now = Motion(system, motion.time[[k]], q[None], (u * free)[None], udot[None])
-        found = redundancy(model, consistent_motion(model, now), carried, **options)  # type: ignore[arg-type]
-        controls = found.reserve[0] / np.array([reserve.strength for reserve in found.reserves])
-        helped = matvec(reserve_columns(system, found.reserves, now.q), controls).reshape(-1)
-        return np.clip(found.activation[0], 0.0, 1.0), helped
-
-    ends: list[tuple[Array, Array]] = []
-
-    def law(k: int, q: Array, u: Array) -> Push:
-        assert motion.udot is not None
-        returning = drive.returning(k, q, u)
-        if not ends:
-            ends.append(solved(k, q, u, returning))
-        after = min(k + 1, last)
-        if after > k:
-            span = motion.time[after] - motion.time[k]
-            udot = ((motion.udot[k] + motion.udot[after]) / 2 + returning) * free
-            pose, speed = system.integrate(q, span * (u + span / 2 * udot) * free), u + span * udot
-            ends.append(solved(after, pose, speed, drive.returning(after, pose, speed)))
-        activation, helped = (np.array(column) for column in zip(*(ends[k], ends[after]), strict=True))
-        return Push(activation, pushed[[k, after]], helped)
+    def solve(now: Motion) -> Redundancy:
+        return redundancy(model, consistent_motion(model, now), carried, **options)  # type: ignore[arg-type]
 
     if step is None:
         expected = redundancy(model, motion, loads, **options)  # type: ignore[arg-type]
         step = longest_step(model, motion, expected.activation)
-    return tracked(drive, law, step)
+    return tracked(drive, _Lookahead(drive, motion.udot, pushed, solve), step)
+
+
+class _Lookahead:
+    """The law of a drive: at every frame activations and reserves for the next, where the simulation is about to be."""
+
+    def __init__(self, drive: Drive, udot: Array, pushed: Array, solve: Callable[[Motion], Redundancy]) -> None:
+        self._drive, self._udot, self._pushed, self._solve = drive, udot, pushed, solve
+        self._free = _unlocked(drive.model)
+        self._found: list[tuple[Array, Array]] = []
+
+    def __call__(self, k: int, q: Array, u: Array) -> Push:
+        drive, time = self._drive, self._drive.motion.time
+        if not self._found:
+            self._found.append(self._at(k, q, u))
+        after = min(k + 1, len(time) - 1)
+        if after > k:
+            span = time[after] - time[k]
+            udot = ((self._udot[k] + self._udot[after]) / 2 + drive.returning(k, q, u)) * self._free
+            pose = drive.model.system.integrate(q, span * (u + span / 2 * udot) * self._free)
+            self._found.append(self._at(after, pose, u + span * udot))
+        activation, helped = (np.array(column) for column in zip(self._found[k], self._found[after], strict=True))
+        return Push(activation, self._pushed[[k, after]], helped)
+
+    def _at(self, k: int, q: Array, u: Array) -> tuple[Array, Array]:
+        """Activations (m,) and what the reserves give (nu,) at frame k, in a pose and at a speed near it."""
+        system, time = self._drive.model.system, self._drive.motion.time
+        udot = (self._udot[k] + self._drive.returning(k, q, u)) * self._free
+        found = self._solve(Motion(system, time[[k]], q[None], (u * self._free)[None], udot[None]))
+        controls = found.reserve[0] / np.array([reserve.strength for reserve in found.reserves])
+        helped = matvec(reserve_columns(system, found.reserves, q[None]), controls).reshape(-1)
+        return np.clip(found.activation[0], 0.0, 1.0), helped
 
 
 def _unlocked(model: Model) -> Array:

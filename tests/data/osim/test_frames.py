@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.muscle import ModelError
+from myoquat.muscle import ModelError, PathFlag, path_flags, path_lengths
 
 STATION = """<Station name="{0}"><socket_parent_frame>{1}</socket_parent_frame><location>{2}</location></Station>"""
 TEXT = f"""<?xml version="1.0"?><OpenSimDocument Version="40600"><Model name="frames"><components>
@@ -87,3 +87,61 @@ def test_a_joint_that_cannot_be_turned_around_is_refused(tmp_path):
         f'<Coordinate name="z{i}"/>' for i in range(3)))  # fmt: skip
     with pytest.raises(ModelError, match="a <BallJoint> that carries its parent is not supported, WeldJoint, PinJoint"):
         load_model(written(tmp_path, ball))
+
+
+LANDMARKS = """<OpenSimDocument Version="40500"><Model name="leg"><BodySet><objects><Body name="thigh"><components>
+<Marker name="top"><socket_parent_frame>..</socket_parent_frame><location>0.01 0.02 0</location></Marker>
+<Marker name="inner"><socket_parent_frame>..</socket_parent_frame><location>0 -0.4 -0.04</location></Marker>
+<Marker name="outer"><socket_parent_frame>..</socket_parent_frame><location>0.01 -0.39 0.05</location></Marker>
+<StationDefinedFrame name="knee_frame"><WrapObjectSet><objects><WrapCylinder name="knee"><radius>0.03</radius>
+<length>0.2</length><xyz_body_rotation>0.1 -0.2 0</xyz_body_rotation><translation>0.01 -0.01 0</translation>
+</WrapCylinder></objects></WrapObjectSet>
+<socket_point_a>/bodyset/thigh/inner</socket_point_a><socket_point_b>/bodyset/thigh/outer</socket_point_b>
+<socket_point_c>/bodyset/thigh/top</socket_point_c><socket_origin_point>/bodyset/thigh/inner</socket_origin_point>
+<ab_axis>+z</ab_axis><ab_x_ac_axis>-x</ab_x_ac_axis></StationDefinedFrame></components><mass>1</mass>
+<mass_center>0 -0.2 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body><Body name="shank"><mass>1</mass>
+<mass_center>0 -0.2 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body></objects></BodySet><JointSet><objects>
+<PinJoint name="hip"><socket_parent_frame>/ground</socket_parent_frame><socket_child_frame>/bodyset/thigh
+</socket_child_frame></PinJoint><PinJoint name="bend">
+<socket_parent_frame>/bodyset/thigh/knee_frame</socket_parent_frame>
+<socket_child_frame>/bodyset/shank</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></PinJoint>
+</objects></JointSet><ForceSet><objects><PathActuator name="front"><GeometryPath><PathPointSet><objects>
+<PathPoint name="a"><socket_parent_frame>/bodyset/thigh</socket_parent_frame>
+<location>0.05 -0.1 0</location></PathPoint>
+<PathPoint name="b"><socket_parent_frame>/bodyset/shank</socket_parent_frame>
+<location>0.02 -0.1 0.04</location></PathPoint>
+</objects></PathPointSet><PathWrapSet><objects><PathWrap name="w"><wrap_object>knee</wrap_object></PathWrap></objects>
+</PathWrapSet></GeometryPath></PathActuator></objects></ForceSet></Model></OpenSimDocument>"""
+
+
+def test_markers_of_bodies_are_stations_and_markers(tmp_path):
+    model = load_model(written(tmp_path, LANDMARKS), strict=True)
+    assert [(m.name, m.body, m.position) for m in model.markers] == [
+        ("top", "thigh", (0.01, 0.02, 0.0)), ("inner", "thigh", (0.0, -0.4, -0.04)),
+        ("outer", "thigh", (0.01, -0.39, 0.05)),
+    ]  # fmt: skip
+    assert model.system.coordinate_names == ("_coord_0", "x")  # the hip's is OpenSim's own
+    assert model.muscles[0].wraps[0].body == "thigh"
+
+
+@pytest.mark.peers
+def test_opensim_wraps_around_surfaces_of_frames_alike(tmp_path, rng, in_opensim):
+    path, q = written(tmp_path, LANDMARKS), rng.uniform(-1, 1, (12, 2))
+    model = load_model(path, strict=True)
+    theirs = in_opensim(
+        """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+path = opensim.PathActuator.safeDownCast(model.getForceSet().get(0)).getPath()
+answer = []
+for row in json.loads(arguments[1]):
+    for k, x in enumerate(row):
+        model.getCoordinateSet().get(k).setValue(state, x, False)
+    model.realizePosition(state)
+    answer.append(path.getLength(state))
+""",
+        str(path),
+        json.dumps(q.tolist()),
+    )
+    assert (path_flags(model, q) & PathFlag.WRAPPED).any()
+    np.testing.assert_allclose(path_lengths(model, q)[:, 0], theirs, atol=1e-9)

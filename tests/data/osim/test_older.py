@@ -171,6 +171,34 @@ def test_a_draft_of_the_schema_is_read(tmp_path):
     np.testing.assert_allclose(p, (0.5, 1.0, 0.0), atol=1e-15)
 
 
+FRAMES = (
+    """<frames><PhysicalOffsetFrame name="above">{0}<translation>0 1 0</translation></PhysicalOffsetFrame></frames>"""
+)
+CONNECTORS = """<connectors><Connector_PhysicalFrame_ name="parent_frame"><connectee_name>above</connectee_name>
+</Connector_PhysicalFrame_><Connector_PhysicalFrame_ name="child_frame"><connectee_name>/draft/rod</connectee_name>
+</Connector_PhysicalFrame_></connectors><CoordinateSet><objects><Coordinate name="q1"/></objects></CoordinateSet>"""
+BASE = """<connectors><Connector_PhysicalFrame_ name="parent"><connectee_name>/draft/ground</connectee_name>
+</Connector_PhysicalFrame_></connectors>"""
+LONGER = """<socket_parent_frame_connectee_name>above</socket_parent_frame_connectee_name>
+<socket_child_frame_connectee_name>/rod</socket_child_frame_connectee_name>
+<coordinates><Coordinate name="q1"/></coordinates>"""
+LATER = DRAFT[: DRAFT.index("<connectors>")] + "{0}</PinJoint></objects></JointSet></Model></OpenSimDocument>"
+
+
+@pytest.mark.parametrize(
+    ("version", "joint"),
+    [
+        ("30506", CONNECTORS + FRAMES.format(BASE)),
+        ("30512", LONGER + FRAMES.format("<socket_parent_connectee_name>/ground</socket_parent_connectee_name>")),
+    ],
+)
+def test_later_drafts_are_read(tmp_path, version, joint):
+    """As programs wrote them on the way to version 4, such as models of the knee of the University of Wisconsin."""
+    system = load_model(written(tmp_path, LATER.format(joint).replace("30501", version)), strict=True).system
+    assert system.coordinate_names == ("q1",)
+    np.testing.assert_array_equal(system.poses(np.zeros(1))["rod"][1], (0.0, 1.0, 0.0))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
