@@ -20,6 +20,16 @@ class LengthPoint(DrivenPoint):
     It moves along x of its body, as far from `position` as the polynomial says, so that the path from there to it has
     that length. Such a path has no place: pictures show it as a straight line. The polynomial must be positive where
     the model moves: the length is its magnitude. Scaling bodies leaves it as it is.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.joints.functions import MultivariatePolynomial
+    >>> from myoquat.muscle import LengthPoint
+    >>> shin = mq.Body("shin", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("knee",))
+    >>> length = MultivariatePolynomial(dimension=1, order=1, coefficients=(0.3, 0.04))  # 0.3 + 0.04 knee
+    >>> point = LengthPoint("ground", (0.0, 0.0, 0.0), ("knee",), length)
+    >>> point.local(mq.ArticulatedSystem((shin,)), np.array([0.5]))
+    array([0.32, 0.  , 0.  ])
     """
 
     coordinates: tuple[str, ...]
