@@ -21,6 +21,7 @@ from myoquat.muscle.evaluate import (
     unit_wrenches,
 )
 from myoquat.muscle.flags import PathFlag
+from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
 from myoquat.muscle.limits import CoordinateLimit
@@ -39,6 +40,7 @@ __all__ = [
     "ForceLaw",
     "LawA",
     "LawB",
+    "LengthPoint",
     "Model",
     "ModelError",
     "MovingPoint",
@@ -59,6 +61,7 @@ __all__ = [
     "contact_pairs",
     "equilibrium_states",
     "force_wrenches",
+    "function_path",
     "law_forces",
     "limit_torques",
     "muscle_forces",

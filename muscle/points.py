@@ -12,7 +12,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
-__all__ = ["EDGE", "ConditionalPoint", "MovingPoint", "PathPoint"]
+__all__ = ["EDGE", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
 
 EDGE = 1e-5  # by which OpenSim widens the range of a conditional point, in the coordinate's unit
 
@@ -82,8 +82,22 @@ class ConditionalPoint(PathPoint):
         return (x >= self.range[0] - EDGE) & (x <= self.range[1] + EDGE)
 
 
+class DrivenPoint(PathPoint):
+    """A point that moves on its body with coordinates, the `driving` ones, and then does work."""
+
+    @property
+    def driving(self) -> tuple[str, ...]:
+        """The names of the coordinates, those of constant functions left out."""
+        raise NotImplementedError
+
+    def check(self, system: ArticulatedSystem, element: str) -> None:
+        super().check(system, element)
+        for name in self.driving:
+            _check_coordinate(system, name, element)
+
+
 @dataclass(frozen=True)
-class MovingPoint(PathPoint):
+class MovingPoint(DrivenPoint):
     """A point whose x, y, z [m] in its body's frame are position + functions of coordinates.
 
     `functions` are three, each of the coordinate at the same place in `coordinates` ("" for a constant one), which
@@ -105,10 +119,12 @@ class MovingPoint(PathPoint):
     functions: tuple[AxisFunction, AxisFunction, AxisFunction]
     ranges: tuple[tuple[float, float], ...] = ()
 
+    @property
+    def driving(self) -> tuple[str, ...]:
+        return tuple(filter(None, self.coordinates))
+
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
-        for name in filter(None, self.coordinates):
-            _check_coordinate(system, name, element)
         if len(self.ranges) not in (0, 3) or any(not low <= high for low, high in self.ranges):
             raise ModelError(
                 f"the ranges {self.ranges} of a moving point must be three of (low, high)", element=element

@@ -25,7 +25,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.loads import carried_force
 from myoquat.muscle.path import Muscle, Span, contacts, lengths, moved_point, path_length
-from myoquat.muscle.points import MovingPoint, PathPoint
+from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
 
 __all__ = ["Paths", "Stretches", "paths", "stretches"]
@@ -214,7 +214,7 @@ def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q
             yield _Stop(wrap.body, SURFACE, joined([c.P, c.Q, as_array(c.arc)[..., None]]), c.on)
         place = point.local(system, q)
         number = place.ndim == 1 and not is_symbolic(place)
-        sort = MOVING if isinstance(point, MovingPoint) else FIXED if number else GIVEN
+        sort = MOVING if isinstance(point, DrivenPoint) else FIXED if number else GIVEN
         yield _Stop(point.body, sort, place, point.active(system, q), point)
 
 

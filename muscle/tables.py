@@ -28,7 +28,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, lengths, straight_length
-from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
 
 __all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay"]
 
@@ -122,8 +122,8 @@ class _Writer:
 
     def _driving(self, point: PathPoint) -> list[int]:
         """The velocities on which the coordinates of a moving point depend."""
-        names = point.coordinates if isinstance(point, MovingPoint) else ()
-        joints = {self._joint_of(name) for name in names if name}
+        names = point.driving if isinstance(point, DrivenPoint) else ()
+        joints = {self._joint_of(name) for name in names}
         return [j for i in sorted(joints) for j in range(self.system.u_slices[i].start, self.system.u_slices[i].stop)]
 
     def _joint_of(self, name: str) -> int:
@@ -221,7 +221,7 @@ class _Writer:
 def _sorts(muscle: Muscle) -> Points:
     """Of each point of a path, what it is."""
     return tuple(
-        MOVING if isinstance(point, MovingPoint) else CONDITIONAL if isinstance(point, ConditionalPoint) else FIXED
+        MOVING if isinstance(point, DrivenPoint) else CONDITIONAL if isinstance(point, ConditionalPoint) else FIXED
         for point in muscle.path
     )
 

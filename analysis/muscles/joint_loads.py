@@ -24,7 +24,7 @@ from myoquat.muscle.forces import LoadingForce
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce
 from myoquat.muscle.limits import has_loads
 from myoquat.muscle.model import Model
-from myoquat.muscle.points import MovingPoint
+from myoquat.muscle.points import DrivenPoint
 
 __all__ = ["JointLoads", "Load", "joint_loads"]
 
@@ -250,7 +250,7 @@ def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -
 
 def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:
     """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
-    if not any(isinstance(point, MovingPoint) for muscle in model.muscles for point in muscle.path):
+    if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path):
         return np.zeros((len(motion.time), model.system.nu))
     rest = np.zeros((len(motion.time), model.system.nu))
     still = inverse_dynamics(model.system, motion.q, rest, rest)

@@ -4,6 +4,8 @@ from typing import Any
 
 from lxml import etree
 
+from myoquat.data.osim.functional import has_path
+
 __all__ = ["sort_components"]
 
 FRAMES = ("PhysicalOffsetFrame", "Station", "StationDefinedFrame", "FrameGeometry")  # found where they stand
@@ -34,7 +36,7 @@ def sort_components(model: Any) -> None:
 
 
 def _set_of(component: Any) -> str:
-    if component.find("GeometryPath") is not None or component.find("path/GeometryPath") is not None:
+    if has_path(component):
         return "ForceSet"
     return next((kind for ending, kind in KINDS.items() if component.tag.endswith(ending)), "ComponentSet")
 

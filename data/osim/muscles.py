@@ -5,6 +5,8 @@ from typing import Any
 from myoquat.data.document import last_name, numbers, objects, pair, text
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.frames import Frames
+from myoquat.data.osim.functional import TAG as FUNCTIONAL
+from myoquat.data.osim.functional import path_in, read_functional
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.joints import UNBOUND
 from myoquat.data.osim.laws import read_activation, read_activation_dynamics, read_law
@@ -18,14 +20,16 @@ __all__ = ["read_muscle"]
 
 
 def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, census: Census) -> Muscle:
-    """A force along a <GeometryPath> as a muscle."""
-    path = element.find("GeometryPath")
-    if path is None:
-        path = element.find("path/GeometryPath")
+    """A force along a <GeometryPath> or a <FunctionBasedPath> as a muscle."""
+    law, dynamics = read_law(element, census), read_activation_dynamics(element)
+    functional = path_in(element, FUNCTIONAL)
+    if functional is not None:
+        points = read_functional(functional, census)
+        return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics)
+    path = path_in(element, "GeometryPath")
     if path is None:
         complain(element, f"<{element.tag}> needs a <GeometryPath>")
     points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-    law, dynamics = read_law(element, census), read_activation_dynamics(element)
     wraps = surfaces.along(path, len(points), census)
     return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics, wraps)
 

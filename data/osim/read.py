@@ -14,6 +14,7 @@ from myoquat.data.osim.controllers import read_inputs
 from myoquat.data.osim.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
+from myoquat.data.osim.functional import has_path
 from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
 from myoquat.data.osim.muscles import read_muscle
@@ -129,7 +130,7 @@ class _Forces:
         kinds = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
         kinds |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
         for force in objects(model, "ForceSet"):
-            along = force.find("GeometryPath") is not None or force.find("path/GeometryPath") is not None
+            along = has_path(force)
             data = data_of(force, folder) if force.tag == EXTERNAL else None
             if not along and force.tag not in kinds and data is None:
                 census.count(force, "force")

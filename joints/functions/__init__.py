@@ -3,6 +3,7 @@
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.coefficients import coefficients_of
 from myoquat.joints.functions.multiplier import Multiplier
+from myoquat.joints.functions.multivariate import MultivariatePolynomial
 from myoquat.joints.functions.natural_spline import NaturalSpline
 from myoquat.joints.functions.piecewise_constant import PiecewiseConstant
 from myoquat.joints.functions.piecewise_linear import PiecewiseLinear
@@ -16,6 +17,7 @@ __all__ = [
     "Constant",
     "Linear",
     "Multiplier",
+    "MultivariatePolynomial",
     "NaturalSpline",
     "PiecewiseConstant",
     "PiecewiseLinear",

@@ -14,7 +14,7 @@ from myoquat.muscle.derivation.derive import Derivation
 from myoquat.muscle.derivation.describe import description
 from myoquat.muscle.derivation.latex_text import document, escaped, subscript
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.points import ConditionalPoint, MovingPoint
+from myoquat.muscle.points import ConditionalPoint, DrivenPoint
 
 __all__ = ["source"]
 
@@ -227,8 +227,8 @@ def _given_points(d: Derivation) -> list[str]:
             if isinstance(point, ConditionalPoint):
                 low, high = point.range
                 note = f", on the path while {point.coordinate} lies in [{low:.6g}, {high:.6g}]"
-            elif isinstance(point, MovingPoint):
-                names = ", ".join(dict.fromkeys(filter(None, point.coordinates)))
+            elif isinstance(point, DrivenPoint):
+                names = ", ".join(dict.fromkeys(point.driving))
                 note = f", moving with {names}, whose derivatives gain its own motion's part"
             place = rf"$r_{{{subscript(muscle.name)},{i}}} = {_tuple(point.position)}$"
             lines.append(rf"{place} on {escaped(point.body)}{escaped(note)}\\")

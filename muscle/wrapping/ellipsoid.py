@@ -2,9 +2,12 @@
 
 Seen from A the points where a line can touch form an ellipse: with x scaled to the unit sphere, x_A . p = 1. Its angle
 theta and the length s of the geodesic that starts there, along the line, are the two unknowns; the line must leave
-towards B. A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays
-constant along it (Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity,
-and Stoermer's rule integrates it.
+towards B. Along the geodesic the tangent plane passes through B twice, before B and behind it, where the line would
+come back on itself: the first is the one at which a string around the circle of curvature leaves for B.
+
+A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays constant along it
+(Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity, and Stoermer's
+rule integrates it.
 """
 
 from dataclasses import dataclass, replace
@@ -161,19 +164,29 @@ def _newton(state: Array, given: Array) -> Array:
     dx = along * v + y / steep * across
     dn = D * dx
     dacross = cross(dn, v) - dy * steep * v
-    force = -_bending(x, v, D)[..., None] * n  # x''
-    h1, h2 = dot(B, n) - 1.0, dot(B - x, across)
-    h1_theta, h1_s = dot(B, dn), dot(B, D * v)
+    h1, h2 = _ahead(B - x, v, n, D), dot(B - x, across)
+    h1_theta = -dot(v, D * dx) / dot(v, D * v)
     h2_theta = dot(B - x, dacross) - dot(dx, across)
-    h2_s = dot(B - x, cross(D * v, v) + cross(n, force))
-    det = h1_theta * h2_s - h1_s * h2_theta
+    h2_s = dot(B - x, cross(D * v, v))
+    det = h1_theta * h2_s + h2_theta
     det = np.where(det != 0, det, 1.0)
-    rotation = within(-(h1 * h2_s - h2 * h1_s) / det, FARTHEST)
+    rotation = within(-(h1 * h2_s + h2) / det, FARTHEST)
     run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
     missed = curvature * moved * moved
     return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, missed[..., None]])
+
+
+def _ahead(d: Array, v: Array, n: Array, D: Array) -> Array:
+    """(...) [m] how far ahead of x, where n = D x, a string that goes in the direction v around the circle of curvature
+    there leaves it for x + d; for a point within the circle, how far ahead it is nearest to that."""
+    steep = np.sqrt(dot(n, n))
+    radius = steep / dot(v, D * v)
+    along, above = dot(d, v), radius + dot(d, n) / steep
+    straight = along * along + (above - radius) * (above + radius)
+    result: Array = radius * (np.arctan2(along, above) - np.arctan2(np.sqrt(np.maximum(straight, 0.0)), radius))
+    return result
 
 
 def _tangent(line: Array, dline: Array) -> tuple[Array, Array]:

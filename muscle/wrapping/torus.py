@@ -5,6 +5,8 @@ psi of the point where the path comes on and the length s of the geodesic from t
 from A touches the surface, and the line at the end touches it and goes to B. On a geodesic rho^2 phi' = c stays
 constant (Clairaut), which leaves psi'' = -c^2 sin(psi) / (r rho^3), rho = R + r cos(psi), for Stoermer's rule. The
 inner side curves like a saddle, so that there is one such path. Where s comes out negative the path does not touch.
+Where Newton's method does not get there, as in holes far narrower than the tube, the path is found around a thin tube
+along the edge of the same hole, which then grows.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
-from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import Rates, finite, followed
 from myoquat.muscle.wrapping.vectors import dot, unit
 
@@ -31,6 +33,8 @@ FINEST = 6  # substeps of the finest rule that is extrapolated
 FARTHEST = 0.8  # [rad] of phi and psi, and of s seen from the tube's radius, that one step may change
 SHORTER, TRIALS = 0.4, 4  # of a step that does not lead nearer, and how often
 DIFFERENCE = 1e-7  # for slopes, of the same unknowns
+TURNS = 8  # to the azimuth at which a string over the hole's edge would lie
+LEVELS, STEPS = 4, 3  # how often a tube that was thin grows to twice its radius, and Newton's steps at each
 SOLVED = 1e-9  # of the conditions, which are angles
 
 
@@ -84,17 +88,16 @@ class WrapTorus(Wrap):
         share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
         crossing = A + share[..., None] * (B - A)
         phi = np.arctan2(crossing[..., 1], crossing[..., 0])
-        out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
-        ends = [(dot(x, out) - R, x[..., 2]) for x in (A, B)]
-        winding = around(ends[0], ends[1], r, (-1.0, 0.0))  # around the tube, seen as a cylinder there
-        psi = np.arctan2(winding.P[1], winding.P[0])
-        near = np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * winding.angle], axis=-1)
+        near, winding = _bent(phi, A, B, R, r)
         given = joined([A, B, np.stack(np.broadcast_arrays(R + 0.0 * phi, r + 0.0 * phi), axis=-1)])
         sought = where if backwards else np.logical_not(self._clear(A, B)) & where
         solved = iterate(_newton, near, given, NEWTON, SETTLED, sought)
+        lost = sought & np.logical_not(_missed(_conditions(solved, given)[0]) < SOLVED)
+        grown = iterate(_from_thin, near, given, 1, where=lost)
+        solved = np.where(lost[..., None], grown, solved)
         solved = np.where(finite(solved), solved, near)
         h, P, Q = _conditions(solved, given)
-        miss = np.sqrt(dot(h, h))
+        miss = _missed(h)
         inside = ~((self._depth(A) > 0) & (self._depth(B) > 0))
         on = sought & (solved[..., 2] > 0) & (miss < SOLVED) & ~inside
         wanted = sought & (winding.angle > 0) & ~inside
@@ -134,6 +137,51 @@ class WrapTorus(Wrap):
         return result
 
 
+def _bent(phi: Array, A: Array, B: Array, R: Array | float, r: Array | float) -> tuple[Array, Winding]:
+    """(..., 3) the unknowns of a path in the plane at azimuth phi, around the tube as around a cylinder there, and how
+    that one winds."""
+    out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
+    ends = [(dot(x, out) - R, x[..., 2]) for x in (A, B)]
+    winding = around(ends[0], ends[1], r, (-1.0, 0.0))
+    psi = np.arctan2(winding.P[1], winding.P[0])
+    return np.stack([phi, np.where(psi < 0, psi + 2 * np.pi, psi), r * winding.angle], axis=-1), winding
+
+
+def _from_thin(near: Array, given: Array) -> Array:
+    """The unknowns, found first around a thin tube along the same hole, which then grows."""
+    A, B, R, r = given[..., :3], given[..., 3:6], given[..., 6], given[..., 7]
+    hole = R - r
+    X = hole[..., None] * np.stack([np.cos(near[..., 0]), np.sin(near[..., 0]), 0.0 * hole], axis=-1)
+    for _ in range(TURNS):  # to where a string over the hole's edge would lie
+        pull = A * _nearness(A, X) + B * _nearness(B, X)
+        phi = np.arctan2(pull[..., 1], pull[..., 0])
+        X = hole[..., None] * np.stack([np.cos(phi), np.sin(phi), 0.0 * hole], axis=-1)
+    thin = r * 0.5**LEVELS
+    state = joined([_bent(phi, A, B, hole + thin, thin)[0], thin[..., None]])
+    state = iterate(_thicker, state, given, LEVELS)
+    return iterate(_newton, state[..., :3], given, NEWTON, SETTLED)
+
+
+def _nearness(A: Array, X: Array) -> Array:
+    """(..., 1) 1 / |A - X|."""
+    result: Array = 1.0 / np.sqrt(dot(A - X, A - X))[..., None]
+    return result
+
+
+def _thicker(state: Array, given: Array) -> Array:
+    """The unknowns and the radius of the tube, twice as thick, after some steps at the one it had."""
+    tube = state[..., 3]
+    thin = joined([given[..., :6], (given[..., 6] - given[..., 7] + tube)[..., None], tube[..., None]])
+    found = iterate(_newton, state[..., :3], thin, STEPS)
+    return joined([found[..., :2], 2.0 * found[..., 2:], 2.0 * state[..., 3:]])
+
+
+def _missed(h: Array) -> Array:
+    """(...) by how much the conditions are not met."""
+    result: Array = np.sqrt(dot(h, h))
+    return result
+
+
 def _frame(phi: Array, psi: Array) -> tuple[Array, Array, Array]:
     """Unit vectors outward from the ring's axis, along the ring, and out of the tube."""
     zero = 0.0 * phi
@@ -160,7 +208,8 @@ def _conditions(unknowns: Array, given: Array) -> tuple[Array, Array, Array]:
     up = np.stack([0.0 * phi, 0.0 * phi, np.cos(psi)], axis=-1) - np.sin(psi)[..., None] * out
     w = (r * turning)[..., None] * up + (c / (R + r * np.cos(psi)))[..., None] * along
     away = unit(B - Q)
-    return np.stack([dot(line, n), dot(away, m), dot(away, cross(m, w))], axis=-1), P, Q
+    aside = np.arctan2(dot(away, cross(m, w)), dot(away, w))
+    return np.stack([dot(line, n), dot(away, m), aside], axis=-1), P, Q
 
 
 def _newton(unknowns: Array, given: Array) -> Array:
@@ -203,8 +252,11 @@ def _geodesic(phi: Array, psi: Array, turning: Array, c: Array, length: Array, R
 
 
 def _longest(psi: Array, turning: Array, given: Array) -> Array:
-    """(..., 1) how long a part may be: so many radii of the tube."""
-    return PART * given[..., 2:3]
+    """(..., 1) how long a part may be: so much of the tube's radius, and of the distance sqrt(r rho), of about
+    1 / sqrt(|K|) with Gauss' curvature K, along which the azimuth's rate c / rho^2 changes in a narrow hole."""
+    R, r = given[..., 1:2], given[..., 2:3]
+    longest: Array = PART * np.minimum(r, np.sqrt(r * (R + r * np.cos(psi))))
+    return longest
 
 
 def _part(psi: Array, turning: Array, given: Array) -> Rates:

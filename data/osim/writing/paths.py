@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.data.elements import add, add_set, body_fixed, checked_name
+from myoquat.data.osim.functional import add_functional
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.joints import UNBOUND
 from myoquat.data.osim.surfaces import add_sizes, is_known
@@ -12,6 +13,7 @@ from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap, WrapCylinder
@@ -69,8 +71,12 @@ class Paths:
         self._wraps = wraps
 
     def add(self, parent: Element, muscle: Muscle) -> None:
-        """The <GeometryPath> of a muscle; ModelError for a point that OpenSim cannot have."""
-        path, element = add(parent, "GeometryPath", name="path"), f"muscle {muscle.name!r}"
+        """The <GeometryPath> or <FunctionBasedPath> of a muscle; ModelError for a point that OpenSim cannot have."""
+        element, end = f"muscle {muscle.name!r}", muscle.path[-1]
+        if isinstance(end, LengthPoint) and muscle.path == function_path(end.coordinates, end.length, end.body):
+            add_functional(parent, end, [self._place(name, element) for name in end.coordinates])
+            return
+        path = add(parent, "GeometryPath", name="path")
         points = add_set(path, "PathPointSet")
         for k, point in enumerate(muscle.path, start=1):
             self._add_point(points, point, f"{muscle.name}-P{k}", element)

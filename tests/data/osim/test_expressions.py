@@ -191,15 +191,15 @@ AT_TIMES = OPENSIM.replace("for q, u in zip(*json", "for k, (q, u) in enumerate(
 
 @pytest.mark.peers
 def test_opensim_pushes_alike(tmp_path, rng, in_opensim):
-    """Forces over time at 100 states, each at a time of its own: 1e-9 of the greatest acceleration."""
+    """Forces over time at 200 states, each at a time of its own: 1e-9 of the greatest acceleration."""
     Model(SYSTEM, forces=PUSHES, name="pushed").save(tmp_path / "pushed.osim", strict=True)
     model = load_model(tmp_path / "pushed.osim", strict=True)
     assert model.forces == PUSHES
     model.save(tmp_path / "pushed.toml")
     assert load_model(tmp_path / "pushed.toml").forces == PUSHES
-    q, u = rng.uniform(-0.6, 0.6, (100, 5)), rng.uniform(-2, 2, (100, 5))
+    q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
     answer = np.array(in_opensim(AT_TIMES, str(tmp_path / "pushed.osim"), json.dumps([q.tolist(), u.tolist()])))
-    udot = forward_dynamics(model, q, u, limit_torques(model, q, u, 0.01 * np.arange(100)))
+    udot = forward_dynamics(model, q, u, limit_torques(model, q, u, 0.01 * np.arange(200)))
     np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
 
 

@@ -1,0 +1,87 @@
+"""Around ellipsoids and tori every path that is not flagged is a solution: its Jacobian is the slope of its length.
+
+A path from the ground to a point that moves along three axes. Between the ends of some of these, lines that touch the
+surface and come back on themselves meet all conditions of tangency but the direction in which the last one leaves.
+"""
+
+import numpy as np
+import pytest
+
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import PrismaticJoint
+from myoquat.muscle import (
+    Model,
+    Muscle,
+    PathFlag,
+    PathPoint,
+    WrapEllipsoid,
+    WrapTorus,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+
+THORAX = WrapEllipsoid(body="ground", radii=(0.0764668, 0.173985, 0.0749957))
+HUMERUS = WrapEllipsoid(body="ground", radii=(0.0358837, 0.0852728, 0.0288887))
+NARROW = WrapTorus(body="ground", ring_radius=0.011, tube_radius=0.0105)
+
+# Ends in the surface's frame, from random poses of the thoracoscapular shoulder of A. Seth and others (2019), muscles
+# Latissimus dorsi, Serratus anterior and Deltoideus, and of extensor carpi radialis brevis of K. Saul's arm (2015).
+CASES = {
+    "latissimus superior": (THORAX, (-0.06029214, 0.06474779, 0.08683322), (0.04143716, -0.08613640, -0.05139455)),
+    "latissimus medial": (THORAX, (-0.04814537, 0.03490734, 0.08181769), (-0.01323925, -0.12211751, -0.05186641)),
+    "serratus": (THORAX, (-0.03476248, -0.05524818, -0.06267436), (0.02220320, 0.12579680, 0.05385782)),
+    "serratus, another": (THORAX, (-0.05271418, -0.06598932, -0.04819251), (0.02220320, 0.12579680, 0.05385782)),
+    "deltoid": (HUMERUS, (-0.03783145, 0.03644150, 0.00043597), (0.03429577, -0.00855037, 0.01172114)),
+    "wrist": (NARROW, (-0.002204, 0.002602, -0.013676), (-0.00011, 0.026204, 0.046894)),
+    "wrist, bent": (NARROW, (-0.002651, 0.0035, -0.010315), (0.000606, 0.028407, 0.044348)),
+    "wrist, bent far": (NARROW, (-0.00209, -0.01042, -0.0289), (-0.01326, 0.00084, 0.06072)),
+    "wrist, bent farthest": (NARROW, (-0.00563, -0.02476, -0.03167), (-0.00285, 0.00994, 0.05936)),
+}
+
+
+def reach(wrap, start):
+    """A path from `start` on the ground to a point that slides along x, y and z from the surface's centre."""
+    slides, parent = [], "ground"
+    for name, axis in zip("xyz", np.eye(3), strict=True):
+        slides.append(Body(name, parent, PrismaticJoint(axis=tuple(axis)), coordinate_names=(f"t{name}",), mass=1.0))
+        parent = name
+    path = (PathPoint("ground", tuple(start)), PathPoint("z", (0.0, 0.0, 0.0)))
+    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=(wrap,)),))
+
+
+def slopes(model, q, h):
+    """(..., 3) central differences of order 4."""
+    steps = [path_lengths(model, q[..., None, :] + k * h * np.eye(3))[..., 0] for k in (-1.0, -0.5, 0.5, 1.0)]
+    return (8 * (steps[2] - steps[1]) - (steps[3] - steps[0])) / (6 * h)
+
+
+def missed(model, q):
+    """(...) by how much the Jacobian is not the slope of the length, with steps of the best of several sizes."""
+    J = path_jacobian(model, q)[..., 0, :]
+    return np.min([np.abs(slopes(model, q, h) - J).max(axis=-1) for h in (1e-4, 1e-5, 1e-6)], axis=0)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_a_path_that_touches_is_settled(name):
+    wrap, start, end = CASES[name]
+    model, back = reach(wrap, start), reach(wrap, end)
+    asked = PathFlag.WRAPPED | PathFlag.UNSOLVED
+    assert path_flags(model, np.array(end))[0] & int(asked) == PathFlag.WRAPPED
+    assert missed(model, np.array(end)) < 1e-8
+    there, again = path_lengths(model, np.array(end))[0], path_lengths(back, np.array(start))[0]
+    assert abs(there - again) < 1e-9  # whichever end it is solved from
+
+
+@pytest.mark.parametrize("shape", [(0.03, 0.09, 0.03), (0.08, 0.09, 0.035), (0.05, 0.05, 0.05)])
+def test_no_path_around_an_ellipsoid_is_wrong_unflagged(shape):
+    rng = np.random.default_rng(0)
+    model = reach(WrapEllipsoid(body="ground", radii=shape), 1.0005 * np.array((0.6, -0.48, 0.64)) * shape)
+    direction = rng.normal(size=(1000, 3))
+    direction /= np.linalg.norm(direction, axis=-1)[:, None]
+    q = (1 + 10 ** rng.uniform(-3.5, 0.5, 1000))[:, None] * direction * shape
+    flags = path_flags(model, q)[:, 0]
+    wrapped, unsolved = ((flags & int(bit)) > 0 for bit in (PathFlag.WRAPPED, PathFlag.UNSOLVED))
+    assert wrapped.mean() > 0.4
+    assert unsolved.sum() <= 3
+    assert np.all(missed(model, q)[~unsolved] < 1e-7)
