@@ -123,7 +123,7 @@ class _Paths:
         self.spans = 0
         self.frames = {name: k for k, name in enumerate((system.ground, *system.body_names))}
         self.parents = [0, *(self.frames[body.parent] for body in system.bodies)]
-        self.ancestor = cache(self._ancestor)
+        self.ancestor, self.kind = cache(self._ancestor), cache(self._kind)
         self.stretches = [s for k, muscle in enumerate(self.model.muscles) for s in self._cut(k, muscle)]
 
     def chain(self, frame: int, base: int) -> list[int]:
@@ -165,15 +165,15 @@ class _Paths:
             yield _Stop(self.frames[point.body], FIXED if number < 0 else MOVING, switch, number, point.position)
 
     def _stretch(self, muscle: int, stops: tuple[_Stop, ...]) -> _Stretch:
-        met = tuple(dict.fromkeys(stop.frame for stop in stops))
+        return _Stretch(muscle, stops, *self.kind(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops)))
+
+    def _kind(self, stops: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, ...], _Kind]:
+        """The frames of a stretch and its kind, from sort, frame and whether there is a switch of each stop."""
+        met = tuple(dict.fromkeys(frame for _, frame, _ in stops))
         base = self.ancestor(met)
         frames = (base, *(frame for frame in met if frame != base)) if base in met else met
-        kind = _Kind(
-            tuple((stop.sort, frames.index(stop.frame), stop.switch >= 0) for stop in stops),
-            len(frames),
-            tuple(range(base in met, len(frames))),
-        )
-        return _Stretch(muscle, stops, frames, kind)
+        seen = tuple((sort, frames.index(frame), switch) for sort, frame, switch in stops)
+        return frames, _Kind(seen, len(frames), tuple(range(base in met, len(frames))))
 
 
 class _Writer:
