@@ -30,7 +30,7 @@ from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts, stops_length
-from myoquat.muscle.points import MovingPoint, PathPoint
+from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
 __all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay"]
 
@@ -156,7 +156,7 @@ class _Paths:
                     yield _Stop(self.frames[wrap.body], SURFACE, number=self.spans)
                     self.spans += 1
             switch = number = -1
-            if type(point).active is not PathPoint.active:
+            if isinstance(point, ConditionalPoint):
                 switch = len(self.conditional)
                 self.conditional.append(point)
             if isinstance(point, MovingPoint):
