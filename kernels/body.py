@@ -134,6 +134,10 @@ class Straight:
         return casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 
     def identity(self) -> str:
+        return self._identity
+
+    @functools.cached_property
+    def _identity(self) -> str:
         return digest("straight", str(self.signature), self.tape.identity(), *(x.identity() for x in self.inner))
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 
+import numpy as np
+
 __all__ = ["Builder", "Module", "Value", "double"]
 
 Value = str | float
@@ -64,11 +66,14 @@ class Module:
             write()
         return name
 
-    def constants(self, name: str, kind: str, values: Iterable[str]) -> None:
-        """A constant array @name of `kind` elements."""
-        listed = list(values)
-        items = ", ".join(f"{kind} {v}" for v in listed)
-        self._globals.append(f"@{name} = internal constant [{len(listed)} x {kind}] [{items}], align 64")
+    def constants(self, name: str, values: np.ndarray) -> None:
+        """A constant array @name of float64 or int64 numbers, in C order.
+
+        Its bytes are one word of the assembly, in this machine's order: a word for every number takes long to read.
+        """
+        data = np.ascontiguousarray(values).tobytes()
+        written = "\\" + data.hex("\\") if data else ""
+        self._globals.append(f'@{name} = internal constant [{len(data)} x i8] c"{written}", align 64')
 
     def text(self) -> str:
         """The whole module as assembly."""

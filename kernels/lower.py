@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from myoquat.kernels import elementary, slots
-from myoquat.kernels.ir import Builder, Module, Value, double
+from myoquat.kernels.ir import Builder, Module, Value
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.tape import Node, Tape, arguments, levels
 
@@ -402,7 +402,7 @@ def write_table(module: Module, name: str, element: Element, tape: Tape, rows: i
     while module.lanes == 1 and 2 * width <= min(module.width, count):
         width *= 2
     b = module.builder(width if module.lanes == 1 else None)
-    module.constants(f"{name}_numbers", "double", map(double, element.numbers.T.ravel().tolist()))
+    module.constants(f"{name}_numbers", element.numbers.T)
     with b.loop(0, count, width) as counter:
         over = b.let(f"icmp sgt i64 {counter}, {count - width}")
         row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")

@@ -37,6 +37,7 @@ from myoquat.kernels.program_steps import (
     FormulaStep,
     Link,
     RepeatStep,
+    ReserveStep,
     TableStep,
     ViewStep,
     ZeroStep,
@@ -99,6 +100,12 @@ class Program:
         for key, shape in buffers.items():
             self._create(key, shape_of(self.name, key, shape))
         self._steps.append(ZeroStep(tuple(buffers)))
+
+    def reserve(self, buffers: Mapping[str, Any]) -> None:
+        """New buffers, name -> shape, whose numbers mean nothing before tables have stored them, every row."""
+        for key, shape in buffers.items():
+            self._create(key, shape_of(self.name, key, shape))
+        self._steps.append(ReserveStep(tuple(buffers)))
 
     def view(self, name: str, buffer: str, shape: int | Sequence[int]) -> None:
         """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""

@@ -13,7 +13,17 @@ from myoquat.kernels.staged import FormulaStage, RepeatStage, Stage, TableStage,
 from myoquat.kernels.trace import Formula, Shape
 from myoquat.kernels.typing import Array
 
-__all__ = ["FormulaStep", "Link", "RepeatStep", "TableStep", "ViewStep", "ZeroStep", "settled", "stages_of"]
+__all__ = [
+    "FormulaStep",
+    "Link",
+    "RepeatStep",
+    "ReserveStep",
+    "TableStep",
+    "ViewStep",
+    "ZeroStep",
+    "settled",
+    "stages_of",
+]
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,22 @@ class ZeroStep:
     def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
         for key in self.buffers:
             buffers[key] = np.full(shapes[key], 0.0, dtype=object)
+
+
+@dataclass(frozen=True)
+class ReserveStep:
+    """NaN until it is written."""
+
+    buffers: tuple[str, ...]
+
+    def advance(self, buffers: dict[str, Array], shapes: Mapping[str, Shape]) -> None:
+        batch = next(iter(buffers.values())).shape[0]
+        for key in self.buffers:
+            buffers[key] = np.full((batch, *shapes[key]), np.nan)
+
+    def evaluate(self, buffers: dict[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
+        for key in self.buffers:
+            buffers[key] = np.full(shapes[key], np.nan, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -164,7 +190,7 @@ _TOGETHER: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": 
 
 
 def stages_of(steps: Sequence[Any]) -> tuple[Stage, ...]:
-    return tuple(step.stage() for step in steps if not isinstance(step, ViewStep))
+    return tuple(step.stage() for step in steps if not isinstance(step, (ReserveStep, ViewStep)))
 
 
 def _zeroed(buffers: dict[str, Array], shapes: Mapping[str, Shape], names: Sequence[str]) -> None:

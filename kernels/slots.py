@@ -49,8 +49,8 @@ def fill(b: Builder, name: str, values: Sequence[tuple[float, int]]) -> None:
 def _offsets(b: Builder, name: str, slots: np.ndarray) -> np.ndarray:
     """The table of the bytes from the frame, its last row again until its length is whole turns of a loop."""
     rest = -len(slots) % _TOGETHER
-    table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]) * (8 * b.lanes)
-    b.module.constants(name, "i64", map(str, table.ravel().tolist()))
+    table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]).astype(np.int64) * (8 * b.lanes)
+    b.module.constants(name, table)
     return table
 
 

@@ -10,7 +10,7 @@ from myoquat.kernels import slots
 from myoquat.kernels.body import Cost, Ports, Straight, price, take_ports
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
-from myoquat.kernels.ir import Builder, Module, double
+from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lower import Frame, emit_values
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.trace import Shape, Signature
@@ -151,9 +151,9 @@ class _TableLoop:
         size = 8 * self.b.lanes
         offsets = np.array(self.offsets, dtype=np.int64).reshape(len(self.offsets), self.stage.count).T * size
         if offsets.size:
-            self.b.module.constants(f"{self.name}_offsets", "i64", map(str, offsets.ravel().tolist()))
+            self.b.module.constants(f"{self.name}_offsets", offsets)
         if self.numbers.size:
-            self.b.module.constants(f"{self.name}_numbers", "double", map(double, self.numbers.ravel().tolist()))
+            self.b.module.constants(f"{self.name}_numbers", self.numbers)
 
     def enter(self, element: str) -> None:
         """Find the element's rows: one pointer per gathered or scattered row."""

@@ -40,6 +40,10 @@ class Tape:
 
     def identity(self) -> str:
         """Text that two tapes share only if they are the same."""
+        return self._identity  # asked for once for each of the many loops that take a step
+
+    @functools.cached_property
+    def _identity(self) -> str:
         names = sorted({node.operation for node in self.nodes})
         codes = {name: k for k, name in enumerate(names)}
         taken = np.array([(codes[node.operation], node.a, node.b, node.c) for node in self.nodes], dtype=np.int64)

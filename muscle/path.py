@@ -1,9 +1,10 @@
 """Muscles: paths from point to point between bodies, and their lengths."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +30,7 @@ __all__ = [
     "lengths",
     "moved_point",
     "path_length",
-    "straight_length",
+    "stops_length",
     "wrenches",
 ]
 
@@ -220,9 +221,19 @@ def path_length(points: list[Array], active: list[Array | bool], spans: list[lis
     return total
 
 
-def straight_length(points: list[Array], active: list[Array | bool]) -> Array:
-    """(...) the length of a path without surfaces by its points (..., 3) in the world, those that are `active`."""
-    return path_length(points, active, [[] for _ in points[1:]])
+def stops_length(stops: Sequence[tuple[Array, ...]], on: Sequence[Array | bool]) -> Array:
+    """(...) the length of a path by its stops, those that are `on`: points (x,) and spans on surfaces (P, Q, arc)."""
+    points: list[Array] = []
+    active: list[Array | bool] = []
+    spans: list[list[Span]] = [[]]
+    for (x, *span), there in zip(stops, on, strict=True):
+        if span:
+            spans[-1].append(Span(cast(Array, there), x, *span))  # a contact's flag, never True alone
+        else:
+            points.append(x)
+            active.append(there)
+            spans.append([])
+    return path_length(points, active, spans[1:-1])
 
 
 def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tuple[Array, Array]:

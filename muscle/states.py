@@ -12,6 +12,7 @@ from myoquat.joints.checks import check_state
 from myoquat.joints.stacking import joined
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of
 from myoquat.muscle.laws.kinds import of_laws
@@ -144,13 +145,17 @@ def _residual(law: ForceLaw, row: Array) -> Array:
 
 def activation_rates(model: Model, excitation: Array, activation: Array) -> Array:
     """(..., m) da/dt, zero for muscles without activation dynamics: the formula, on floats and symbols."""
-    columns = [
-        0.0 * activation[..., i]
-        if muscle.activation_dynamics is None
-        else muscle.activation_dynamics.rate(excitation[..., i], activation[..., i])
-        for i, muscle in enumerate(model.muscles)
-    ]
+    columns = [0.0 * activation[..., i] for i in range(len(model.muscles))]
+    following = {i: own for i, muscle in enumerate(model.muscles) if (own := muscle.activation_dynamics) is not None}
+    rows = [joined([x[..., i : i + 1] for x in (excitation, activation)]) for i in following]
+    for i, rate in zip(following, of_laws([*following.values()], _followed, rows, 1), strict=True):
+        columns[i] = rate[..., 0]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else activation
+
+
+def _followed(dynamics: ActivationDynamics, row: Array) -> Array:
+    """(..., 1) da/dt from excitation and activation (..., 2)."""
+    return dynamics.rate(row[..., 0], row[..., 1])[..., None]
 
 
 def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:

@@ -10,7 +10,7 @@ kernel, as a table (`myoquat.kernels.mapped`), whose element differentiates the 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array
 from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.loads import carried_force
-from myoquat.muscle.path import Muscle, Span, contacts, lengths, moved_point, path_length
+from myoquat.muscle.path import Muscle, contacts, lengths, moved_point, stops_length
 from myoquat.muscle.points import DrivenPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
 
@@ -308,18 +308,14 @@ def _measured(kind: _Kind, laid: _Laid, motion: Array) -> Array:
     moved = {
         str(k + 1): (motion[..., 6 * k + 3 : 6 * k + 6], motion[..., 6 * k : 6 * k + 3]) for k in range(kind.bodies)
     }
-    points: list[Array] = []
-    active: list[Array | bool] = []
-    spans: list[list[Span]] = [[]]
+    places: list[tuple[Array, ...]] = []
     slide = 6 * kind.bodies
-    for (sort, body, _), x, on in zip(kind.stops, laid.places, laid.on, strict=True):
+    for (sort, body, _), x in zip(kind.stops, laid.places, strict=True):
         if sort == SURFACE:
             P, Q = (moved_point(laid.poses, moved, str(body), x[..., k : k + 3]) for k in (0, 3))
-            spans[-1].append(Span(cast(Array, on), P, Q, x[..., 6]))  # a contact's flag, never True alone
+            places.append((P, Q, x[..., 6]))
             continue
         if sort == MOVING:
             x, slide = x + motion[..., slide : slide + 3], slide + 3
-        points.append(moved_point(laid.poses, moved, str(body), x))
-        active.append(on)
-        spans.append([])
-    return path_length(points, active, spans[1:-1])[..., None]
+        places.append((moved_point(laid.poses, moved, str(body), x),))
+    return stops_length(places, laid.on)[..., None]

@@ -13,7 +13,6 @@ from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
-from myoquat.kernels import Kernel
 from myoquat.kernels.trace import trace
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -47,37 +46,28 @@ class ConstraintArrays:
 
     def position(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., h) phi."""
-        result: Array = self._kernel(
-            "phi", lambda q, t: self.constraints.position(q, t), {"q": self.system.nq, "t": ()}
-        )(q, t)
-        return result
+        return self._evaluated("phi", lambda q, t: self.constraints.position(q, t), q=q, t=t)
 
     def position_jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., h, nu) derivative of phi along the velocities."""
-        result: Array = self._kernel("P", self.constraints.position_jacobian, {"q": self.system.nq, "t": ()})(q, t)
-        return result
+        return self._evaluated("P", self.constraints.position_jacobian, q=q, t=t)
 
     def rate(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) phidot and psi."""
-        result: Array = self._kernel("rate", self.constraints.rate, self._state)(q, u, t)
-        return result
+        return self._evaluated("rate", self.constraints.rate, q=q, u=u, t=t)
 
     def jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., k, nu) A."""
-        result: Array = self._kernel("A", self.constraints.jacobian, {"q": self.system.nq, "t": ()})(q, t)
-        return result
+        return self._evaluated("A", self.constraints.jacobian, q=q, t=t)
 
     def bias(self, q: Array, u: Array, t: ArrayLike) -> Array:
         """(..., k) b."""
-        result: Array = self._kernel("b", self.constraints.bias, self._state)(q, u, t)
-        return result
+        return self._evaluated("b", self.constraints.bias, q=q, u=u, t=t)
 
     def wrenches(self, q: ArrayLike, t: ArrayLike, multipliers: Array) -> Array:
         """(..., bodies, 6) forces on the bodies, as `constraint_wrenches`."""
         formula = lambda q, t, f: constraint_wrenches(self.constraints, q, t, f)  # noqa: E731
-        sizes = {"q": self.system.nq, "t": (), "multipliers": (self.count,)}
-        result: Array = self._kernel("wrenches", formula, sizes)(q, t, multipliers)
-        return result
+        return self._evaluated("wrenches", formula, q=q, t=t, multipliers=multipliers)
 
     def motion(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Constrained:
         """Accelerations and forces of states (..., nq), (..., nu) under generalized forces tau (..., nu), at times t
@@ -141,18 +131,24 @@ class ConstraintArrays:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    @property
-    def _state(self) -> dict[str, Any]:
-        return {"q": self.system.nq, "u": self.system.nu, "t": ()}
-
     def _least(self, A: Array, q: Array, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted."""
         L = np.linalg.cholesky(composite.mass(self.system, q))
         C = np.linalg.solve(L, A.T).T
         return np.linalg.solve(L.T, np.linalg.pinv(C, rcond=RANK_TOLERANCE) @ wanted)
 
-    def _kernel(self, name: str, formula: Any, sizes: dict[str, Any]) -> Kernel:
-        key = ("constraints", name, self.constraints.key)
-        return kernel_for(
-            key, lambda content: kernels.compile(formula, sizes, [name], name=f"constraints_{name}", content=content)
+    def _evaluated(self, name: str, formula: Any, **given: ArrayLike) -> Array:
+        """A formula of these arguments in this order, times t (...) and others (..., n), through its kernel: for one
+        state, as at the start of a simulation, that is one of a single lane, compiled in a fifth of the time."""
+        system = self.system
+        known: dict[str, tuple[int, ...]] = {"q": (system.nq,), "u": (system.nu,), "t": ()}
+        sizes = {key: known.get(key, np.shape(value)[-1:]) for key, value in given.items()}
+        lanes = 1 if all(np.ndim(value) == len(sizes[key]) for key, value in given.items()) else None
+        kernel = kernel_for(
+            ("constraints", name, self.constraints.key, lanes),
+            lambda content: kernels.compile(
+                formula, sizes, [name], name=f"constraints_{name}", lanes=lanes, content=content
+            ),
         )
+        result: Array = kernel(*given.values())
+        return result

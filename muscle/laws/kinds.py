@@ -1,6 +1,6 @@
 """Laws of one kind, evaluated as rows of a table: code that does not grow with the number of muscles.
 
-Laws are of one kind that are of one class and differ in nothing but numbers.
+Laws are of one kind that are of one class and differ in nothing but numbers: force laws, and activation dynamics.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.mapped import mapped
-from myoquat.kernels.records import unchecked
+from myoquat.kernels.records import Record, unchecked
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
@@ -28,13 +28,13 @@ class _Kind(NamedTuple):
     """Laws of one kind: the first of them, the names of the numbers that are symbols in any of them, as in a study, and
     of those that differ, which are the columns of `numbers` (k, c)."""
 
-    first: ForceLaw
+    first: Record
     symbols: tuple[str, ...]
     names: tuple[str, ...]
     numbers: Array
 
 
-def of_laws(laws: Sequence[ForceLaw], function: OfLaw, rows: Sequence[Array], size: int) -> list[Array]:
+def of_laws(laws: Sequence[Record], function: OfLaw, rows: Sequence[Array], size: int) -> list[Array]:
     """[(..., size) function(law, row) of every law], from rows (..., n): the formula, on floats and symbols.
 
     While a kernel is traced, laws of one kind are one table; `function` then sees a law whose numbers are symbols.
@@ -71,7 +71,7 @@ def _element(function: OfLaw, kind: _Kind, row: Array, numbers: Array) -> Array:
     return function(unchecked(kind.first, changes), row[..., :own])
 
 
-def _grouped(laws: Sequence[ForceLaw], rows: Sequence[Array]) -> list[list[int]]:
+def _grouped(laws: Sequence[Record], rows: Sequence[Array]) -> list[list[int]]:
     """The places of the laws, those of one kind together, in order; one with arrays of numbers by itself."""
     groups: dict[Hashable, list[int]] = {}
     for i, (law, row) in enumerate(zip(laws, rows, strict=True)):
@@ -84,7 +84,7 @@ def _grouped(laws: Sequence[ForceLaw], rows: Sequence[Array]) -> list[list[int]]
     return list(groups.values())
 
 
-def _fields(law: ForceLaw) -> list[tuple[str, Any]]:
+def _fields(law: Record) -> list[tuple[str, Any]]:
     return [(f.name, getattr(law, f.name)) for f in fields(law)]  # type: ignore[arg-type]
 
 
@@ -96,7 +96,7 @@ def _is_symbol(value: Any) -> bool:
     return is_symbolic(value) and value.ndim == 0
 
 
-def _kind(laws: Sequence[ForceLaw]) -> _Kind:
+def _kind(laws: Sequence[Record]) -> _Kind:
     """The kind of some laws: of their numbers those that are symbols, and those that are not the same in all."""
     columns = {name: [getattr(law, name) for law in laws] for name, value in _fields(laws[0]) if _is_number(value)}
     symbols = tuple(name for name, values in columns.items() if any(map(_is_symbol, values)))

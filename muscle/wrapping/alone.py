@@ -1,11 +1,12 @@
 """Surfaces that are alone on their piece of a path: one formula for all of a kind.
 
-Each gives its contact from the two ends of the piece. While a kernel is traced, the surfaces of a kind and quadrant
-stand there once: those with a closed form as a table (`myoquat.kernels.mapped`), those that are solved as a function
-that is called (`touch`).
+Each gives its contact from the two ends of the piece, all in its body's frame. While a kernel is traced, the surfaces
+of a kind and quadrant stand there once: those with a closed form as a table (`myoquat.kernels.mapped`), those that are
+solved as a function that is called (`touch`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.mapped import mapped
+from myoquat.kernels.records import unchecked
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.touch import Touch, touched
@@ -24,7 +26,7 @@ SIZE = 10  # numbers of a contact with a closed form
 
 
 def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
-    """The contact of every surface with a path between two points (..., 3), all in the surface's frame."""
+    """The contact of every surface with a path between two points (..., 3), all in the frame of the surface's body."""
     found: dict[int, Contact] = {}
     for kind, members in _grouped(wraps, ends).items():
         if kind is not None and kind.solved:
@@ -33,7 +35,7 @@ def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]
             contacts = _together(kind, [wraps[i] for i in members], [ends[i] for i in members])
             found |= dict(zip(members, contacts, strict=True))
         else:
-            found |= {i: wraps[i].contact(*ends[i]) for i in members}
+            found |= {i: _placed(wraps[i], wraps[i].contact(*_seen(wraps[i], ends[i]))) for i in members}
     return [found[i] for i in range(len(wraps))]
 
 
@@ -46,18 +48,29 @@ def _grouped(wraps: Sequence[Wrap], ends: Sequence[Line]) -> dict[Wrap | None, l
     return groups
 
 
+def _seen(wrap: Wrap, ends: Line) -> Line:
+    """Two points of the body's frame in the surface's."""
+    return wrap.seen(ends[0]), wrap.seen(ends[1])
+
+
+def _placed(wrap: Wrap, c: Contact) -> Contact:
+    """A contact in the surface's frame in its body's."""
+    return replace(c, P=wrap.in_body(c.P), Q=wrap.in_body(c.Q))
+
+
 def _numbers(wrap: Wrap) -> Array:
     return np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
 
 
 def _called(wrap: Wrap, ends: Line) -> Contact:
     """The contact of a surface that is solved."""
-    return Touch.unpacked(touched(wrap, _numbers(wrap), ends, ends))
+    seen = _seen(wrap, ends)
+    return _placed(wrap, Touch.unpacked(touched(wrap, _numbers(wrap), seen, seen)))
 
 
 def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
     """The contacts of surfaces of one kind: rows of their ends, and of their numbers where these are symbols."""
-    numbers = [_numbers(wrap) for wrap in wraps]
+    numbers = [joined([as_array(wrap.position), as_array(wrap.orientation), _numbers(wrap)]) for wrap in wraps]
     rows: list[list[Array]] = [list(line) for line in ends]
     fixed = np.zeros((len(wraps), 0))
     if any(map(is_symbolic, numbers)):
@@ -70,9 +83,10 @@ def _together(kind: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[C
 
 
 def _packed(kind: Wrap, row: Array, numbers: Array) -> Array:
-    """(..., SIZE) all numbers of the contact of a surface like `kind`, of its ends and its own numbers."""
+    """(..., SIZE) all numbers of the contact of a surface like `kind`, of its ends, its place and its own numbers."""
     own = row[..., 6:] if row.shape[-1] > 6 else numbers
-    c = kind.shaped(own).contact(row[..., 0:3], row[..., 3:6])
+    wrap: Wrap = unchecked(kind.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
+    c = _placed(wrap, wrap.contact(*_seen(wrap, (row[..., 0:3], row[..., 3:6]))))
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     return joined([c.P, c.Q, *(x[..., None] for x in (c.arc, *flags, c.jump))])
 

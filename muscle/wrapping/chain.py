@@ -62,8 +62,8 @@ class Piece:
 
 
 def alone(wrap: Wrap, contact: Contact) -> Piece:
-    """The piece over one surface, from its contact in its own frame."""
-    return Piece((wrap,), (_in_body(wrap, contact),), np.logical_not(contact.missed <= SOLVED))
+    """The piece over one surface, from its contact in its body's frame."""
+    return Piece((wrap,), (contact,), np.logical_not(contact.missed <= SOLVED))
 
 
 def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:

@@ -36,7 +36,7 @@ def path_contacts(
     """
     stretches = [list(_stretches(system, *path, q, poses)) for path in paths]
     lone = [stretch for path in stretches for stretch in path if len(stretch.wraps) == 1]
-    ends = [(_seen(s.wraps[0], s.start, poses), _seen(s.wraps[0], s.end, poses)) for s in lone]
+    ends = [(s.start.seen_from(poses, s.wraps[0].body), s.end.seen_from(poses, s.wraps[0].body)) for s in lone]
     contacts = iter(contacts_alone([stretch.wraps[0] for stretch in lone], ends))
 
     def solved(stretch: _Stretch) -> Piece:
@@ -60,10 +60,6 @@ def _stretches(
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
         yield _Stretch(tuple(wrap for wrap in wraps if wrap.acts(number)), last, site, on)
         last = site.or_else(on, last)
-
-
-def _seen(wrap: Wrap, site: Site, poses: Poses) -> Array:
-    return wrap.seen(site.seen_from(poses, wrap.body))
 
 
 def _taken(piece: Piece, on: Array | bool) -> Piece:

@@ -31,6 +31,7 @@ def program():
     ends = np.array([rng.choice(BODIES, 2, replace=False) for _ in range(MUSCLES)])
     made = Program("limb", {"q": BODIES, "a": MUSCLES, "gravity": 3})
     made.formula(poses, ["q"], {"pose": (BODIES, 3)})
+    made.reserve({"length": MUSCLES})
     made.table(
         muscle,
         MUSCLES,
@@ -39,7 +40,7 @@ def program():
         shared=["gravity"],
         add={"force": ("load", ends)},
         store={"length": ("length", np.arange(MUSCLES))},
-        buffers={"load": (BODIES, 3), "length": (MUSCLES,)},
+        buffers={"load": (BODIES, 3)},
     )
     made.formula(total, ["load", "length"], ["doubled", "sum"])
     return made

@@ -84,6 +84,18 @@ def test_many_muscles_are_evaluated_by_tables():
     np.testing.assert_allclose(path_jacobian(model, q), path_jacobian(model, q, backend="numpy"), rtol=0, atol=1e-13)
 
 
+def test_paths_within_one_body_keep_their_length():
+    model = _strands(1)
+    upper = model.system.body_names[0]
+    points = [PathPoint(upper, (0.0, 0.0, z)) for z in (0.0, 0.3, 0.1)]
+    inside = Model(model.system, (Muscle("inside", tuple(points)),))
+    q = model.system.random(3, np.random.default_rng(4))
+    lengths = compile_program(lambda: tables.length_program(inside), ["lengths"], name="lengths")
+    jacobian = compile_program(lambda: tables.jacobian_program(inside), ["velocity"], name="velocity")
+    np.testing.assert_allclose(lengths(q), 0.5, rtol=1e-15)
+    assert not jacobian(q).any()
+
+
 def test_code_does_not_grow_with_the_muscles():
     def lines(count):
         kernel = compile_program(
