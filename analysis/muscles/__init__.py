@@ -18,6 +18,7 @@ from myoquat.analysis.muscles.power import PowerCheck, power_check
 from myoquat.analysis.muscles.recruitment import (
     Effort,
     JointCone,
+    MetabolicEffort,
     Redundancy,
     Reserve,
     consistent_motion,
@@ -32,6 +33,7 @@ __all__ = [
     "JointCone",
     "JointLoads",
     "Load",
+    "MetabolicEffort",
     "MetabolicPower",
     "MuscleTorques",
     "PowerCheck",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve
+from myoquat.analysis.muscles.recruitment import Effort, JointCone, MetabolicEffort, Reserve
 from myoquat.analysis.studies.plain import plain
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
@@ -41,6 +41,10 @@ class MuscleTrial:
     effort: Effort | None = None
     reserves: Sequence[Reserve] = ()
     cones: Sequence[JointCone] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.effort, MetabolicEffort):
+            raise ValueError("a trial's effort is an Effort of activations or stress, not a MetabolicEffort")
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:

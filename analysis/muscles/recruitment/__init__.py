@@ -4,7 +4,8 @@ from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.consistent import consistent_motion
 from myoquat.analysis.muscles.recruitment.equations import Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
+from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.redundancy import redundancy
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 
-__all__ = ["Effort", "JointCone", "Redundancy", "Reserve", "consistent_motion", "redundancy"]
+__all__ = ["Effort", "JointCone", "MetabolicEffort", "Redundancy", "Reserve", "consistent_motion", "redundancy"]

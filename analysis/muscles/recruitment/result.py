@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Status
+from myoquat.analysis.muscles.convex import Status, are_met
 from myoquat.analysis.muscles.recruitment.actuators import Reserve
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
 from myoquat.analysis.muscles.tables import named_columns
@@ -84,10 +84,10 @@ class Redundancy:
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
     def failures(self) -> "pd.DataFrame":
-        """A row per frame that is not solved: its time, status, the velocity whose equation is missed the most and by
-        how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
+        """A row per frame whose conditions are not met: its time, status, the velocity whose equation is missed the
+        most and by how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
         rows = []
-        for t in np.flatnonzero(self.status != Status.SOLVED):
+        for t in np.flatnonzero(~are_met(self.status)):
             row = {"time": self.motion.time[t], "status": Status(self.status[t]).name.lower()}
             if self.velocities:
                 worst = int(np.argmax(np.abs(self.residual[t])))
@@ -96,7 +96,7 @@ class Redundancy:
                 joint = int(np.argmin(self.margin[t]))
                 row |= {"joint": self.cones[joint].joint, "outside": max(-float(self.margin[t, joint]), 0.0)}
             rows.append(row)
-        return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(self.status != Status.SOLVED), name="frame"))
+        return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(~are_met(self.status)), name="frame"))
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',

@@ -315,8 +315,10 @@ def test_frames_between_others_are_solved_from_these(shoulder, power):
         assert (along.activation > along.activation.min() + 0.01).any(axis=0).sum() > 3
         np.testing.assert_allclose(along.activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
         np.testing.assert_allclose(along.effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
-    with pytest.raises(ValueError, match="there are 40 frames"):
+    with pytest.raises(ValueError, match=r"weights has shape .* there are 40 frames"):
         redundancy(model, motion, reserves=reserves, effort=Effort(weights=weights[:20]))
+    with pytest.raises(ValueError, match="target has shape"):
+        redundancy(model, motion, reserves=reserves, effort=Effort(target=targets[:20]))
 
 
 def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):
