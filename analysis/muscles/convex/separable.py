@@ -222,7 +222,8 @@ class _Envelopes:
     def _size(self) -> Array:
         """(k,) what objectives are compared with: themselves, or a small part of what the functions give."""
         greatest = np.abs(self.hulls.f).max(axis=(-1, -2), initial=0.0)
-        return np.maximum(np.abs(self.found.objective), np.maximum(SMALL * greatest, 1e-300))
+        result: Array = np.maximum(np.abs(self.found.objective), np.maximum(SMALL * greatest, 1e-300))
+        return result
 
     def _excess(self) -> Array:
         """(k,) by how much objectives are above their bounds, relative to them."""

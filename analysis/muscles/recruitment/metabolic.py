@@ -38,8 +38,9 @@ class MetabolicEffort(Effort):
 
     >>> from myoquat.analysis.muscles import MetabolicEffort
     >>> from myoquat.muscle.metabolics import Bhargava2004
-    >>> MetabolicEffort(cost=Bhargava2004(), slow_twitch={"soleus": 0.8}).of_muscles(["soleus", "gastrocnemius"])
-    array([1., 1.])
+    >>> effort = MetabolicEffort(cost=Bhargava2004(), slow_twitch={"soleus": 0.8}, weights={"soleus": 2.0})
+    >>> effort.of_muscles(["soleus", "gastrocnemius"])
+    array([2., 1.])
     """
 
     cost: MetabolicCost = field(default_factory=Umberger2010)

@@ -27,8 +27,10 @@ class Redundancy:
     (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below; price (t, e), the change of the
     effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
     `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. gains (t, m, e)
-    and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. Where a frame is
-    infeasible, activations and reserves violate its conditions the least, and price and pull prove that it is.
+    and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. states (t, ns) [m]
+    are the fiber lengths of elastic tendons (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
+    Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
+    that it is.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -60,6 +62,7 @@ class Redundancy:
     pull: Array
     gains: Array
     joint_gains: Array
+    states: Array
 
     def __repr__(self) -> str:
         counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]

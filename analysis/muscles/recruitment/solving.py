@@ -73,9 +73,11 @@ class Recruitment:
         left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
         x, y = (_interpolated(v, left, right, (step / (right - left))[:, None]) for v in (found.x, found.y))
         near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
-        known, lost = self._settle(frames[near], x[near], y[near])
-        found.put(frames[near], known)
-        open_ = np.concatenate([frames[~near], frames[near][lost]])
+        open_ = frames[~near]
+        if near.any():
+            known, lost = self._settle(frames[near], x[near], y[near])
+            found.put(frames[near], known)
+            open_ = np.concatenate([open_, frames[near][lost]])
         if len(open_):
             found.put(open_, self._of(open_, self.demands.taken(open_)))
 

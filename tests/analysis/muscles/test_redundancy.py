@@ -218,6 +218,10 @@ def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
     single = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
     rest = np.arange(12) != 3
     np.testing.assert_array_equal(found.activation[rest], single.activation[rest])
+    long = Motion(shoulder.system, 0.01 * np.arange(36), *(np.tile(getattr(motion, n), (3, 1)) for n in ("q", "u")),
+                  np.tile(udot + 1e5, (3, 1)))  # fmt: skip
+    none = redundancy(shoulder, long, reserves=[replace(trunk[0], weight=1.0)], backend="numpy")
+    assert (none.status == Status.INFEASIBLE).all()  # so that no frame has a neighbour to start from
 
 
 def test_unit_tensions_beyond_a_joint(rng):
