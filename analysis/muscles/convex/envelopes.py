@@ -1,5 +1,7 @@
 """Lower convex envelopes of functions of one variable, from their values at points."""
 
+from copy import copy
+
 import numpy as np
 
 from myoquat.kernels.typing import Array
@@ -36,6 +38,12 @@ class Hulls:
         x, f = np.concatenate([self.x, x], axis=-1), np.concatenate([self.f, f], axis=-1)
         order = np.argsort(x, axis=-1, kind="stable")
         return Hulls(np.take_along_axis(x, order, axis=-1), np.take_along_axis(f, order, axis=-1))
+
+    def taken(self, rows: Array) -> "Hulls":
+        """Some of the hulls, by their numbers along the first axis."""
+        part = copy(self)
+        part.x, part.f = self.x[rows], self.f[rows]
+        return part
 
     def segment(self, at: Array) -> Array:
         """(...) the number of the vertex left of `at` (...), that of an end but the last."""

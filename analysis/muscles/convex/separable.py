@@ -117,9 +117,15 @@ class _Envelopes:
             if not len(open_):
                 break
             open_ = self._open(self._round(open_))
-        self.found.bound[:] = np.where(self.found.status == Status.SOLVED, np.minimum(self.found.bound,
-                                       self.found.objective), self.found.bound)  # fmt: skip
+        self._settle()
         self._improve(np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > CERTAIN)))
+
+    def _settle(self) -> None:
+        """Bounds less by what the points leave open, where that is more than it should be."""
+        found = self.found
+        left = np.where(found.status == Status.SOLVED, self.envelope - found.bound, 0.0)
+        found.bound[:] -= np.where(left > CERTAIN / 2 * self._size(), left, 0.0)
+        found.bound[:] = np.where(found.status == Status.SOLVED, np.minimum(found.bound, found.objective), found.bound)
 
     def _first(self) -> Solutions:
         middle = (self.given.lower[:, : self.m] + self.given.upper[:, : self.m]) / 2
@@ -137,7 +143,7 @@ class _Envelopes:
 
     def _round(self, rows: Array) -> Array:
         """Another solution between the points about the last one; the numbers of those for which there was one."""
-        hulls = _some(self.hulls, rows)
+        hulls = self.hulls.taken(rows)
         near = hulls.near(self.about[rows], KNOTS)
         found = _Pieces(self.given.taken(rows), *near).solved(self.backend)
         lost = found.status != Status.SOLVED  # where rounding ends progress: what was known, with what is seen now
@@ -153,7 +159,7 @@ class _Envelopes:
         """Objective and bound of solutions, from more points about them."""
         given, m, x = self.given.taken(rows), self.m, found.x[:, : self.m]
         self._refine(rows, x)
-        hulls = _some(self.hulls, rows)
+        hulls = self.hulls.taken(rows)
         multipliers = np.concatenate([found.y, found.z.reshape(len(x), -1)], axis=-1)
         price = vecmat(multipliers, given.B)
         dear = hulls.f - price[:, :m, None] * hulls.x
@@ -173,7 +179,7 @@ class _Envelopes:
 
     def _refine(self, rows: Array, at: Array) -> None:
         """More points of some of the hulls, about `at` (k, m)."""
-        hulls = _some(self.hulls, rows)
+        hulls = self.hulls.taken(rows)
         x, ends = hulls.between(at), hulls.at_ends(at)
         f, middle = self._at(rows, x), x[..., 4]
         straight = f[..., 4] > hulls.values(middle)  # where the function is above its envelope
@@ -242,10 +248,3 @@ def _padded(values: Array, width: int) -> Array:
     more = np.repeat(values[..., -1:], width - values.shape[-1], axis=-1)
     result: Array = np.concatenate([values, more], axis=-1)
     return result
-
-
-def _some(hulls: Hulls, rows: Array) -> Hulls:
-    """Some of the hulls."""
-    part = object.__new__(Hulls)
-    part.x, part.f = hulls.x[rows], hulls.f[rows]
-    return part
