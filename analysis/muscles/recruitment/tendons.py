@@ -50,7 +50,8 @@ class Tendons:
         found = np.zeros(tensions.shape)
         for members, law in self.kinds:
             strain, slack = (np.broadcast_to(x, len(members)) for x in (law.tendon_strain, law.tendon_slack_length))
-            size, unit = tensions[:, members].shape, tensions[:, members] / self.strength[members]
+            size, strength = tensions[:, members].shape, self.strength[members]
+            unit = tensions[:, members] / np.where(strength > 0, strength, 1.0)  # without strength there is no tension
             shortest = law.tendon_force(np.ones(size))
             sought = unit > shortest
             place = np.flatnonzero(sought)
