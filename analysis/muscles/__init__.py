@@ -18,6 +18,7 @@ from myoquat.analysis.muscles.power import PowerCheck, power_check
 from myoquat.analysis.muscles.recruitment import (
     Effort,
     JointCone,
+    MetabolicEffort,
     Redundancy,
     Reserve,
     ReserveActuator,
@@ -33,6 +34,7 @@ __all__ = [
     "JointCone",
     "JointLoads",
     "Load",
+    "MetabolicEffort",
     "MetabolicPower",
     "MuscleTorques",
     "PowerCheck",

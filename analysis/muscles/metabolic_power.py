@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.analysis.muscles.fibers import MuscleFibers
 from myoquat.data.motions import Motion
-from myoquat.data.motions.series import indices_of
-from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
+from myoquat.muscle.metabolics import MetabolicCost, Umberger2010
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import check_start, state_names, state_slices
 
@@ -102,17 +100,17 @@ def metabolic_power(
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     motion.check_system(model)
-    laws, cost = _fiber_laws(model), cost or Umberger2010()
-    shape = (len(motion.time), len(laws))
+    cost = cost or Umberger2010()
+    fibers = MuscleFibers.of(model, cost, slow_twitch, masses)
+    shape = (len(motion.time), len(model.muscles))
     a = model.check_activation(_shaped("activation", activation, shape))
     e = a if excitation is None else model.check_activation(_shaped("excitation", excitation, shape))
-    slow, mass, own = _shares(model, slow_twitch), _masses(model, cost, laws, masses), _states(model, states, shape[0])
+    own = _states(model, states, shape[0])
     l, v = path_lengths(model, motion.q), matvec(path_jacobian(model, motion.q), motion.u)
     power = np.zeros(shape)
-    for i, (law, s) in enumerate(zip(laws, state_slices(model), strict=True)):
+    for i, s in enumerate(state_slices(model)):
         state = own[:, s] if s.stop > s.start else None
-        fiber = Fiber.of(law, (l[:, i], v[:, i], a[:, i]), e[:, i], state, mass=mass[i], slow=slow[i])
-        power[:, i] = cost.power(fiber)
+        power[:, i] = cost.power(fibers.fiber(i, (l[:, i], v[:, i], a[:, i]), e[:, i], state))
     body_mass = sum(body.mass for body in model.system.bodies)
     return MetabolicPower(motion.time, model.muscle_names, power, basal_coefficient * body_mass**basal_exponent)
 
@@ -122,39 +120,8 @@ def _states(model: Model, given: ArrayLike | None, frames: int) -> Array:
     return check_start(model, "states", _shaped("states", values, (frames, len(state_names(model)))))
 
 
-def _fiber_laws(model: Model) -> list[HillLaw]:
-    found = []
-    for muscle in model.muscles:
-        if not isinstance(muscle.law, HillLaw):
-            what = "no law" if muscle.law is None else f"law {muscle.law.kind!r}, which has no fiber"
-            raise ModelError(f"its metabolic power is not known: {what}", element=f"muscle {muscle.name!r}")
-        found.append(muscle.law)
-    return found
-
-
 def _shaped(name: str, given: ArrayLike, shape: tuple[int, int]) -> Array:
     values = np.asarray(given, dtype=float)
     if values.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {values.shape}")
     return values
-
-
-def _shares(model: Model, given: float | Mapping[str, float]) -> list[float]:
-    named = given if isinstance(given, Mapping) else dict.fromkeys(model.muscle_names, float(given))
-    indices_of("muscle", list(named), model.muscle_names)
-    for name, share in named.items():
-        if not 0 <= share <= 1:
-            raise ValueError(f"slow_twitch of {name!r} must lie in [0, 1], not {share}")
-    return [float(named.get(name, 0.5)) for name in model.muscle_names]
-
-
-def _masses(model: Model, cost: MetabolicCost, laws: list[HillLaw], given: Mapping[str, float] | None) -> list[float]:
-    given = given or {}
-    indices_of("muscle", list(given), model.muscle_names)
-    for name, mass in given.items():
-        if not (np.isfinite(mass) and mass > 0):
-            raise ValueError(f"the mass of {name!r} must be positive [kg], not {mass}")
-    return [
-        float(given.get(name, cost.mass(law.max_isometric_force, law.optimal_fiber_length)))
-        for name, law in zip(model.muscle_names, laws, strict=True)
-    ]

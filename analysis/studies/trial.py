@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve
+from myoquat.analysis.muscles.recruitment import Effort, JointCone, MetabolicEffort, Reserve
 from myoquat.analysis.studies.plain import plain
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
@@ -43,6 +43,8 @@ class MuscleTrial:
     cones: Sequence[JointCone] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.effort, MetabolicEffort):
+            raise ValueError("a trial's effort is an Effort of activations or stress, not a MetabolicEffort")
         for reserve in self.reserves:
             if not isinstance(reserve, Reserve):
                 raise ValueError(

@@ -4,7 +4,8 @@ The abduction is that of I. Belli et al., Does enforcing glenohumeral joint stab
 environment variable MYOQUAT_SHOULDER names a folder with TSM_subject_noWeight.osim, ABD01.mot and ABD01.npz (`with_gh`,
 `without_gh`: activations of 33 muscles and controls of the model's coordinate actuators). Its angles are low-passed at
 3 Hz and brought onto the model's constraint, a point of the clavicle held to the scapula; derivatives are central
-differences. Muscles have neither damping nor a least activation there, and the first eight actuators cost nothing.
+differences. Muscles have neither damping nor a least activation there, and the first eight actuators cost nothing. It
+is also solved with elastic tendons, and for the least metabolic power.
 """
 
 import os
@@ -20,12 +21,13 @@ from scipy.signal import butter, filtfilt
 from scipy.sparse import csc_matrix
 
 from benchmarks.measure import Route, alternate, rows
-from myoquat.analysis.muscles import Effort, JointCone, Reserve, consistent_motion, redundancy
+from myoquat.analysis.muscles import Effort, JointCone, MetabolicEffort, Reserve, consistent_motion, redundancy
 from myoquat.analysis.muscles.convex import Programs, Status, solve_programs
 from myoquat.analysis.muscles.recruitment.equations import Demands
 from myoquat.analysis.muscles.recruitment.lines import chords
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.muscle import Model
+from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
 __all__ = ["moving_abduction", "run"]
 
@@ -39,6 +41,7 @@ STRENGTHS = {
 }  # fmt: skip
 FREE = 8  # actuators that cost nothing
 PENALTY = 10.0  # weight of the others
+COSTS = (Bhargava2004(), Umberger2010())
 
 
 def run() -> list[dict[str, Any]]:
@@ -118,7 +121,48 @@ def _abduction(folder: Path) -> list[dict[str, Any]]:
     model, recorded, cone = _read(folder)
     published = np.load(folder / "ABD01.npz")
     cases = (("with cone", "with_gh", (cone,)), ("without cone", "without_gh", ()))
-    return [_case(model, recorded, published[key], cones, name) for name, key, cones in cases]
+    found = [_case(model, recorded, published[key], cones, name) for name, key, cones in cases]
+    motion = _moving(model, recorded)
+    return [*found, _stretched(model, motion, cone), *(_least_power(model, motion, cone, cost) for cost in COSTS)]
+
+
+def _stretched(model: Model, motion: Motion, cone: JointCone) -> dict[str, Any]:
+    """With elastic tendons where muscles have one, whose fibers need some damping."""
+    changes = {"tendon": "elastic", "minimum_activation": 0.01, "damping": 0.1}
+    laws = [replace(m.law, **changes) if m.law.tendon_slack_length > 0 else m.law for m in model.muscles]
+    elastic = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    rigid = redundancy(elastic, motion, reserves=_reserves(), cones=[cone])
+    start = time.process_time()
+    found = redundancy(elastic, motion, reserves=_reserves(), cones=[cone], tendons="elastic")
+    seconds = time.process_time() - start
+    return {
+        "work": f"ABD01, with cone, elastic tendons, {len(motion.time)} frames",
+        "route": "myoquat",
+        "unsolved": int((found.status != Status.SOLVED).sum()),
+        "equations": np.abs(found.residual).max(),
+        "rms to rigid": np.sqrt(np.mean((found.activation - rigid.activation) ** 2)),
+        "processor [s]": seconds,
+    }
+
+
+def _least_power(model: Model, motion: Motion, cone: JointCone, cost: MetabolicCost) -> dict[str, Any]:
+    """Every 40th frame with metabolic power as the effort."""
+    part = Motion(model.system, *(getattr(motion, name)[::40] for name in ("time", "q", "u", "udot")))
+    start = time.process_time()
+    found = redundancy(model, part, reserves=_reserves(), cones=[cone], effort=MetabolicEffort(cost=cost))
+    seconds = time.process_time() - start
+    return {
+        "work": f"ABD01, with cone, power by {type(cost).__name__}, {len(part.time)} frames",
+        "route": "myoquat",
+        **{s.name.lower(): int((found.status == s).sum()) for s in Status},
+        "equations": np.abs(found.residual).max(),
+        "greatest gap": ((found.effort - found.bound) / found.effort).max(),
+        "processor per frame [ms]": 1e3 * seconds / len(part.time),
+    }
+
+
+def _reserves() -> list[Reserve]:
+    return [Reserve(c, float(R), 0.0 if k < FREE else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
 
 
 def moving_abduction(folder: Path) -> tuple[Model, Motion, JointCone]:
@@ -151,7 +195,7 @@ def _moving(model: Model, recorded: Motion) -> Motion:
 def _case(
     model: Model, recorded: Motion, published: np.ndarray, cones: tuple[JointCone, ...], name: str
 ) -> dict[str, Any]:
-    reserves = [Reserve(c, float(R), 0.0 if k < FREE else PENALTY) for k, (c, R) in enumerate(STRENGTHS.items())]
+    reserves = _reserves()
     found = redundancy(model, _moving(model, recorded), reserves=reserves, cones=cones)
     start = time.perf_counter()
     motion = _moving(model, recorded)

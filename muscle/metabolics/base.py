@@ -39,13 +39,13 @@ class Fiber(NamedTuple):
     max_isometric_force: float
     optimal_length: float
     max_contraction_velocity: float
-    mass: float
-    slow: float
+    mass: Array | float
+    slow: Array | float
 
     @classmethod
     def of(
         cls, law: HillLaw, at: tuple[Array | float, Array | float, Array | float], excitation: Array | float,
-        state: Array | None = None, *, mass: float, slow: float = 0.5,
+        state: Array | None = None, *, mass: Array | float, slow: Array | float = 0.5,
     ) -> "Fiber":  # fmt: skip
         """The fiber of a law at a path length [m], its speed [m/s] and an activation, and, with an elastic tendon, its
         own state: the formula, on floats and symbols."""
@@ -104,14 +104,17 @@ class MetabolicCost(Record, ABC):
         """(...) metabolic power [W]: the formula, on floats and symbols."""
         heat: Array = self.heat(fiber)
         work = self.work(fiber)
-        if self.forbid_negative_power:
-            heat = np.maximum(heat, -work)
-        if self.enforce_minimum_heat:
-            heat = np.maximum(heat, LEAST_HEAT * fiber.mass)
+        for least in self.least_heats(fiber):
+            heat = np.maximum(heat, least)
         return heat + work
 
+    def least_heats(self, fiber: Fiber) -> list[Array | float]:
+        """(...) what heat is not below [W]."""
+        floors: list[Array | float] = [-self.work(fiber)] if self.forbid_negative_power else []
+        return [*floors, LEAST_HEAT * fiber.mass] if self.enforce_minimum_heat else floors
 
-def recruited(excitation: Array | float, slow: float) -> tuple[Array, Array]:
+
+def recruited(excitation: Array | float, slow: Array | float) -> tuple[Array, Array]:
     """(slow, fast) fibers that an excitation recruits, the slow ones first: s sin(pi e / 2), (1 - s)(1 - cos(pi e / 2))
     [L. J. Bhargava, M. G. Pandy, F. C. Anderson, J. Biomech. 37, 2004]."""
     angle = np.pi / 2 * excitation

@@ -2,7 +2,11 @@
 
 from enum import IntEnum
 
-__all__ = ["Status"]
+import numpy as np
+
+from myoquat.kernels.typing import Array
+
+__all__ = ["Status", "are_met"]
 
 
 class Status(IntEnum):
@@ -11,6 +15,7 @@ class Status(IntEnum):
     SOLVED = 0
     INFEASIBLE = 1
     UNSETTLED = 2
+    LOCAL = 3
 
     @property
     def sentence(self) -> str:
@@ -21,4 +26,10 @@ _SENTENCES = {
     Status.SOLVED: "all conditions are met and nothing better is possible",
     Status.INFEASIBLE: "no solution meets all conditions; the one given violates them the least",
     Status.UNSETTLED: "neither a solution nor a proof that there is none was found",
+    Status.LOCAL: "all conditions are met and nothing near is better; the bound says how much better all else could be",
 }
+
+
+def are_met(status: Array) -> Array:
+    """Where all conditions are met."""
+    return np.isin(status, (Status.SOLVED, Status.LOCAL))

@@ -42,7 +42,8 @@ def forward_check(
     controls = found.reserve / strengths
     torque = matvec(reserve_columns(found.model.system, found.reserves, found.motion.q), controls)
     activation = np.clip(found.activation, 0.0, 1.0)
-    return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step)
+    elastic = found.states.shape[-1] > 0
+    return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic)
 
 
 def track(

@@ -4,6 +4,7 @@ from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, Reserve, 
 from myoquat.analysis.muscles.recruitment.consistent import consistent_motion
 from myoquat.analysis.muscles.recruitment.equations import Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
+from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.redundancy import redundancy
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 
@@ -11,6 +12,7 @@ __all__ = [
     "AnyReserve",
     "Effort",
     "JointCone",
+    "MetabolicEffort",
     "Redundancy",
     "Reserve",
     "ReserveActuator",

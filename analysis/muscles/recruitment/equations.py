@@ -149,18 +149,18 @@ class Demands:
 
     def weights(self, effort: Effort) -> Array:
         """(t, m) of the muscles; without strides along the frames where all have the same."""
-        return self._of_frames(effort.of_muscles(self.model.muscle_names))
+        return self._of_frames("weights", effort.of_muscles(self.model.muscle_names))
 
     def targets(self, effort: Effort) -> Array:
         """(t, m) the activations that cost nothing."""
-        return self._of_frames(effort.targets(self.count, self.lengths.shape[1]))
+        return self._of_frames("target", effort.targets(self.count, self.lengths.shape[1]))
 
-    def _of_frames(self, values: Array) -> Array:
+    def _of_frames(self, name: str, values: Array) -> Array:
         """(t, m) of these frames, of values (), (m,) or (all frames, m)."""
         if values.ndim < 2 or not values.strides[0]:
             return np.broadcast_to(values[0] if values.ndim == 2 else values, self.lengths.shape)
         if len(values) != self.count:
-            raise ValueError(f"weights has shape {values.shape}; there are {self.count} frames")
+            raise ValueError(f"{name} has shape {values.shape}; there are {self.count} frames")
         found: Array = values[self.numbers]
         return found
 

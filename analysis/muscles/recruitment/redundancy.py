@@ -4,24 +4,28 @@ minimise sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p under C^T (-J^T (F0 + F1 a)
 forces in joints within cones; the targets t are 0 unless they are given [R. D. Crowninshield, R. A. Brand, A
 physiologically based criterion of muscle force prediction in locomotion, J. Biomech. 14, 1981, for p-th powers; I.
 Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023, for the cone]. C spans the
-velocities that locks, couplers and constraints leave free. Tendons are rigid. A force law that is affine in the
+velocities that locks, couplers and constraints leave free. Tendons are rigid, or stretched by what the muscles pull
+(`tendons`). A force law that is affine in the
 activation is taken as it is; one that is not (Thelen's) as its tangent at the current solution, again until the forces
 themselves meet the equations. Without cones, where all efforts have a power of at least 2, most frames of a long motion
 start from the solutions beside them (`settling`); the solutions are the same.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Solutions
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
+from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.solving import Recruitment
+from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
@@ -38,6 +42,7 @@ def redundancy(
     reserves: float | Sequence[AnyReserve] = (),
     cones: Sequence[JointCone] = (),
     dynamics: bool = False,
+    tendons: Literal["rigid", "elastic"] = "rigid",
     backend: str = "kernel",
 ) -> Redundancy:
     """Activations, reserves and muscle forces for a motion (q, u, udot) under external loads, all frames at once.
@@ -49,16 +54,19 @@ def redundancy(
     dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
               than excitations of 0 or 1 all the while would bring them. The frames then follow each other: each has
               the least effort that the activations of the one before leave it.
+    tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
+              frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
+              frames, by differences of second order. Frames where they do not get there are unsettled.
     backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
 
-    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1; elastic tendons are taken as rigid.
+    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1.
     Locked coordinates ask for nothing; couplers and constraints pass on what they carry, and the motion must keep them
     (`consistent_motion`). Without dynamics frames are independent. One that has no solution says so in its status,
     stops no other, and gets what violates its conditions the least.
 
     Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
-    accelerate, and efforts, reserves and cones that do not fit; ModelError for muscles without a law, and for a cone at
-    a joint whose force the motion does not determine.
+    accelerate, efforts, reserves and cones that do not fit, and a metabolic effort with elastic tendons; ModelError for
+    muscles without a law, and for a cone at a joint whose force the motion does not determine.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -73,17 +81,31 @@ def redundancy(
     array([20.437, 20.437])
     """
     effort = effort or Effort()
-    model = rigid_tendons(model)
-    demands = Demands(model, motion, loads, reserves, cones)
-    check_consistent(model, motion)
-    recruitment = Recruitment(demands, effort, backend)
-    if dynamics:
-        recruitment.follow(motion.time)
-    return _result(model, motion, demands, recruitment.found, recruitment.slopes)
+    if tendons not in ("rigid", "elastic"):
+        raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
+    rigid = rigid_tendons(model)
+    demands = Demands(rigid, motion, loads, reserves, cones)
+    check_consistent(rigid, motion)
+    solve = partial(_solved, effort=effort, backend=backend, time=motion.time if dynamics else None)
+    if tendons == "rigid" or rigid is model:
+        return _result(rigid, demands, motion, solve(demands), np.zeros((len(motion.time), 0)))
+    if isinstance(effort, MetabolicEffort):  # the least power jumps from muscle to muscle, and stretches with it
+        raise ValueError("a metabolic effort takes all tendons as rigid")
+    elastic = Tendons(model)
+    demands, found = elastic.solved(demands, motion.time, solve)
+    return _result(model, demands, motion, found, elastic.fibers(demands))
 
 
-def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, slopes: Array) -> Redundancy:
-    m = len(model.muscles)
+def _solved(demands: Demands, effort: Effort, backend: str, time: Array | None) -> Recruitment:
+    """With activation dynamics along the times of the frames, or without."""
+    found = Recruitment(demands, effort, backend)
+    if time is not None:
+        found.follow(time)
+    return found
+
+
+def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruitment, states: Array) -> Redundancy:
+    m, found, slopes = len(model.muscles), recruitment.found, recruitment.slopes
     a, c = found.x[:, :m], found.x[:, m:]
     force = demands.tensions(a)
     return Redundancy(
@@ -104,4 +126,5 @@ def _result(model: Model, motion: Motion, demands: Demands, found: Solutions, sl
         pull=demands.pull(found.z),
         gains=np.swapaxes(demands.arms, -1, -2) * slopes[..., None],
         joint_gains=np.moveaxis(demands.lines, 2, 1) * slopes[..., None, None],
+        states=states,
     )

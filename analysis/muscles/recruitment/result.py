@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Status
+from myoquat.analysis.muscles.convex import Status, are_met
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
 from myoquat.analysis.muscles.tables import named_columns
@@ -27,8 +27,10 @@ class Redundancy:
     (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below; price (t, e), the change of the
     effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
     `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. gains (t, m, e)
-    and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. Where a frame is
-    infeasible, activations and reserves violate its conditions the least, and price and pull prove that it is.
+    and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. states (t, ns) [m]
+    are the fiber lengths of elastic tendons (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
+    Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
+    that it is.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -60,6 +62,7 @@ class Redundancy:
     pull: Array
     gains: Array
     joint_gains: Array
+    states: Array
 
     def __repr__(self) -> str:
         counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]
@@ -84,10 +87,10 @@ class Redundancy:
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
     def failures(self) -> "pd.DataFrame":
-        """A row per frame that is not solved: its time, status, the velocity whose equation is missed the most and by
-        how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
+        """A row per frame whose conditions are not met: its time, status, the velocity whose equation is missed the
+        most and by how much [N m, N], and the joint whose force is farthest outside its cone, with the angle [rad]."""
         rows = []
-        for t in np.flatnonzero(self.status != Status.SOLVED):
+        for t in np.flatnonzero(~are_met(self.status)):
             row = {"time": self.motion.time[t], "status": Status(self.status[t]).name.lower()}
             if self.velocities:
                 worst = int(np.argmax(np.abs(self.residual[t])))
@@ -96,7 +99,7 @@ class Redundancy:
                 joint = int(np.argmin(self.margin[t]))
                 row |= {"joint": self.cones[joint].joint, "outside": max(-float(self.margin[t, joint]), 0.0)}
             rows.append(row)
-        return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(self.status != Status.SOLVED), name="frame"))
+        return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(~are_met(self.status)), name="frame"))
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',

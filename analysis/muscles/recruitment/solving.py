@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Programs, Solutions, Status, solve_greatest, solve_programs
+from myoquat.analysis.muscles.convex import Programs, Solutions, Status, are_met, solve_greatest, solve_programs
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import chords, tangents
+from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.settling import Settling
 from myoquat.kernels.typing import Array
 from myoquat.muscle import ActivationDynamics
@@ -38,7 +39,7 @@ class Recruitment:
         middle = np.broadcast_to((1 + demands.lower) / 2, self.F0.shape)
         off = np.abs(demands.tensions(middle) - self.F0 - self.slopes * middle).max(axis=-1, initial=0.0)
         self.bent = off > AFFINE * np.abs(self.slopes).max(initial=1.0)
-        self.settles = Settling.applies(demands, self.effort)
+        self.settles = not isinstance(self.effort, MetabolicEffort) and Settling.applies(demands, self.effort)
         self.found = self._along()
 
     def follow(self, time: Array) -> None:
@@ -72,9 +73,11 @@ class Recruitment:
         left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
         x, y = (_interpolated(v, left, right, (step / (right - left))[:, None]) for v in (found.x, found.y))
         near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
-        known, lost = self._settle(frames[near], x[near], y[near])
-        found.put(frames[near], known)
-        open_ = np.concatenate([frames[~near], frames[near][lost]])
+        open_ = frames[~near]
+        if near.any():
+            known, lost = self._settle(frames[near], x[near], y[near])
+            found.put(frames[near], known)
+            open_ = np.concatenate([open_, frames[near][lost]])
         if len(open_):
             found.put(open_, self._of(open_, self.demands.taken(open_)))
 
@@ -90,7 +93,7 @@ class Recruitment:
         m, F0, F1 = len(demands.model.muscles), self.F0[frames], self.slopes[frames]
         centre = self.centre[frames]
         found = self._on_lines(demands, F0, F1, centre)
-        open_ = np.flatnonzero(self.bent[frames] & (found.status == Status.SOLVED))
+        open_ = np.flatnonzero(self.bent[frames] & are_met(found.status))
         if self.settles and len(open_):
             near, left = self._settle(frames[open_], found.x[open_], found.y[open_], demands.taken(open_))
             found.put(open_[near.status == Status.SOLVED], near.taken(near.status == Status.SOLVED))
@@ -103,7 +106,7 @@ class Recruitment:
             F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
             found.put(open_, self._on_lines(demands.taken(open_), F0[open_], F1[open_], centre[open_]))
             off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
-            open_ = open_[(off[open_] > MET * size[open_]) & (found.status[open_] == Status.SOLVED)]
+            open_ = open_[(off[open_] > MET * size[open_]) & are_met(found.status[open_])]
         found.status[open_] = Status.UNSETTLED
         self.slopes[frames] = F1
         return found
@@ -111,8 +114,10 @@ class Recruitment:
     def _on_lines(self, demands: Demands, F0: Array, F1: Array, centre: Array) -> Solutions:
         """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
         m = len(demands.model.muscles)
-        solve = solve_greatest if self.effort.power == np.inf else solve_programs
         programs = demands.programs(F0, F1, self.effort)
+        if isinstance(self.effort, MetabolicEffort):
+            return self.effort.solved(demands, programs, self.backend)
+        solve = solve_greatest if self.effort.power == np.inf else solve_programs
         found = solve(_around(centre, programs) if centre.any() else programs, backend=self.backend)
         found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)

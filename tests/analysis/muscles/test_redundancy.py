@@ -220,6 +220,10 @@ def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
     single = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
     rest = np.arange(12) != 3
     np.testing.assert_array_equal(found.activation[rest], single.activation[rest])
+    long = Motion(shoulder.system, 0.01 * np.arange(36), *(np.tile(getattr(motion, n), (3, 1)) for n in ("q", "u")),
+                  np.tile(udot + 1e5, (3, 1)))  # fmt: skip
+    none = redundancy(shoulder, long, reserves=[replace(trunk[0], weight=1.0)], backend="numpy")
+    assert (none.status == Status.INFEASIBLE).all()  # so that no frame has a neighbour to start from
 
 
 def test_unit_tensions_beyond_a_joint(rng):
@@ -317,8 +321,10 @@ def test_frames_between_others_are_solved_from_these(shoulder, power):
         assert (along.activation > along.activation.min() + 0.01).any(axis=0).sum() > 3
         np.testing.assert_allclose(along.activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
         np.testing.assert_allclose(along.effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
-    with pytest.raises(ValueError, match="there are 40 frames"):
+    with pytest.raises(ValueError, match=r"weights has shape .* there are 40 frames"):
         redundancy(model, motion, reserves=reserves, effort=Effort(weights=weights[:20]))
+    with pytest.raises(ValueError, match="target has shape"):
+        redundancy(model, motion, reserves=reserves, effort=Effort(target=targets[:20]))
 
 
 def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):
