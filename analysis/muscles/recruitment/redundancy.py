@@ -59,10 +59,9 @@ def redundancy(
               frames, by differences of second order. Frames where they do not get there are unsettled.
     backend   "kernel" compiles a step of the solver at its first use for each size of problem; "numpy" does without.
 
-    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1.
-    Locked coordinates ask for nothing; couplers and constraints pass on what they carry, and the motion must keep them
-    (`consistent_motion`). Without dynamics frames are independent. One that has no solution says so in its status,
-    stops no other, and gets what violates its conditions the least.
+    Activations reach from `minimum_activation` of a muscle's law, or 0, to 1. Locked coordinates ask for nothing;
+    couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). Frames are
+    independent without dynamics. One without a solution says so and gets what violates its conditions the least.
 
     Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
     accelerate, efforts, reserves and cones that do not fit, and a metabolic effort with elastic tendons; ModelError for
