@@ -182,8 +182,7 @@ def test_no_links_are_shipped(wheel, sdist):
 
 
 def test_the_sdist_builds_the_same_wheel(wheel, sdist, tmp_path):
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+    subprocess.run([sys.executable, "-m", "tarfile", "-e", str(sdist), str(tmp_path)], check=True)  # on any 3.11
     (unpacked,) = tmp_path.iterdir()
     again = built(unpacked, "wheel", tmp_path / "out")
     assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
