@@ -11,11 +11,10 @@ from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angle
 from myoquat.analysis.muscles.forward import Tracking, computed_muscle_control
 from myoquat.analysis.muscles.recruitment import ReserveActuator, consistent_motion
 from myoquat.analysis.tools.analyses.moving import note
-from myoquat.analysis.tools.moved import degree_scale, loaded_motion, loads_at
+from myoquat.analysis.tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data import load_model
 from myoquat.data.motions import Motion
-from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import CmcSetup
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
@@ -62,10 +61,8 @@ def _frames(setup: CmcSetup, model: Model) -> Motion:
 
 def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
     """The actuators of the model and of the setup, which help where muscles cannot."""
-    own = {actuator.name: actuator for actuator in model.actuators}
-    own |= {actuator.name: actuator for path in setup.force_sets for actuator in read_force_set(path)}
     found = []
-    for name, actuator in own.items():
+    for name, actuator in actuators_of(model, setup.force_sets).items():
         if isinstance(actuator, ScalarActuator):
             found.append(ReserveActuator(actuator))
         else:

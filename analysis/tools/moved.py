@@ -1,5 +1,6 @@
 """Motions as OpenSim's tools read them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,15 @@ import numpy as np
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
 from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
+from myoquat.data.osim.force_set import read_force_set
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
+from myoquat.muscle.actuators.base import Actuator
 from myoquat.muscle.model import Model
 
-__all__ = ["cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
+__all__ = ["actuators_of", "cut_motion", "degree_scale", "loaded_motion", "loads_at", "with_speeds"]
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
@@ -91,3 +94,9 @@ def rows_between(time: Array, first: float, last: float) -> slice:
     a = max(int(np.searchsorted(time, first, side="right")) - 1, 0)
     b = max(int(np.searchsorted(time, last, side="right")) - 1, 0)
     return slice(a, b + 1)
+
+
+def actuators_of(model: Model, force_sets: Sequence[Path]) -> dict[str, Actuator]:
+    """By name the actuators of a model and of a setup's force sets, which replace those of the same name."""
+    own = {actuator.name: actuator for actuator in model.actuators}
+    return own | {actuator.name: actuator for path in force_sets for actuator in read_force_set(path)}

@@ -15,7 +15,7 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
-__all__ = ["forward_check", "track", "tracked"]
+__all__ = ["commands_of", "forward_check", "track", "tracked"]
 
 
 def forward_check(
@@ -38,10 +38,7 @@ def forward_check(
     >>> forward_check(redundancy(model, held)).errors().rms_degrees.round(6).to_list()
     [0.0]
     """
-    strengths = np.array([reserve.strength for reserve in found.reserves])
-    controls = found.reserve / strengths
-    torque = matvec(reserve_columns(found.model.system, found.reserves, found.motion.q), controls)
-    activation = np.clip(found.activation, 0.0, 1.0)
+    activation, torque = commands_of(found)
     elastic = found.states.shape[-1] > 0
     return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic)
 
@@ -105,6 +102,13 @@ def track(
         return Push(a[window], tau[window], np.array([helped, helped]))
 
     return tracked(drive, law, longest_step(model, motion, a) if step is None else step)
+
+
+def commands_of(found: Redundancy) -> tuple[Array, Array]:
+    """(t, m) activations, cut to [0, 1], and (t, nu) generalized forces of the reserves, to be simulated with."""
+    controls = found.reserve / np.array([reserve.strength for reserve in found.reserves])
+    columns = reserve_columns(found.model.system, found.reserves, found.motion.q)
+    return np.clip(found.activation, 0.0, 1.0), matvec(columns, controls)
 
 
 def tracked(drive: Drive, law: Law, step: float) -> Tracking:

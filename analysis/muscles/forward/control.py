@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from myoquat.analysis.muscles.forward.check import tracked
+from myoquat.analysis.muscles.forward.check import commands_of, tracked
 from myoquat.analysis.muscles.forward.drive import Drive, Push, carried_loads, driven_model, load_torques
 from myoquat.analysis.muscles.forward.steps import longest_step
 from myoquat.analysis.muscles.forward.tracking import Tracking
@@ -16,9 +16,7 @@ from myoquat.analysis.muscles.recruitment import (
     consistent_motion,
     redundancy,
 )
-from myoquat.analysis.muscles.recruitment.actuators import reserve_columns
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -104,9 +102,8 @@ class _Lookahead:
         system, time = self._drive.model.system, self._drive.motion.time
         udot = (self._udot[k] + self._drive.returning(k, q, u)) * self._free
         found = self._solve(Motion(system, time[[k]], q[None], (u * self._free)[None], udot[None]))
-        controls = found.reserve[0] / np.array([reserve.strength for reserve in found.reserves])
-        helped = matvec(reserve_columns(system, found.reserves, q[None]), controls).reshape(-1)
-        return np.clip(found.activation[0], 0.0, 1.0), helped
+        activation, helped = commands_of(found)
+        return activation[0], helped[0]
 
 
 def _unlocked(model: Model) -> Array:

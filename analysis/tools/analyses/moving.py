@@ -11,10 +11,9 @@ from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angle
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.muscles.joint_loads import joint_loads
 from myoquat.analysis.tools.analyses.actuated import actuated
-from myoquat.analysis.tools.moved import cut_motion, loaded_motion, loads_at, with_speeds
+from myoquat.analysis.tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
-from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.controls import read_controls
 from myoquat.joints.errors import ModelError
@@ -104,8 +103,7 @@ class Moving:
 def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     """The motion that a setup asks for, cut to its times."""
     model = load_model(setup.model, rotations)
-    own = {actuator.name: actuator for actuator in model.actuators}
-    own |= {actuator.name: actuator for path in setup.force_sets for actuator in read_force_set(path)}
+    own = actuators_of(model, setup.force_sets)
     model = replace(model, actuators=tuple(own.values()), inputs=())
     if setup.states is None:
         assert setup.coordinates is not None
