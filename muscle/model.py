@@ -23,6 +23,7 @@ from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.inputs import PrescribedInput
+from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle
 
@@ -205,6 +206,31 @@ class Model(Record):
         if self.start_u is not None:
             changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
         return replace(self, **changed)
+
+    def with_rigid_tendons(self) -> "Model":
+        """The same model with tendons that do not stretch; itself where none does.
+
+        >>> import myoquat as mq
+        >>> from myoquat.muscle import PathPoint
+        >>> from myoquat.muscle.laws import Thelen2003
+        >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+        >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+        >>> law = Thelen2003(1000.0, optimal_fiber_length=0.2, tendon_slack_length=0.3, tendon="elastic")
+        >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+        >>> model.with_rigid_tendons().muscles[0].law.tendon
+        'rigid'
+        """
+        return self._rigid or self
+
+    @cached_property
+    def _rigid(self) -> "Model | None":
+        """The model with tendons that do not stretch; None where none does."""
+        laws = [m.law for m in self.muscles]
+        if not any(isinstance(law, HillLaw) and law.tendon != "rigid" for law in laws):
+            return None
+        changed = [replace(law, tendon="rigid") if isinstance(law, HillLaw) else law for law in laws]
+        muscles = (replace(m, law=law) for m, law in zip(self.muscles, changed, strict=True))
+        return replace(self, muscles=tuple(muscles))
 
     def save(self, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
         """Write the model in the format that the suffix of the path names: `.toml`, which `load_model` reads back

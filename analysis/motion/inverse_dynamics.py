@@ -8,14 +8,16 @@ from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse_dynamics
+from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques
+from myoquat.muscle.loads import Load, body_wrenches, world_point
 from myoquat.muscle.model import Model
 
 __all__ = ["JointTorques", "external_wrenches", "inverse_dynamics_of_motion"]
@@ -128,22 +130,24 @@ def external_wrenches(model: SystemLike, motion: Motion, loads: Forces) -> Array
     """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes."""
     system = system_of(model)
     _check_frames(system, loads)
-    found = np.zeros((len(motion.time), len(system.bodies), 6))
-    if not len(motion.time):
-        return found
+    if not len(motion.time) or not loads.bodies:
+        return np.zeros((len(motion.time), len(system.bodies), 6))
+    names = loads.bodies, loads.force_frames, loads.point_frames
+
+    def wrenches(q: Array, force: Array, torque: Array, point: Array) -> Array:
+        poses = system.poses(q)
+        acting = []
+        for k, (body, frame, point_frame) in enumerate(zip(*names, strict=True)):
+            R = poses[frame][0]
+            at = world_point(poses, point_frame, point[..., k, :])
+            acting.append(Load(body, at, matvec(R, force[..., k, :]), matvec(R, torque[..., k, :])))
+        return body_wrenches(system, q, acting)
+
     loads = loads.resampled(motion.time)
-    poses = system.poses(motion.q)
-    for k, body in enumerate(loads.bodies):
-        if body == system.ground:
-            continue
-        R, _ = poses[loads.force_frames[k]]
-        R_point, origin = poses[loads.point_frames[k]]
-        force, torque = matvec(R, loads.force[:, k]), matvec(R, loads.torque[:, k])
-        point = origin + matvec(R_point, loads.point[:, k])
-        row = found[:, system.body_names.index(body)]
-        row[:, :3] += force
-        row[:, 3:] += torque + cross(point - poses[body][1], force)
-    return found
+    inputs = {"q": Input(motion.q, motion.q, (system.nq,))}
+    for name, given in (("force", loads.force), ("torque", loads.torque), ("point", loads.point)):
+        inputs[name] = Input(given, given, given.shape[1:])
+    return evaluate("external_wrenches", (system.content_key, names), wrenches, inputs, 2)
 
 
 def _check_frames(system: ArticulatedSystem, loads: Forces) -> None:

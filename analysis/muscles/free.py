@@ -94,10 +94,10 @@ def _constrained(model: Model, q: Array, free: list[int], C: np.ndarray) -> tupl
 
 
 def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
-    """The free velocities without the constraints, and C."""
+    """The free velocities without the constraints, and C, read-only: one matrix for all poses without couplers."""
     system = model.system
     place = _velocity_of(model)
-    C = np.tile(np.eye(system.nu), (len(q), 1, 1))
+    C = np.tile(np.eye(system.nu), (len(q) if model.couplers else 1, 1, 1))
     held = {place[c.name] for c in model.coordinates if c.locked and c.name in place}
     for coupler in _in_order(model):
         for name in (coupler.dependent, coupler.independent):
@@ -112,7 +112,7 @@ def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     C[:, sorted(held)] = 0.0
     driven = {place[coupler.dependent] for coupler in model.couplers}
     free = [k for k in range(system.nu) if k not in held and k not in driven]
-    return free, C[:, :, free]
+    return free, np.broadcast_to(C[:, :, free], (len(q), system.nu, len(free)))
 
 
 def coupler_drift(model: Model, q: Array, u: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.free import free_velocities
-from myoquat.analysis.muscles.recruitment.lines import least_activations, rigid_tendons, tangents
+from myoquat.analysis.muscles.recruitment.lines import least_activations, tangents
 from myoquat.analysis.muscles.tables import named_columns
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
@@ -103,7 +103,7 @@ def static_optimization(
     >>> found.activation.round(3)  # 12 N m / 0.24 m / 100 N
     array([0.5])
     """
-    model = rigid_tendons(model)
+    model = model.with_rigid_tendons()
     system = model.system
     q, u = system.check_q(q), system.check_u(u)
     torque = np.asarray(torque, dtype=float)

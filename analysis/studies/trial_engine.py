@@ -13,7 +13,6 @@ from myoquat.analysis.muscles.convex import Status
 from myoquat.analysis.muscles.recruitment import Effort
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.joint_cone import angles_of
-from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
 from myoquat.analysis.muscles.recruitment.solving import Recruitment
 from myoquat.analysis.muscles.recruitment.varied import VariedDemands, check_varied
 from myoquat.analysis.studies.specification import Specification
@@ -33,7 +32,7 @@ class TrialEngine:
         check_trial(study)
         assert study.trial is not None
         self.study, self.trial = study, study.trial
-        model, trial = rigid_tendons(study.model), study.trial
+        model, trial = study.model.with_rigid_tendons(), study.trial
         parameters = Parameters.of(model, study.parameters.names)
         self.varied = VariedDemands(model, trial.motion, trial.loads, (trial.reserves, trial.cones), parameters)
         self.effort = trial.effort or Effort()

@@ -115,7 +115,8 @@ class _Scaled:
 
     def solution(self, ends: Ends) -> Solutions:
         """In the variables and units that were given."""
-        p, x = self.given, self.split.merged(np.where(self.held, self.at, ends.x))
+        p = self.given
+        x = np.clip(self.split.merged(np.where(self.held, self.at, ends.x)), p.lower, p.upper)  # steps to a bound round
         e = p.b.shape[1]
         y = ends.multipliers[:, :e] / self.rows
         z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]

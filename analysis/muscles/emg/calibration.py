@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.free import free_velocities
-from myoquat.analysis.muscles.recruitment.lines import least_activations, rigid_tendons
+from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import matvec, vecmat
@@ -129,7 +129,7 @@ def calibrate_muscles(
     if not trials:
         raise ValueError("at least one trial is needed")
     check_laws(model)
-    rigid = rigid_tendons(model)
+    rigid = model.with_rigid_tendons()
     records = [_record(rigid, trial, velocities) for trial in trials]
     problem = _Problem(rigid, records, limits, sigma, torque_error)
     found = problem.solved()

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.emg.activations import activations_at
 from myoquat.analysis.muscles.free import free_velocities
-from myoquat.analysis.muscles.recruitment.lines import least_activations, rigid_tendons
+from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Emg, Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
@@ -96,7 +96,7 @@ def emg_driven(
     >>> found.torque[0].round(2), found.needed[0].round(2)  # 50 N on 0.24 m, about y against gravity
     (array([-12.]), array([-9.81]))
     """
-    model = rigid_tendons(model)
+    model = model.with_rigid_tendons()
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
     names, C = free_velocities(model, motion.q)
     a = activations_at(model, motion.time, activations)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import Simulator, inverse_dynamics
 from myoquat.dynamics.constraints import constraints_of
@@ -129,7 +128,7 @@ def driven_model(model: Model, *, elastic: bool) -> Model:
     """The model with activations as inputs, and tendons that do not stretch unless `elastic`."""
     muscles = tuple(replace(m, activation_dynamics=None) for m in model.muscles)
     found = replace(model, muscles=muscles)
-    return found if elastic else rigid_tendons(found)
+    return found if elastic else found.with_rigid_tendons()
 
 
 def load_torques(model: Model, motion: Motion, loads: Forces | None) -> Array:

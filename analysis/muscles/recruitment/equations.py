@@ -17,7 +17,7 @@ from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
 from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
@@ -78,12 +78,30 @@ class Effort:
 
 
 def picked(J: Array, C: Array) -> Array:
-    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them."""
-    if len(C) and (C[0] == C).all() and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
-        few: Array = J[..., C[0].argmax(axis=0)]
+    """(t, m, e) J C of J (t, m, nu) or (m, nu) and C (t, nu, e): columns of J where C only picks some of them, J itself
+    where it picks all."""
+    alike = len(C) and (not C.strides[0] or (C[0] == C).all())
+    if alike and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
+        places = C[0].argmax(axis=0)
+        whole = len(places) == J.shape[-1] and (places == np.arange(len(places))).all()
+        few: Array = J if whole else J[..., places]
         return np.broadcast_to(few, (len(C), *few.shape[-2:]))
     result: Array = J @ C
     return result
+
+
+def _as_slice(frames: Array) -> Array | slice:
+    """Numbers of frames as a slice where they are evenly apart: what it takes of an array is no copy."""
+    if len(frames) < 2:
+        return frames
+    step = int(frames[1] - frames[0])
+    even = step > 0 and (frames == frames[0] + step * np.arange(len(frames))).all()
+    return slice(int(frames[0]), int(frames[-1]) + 1, step) if even else frames
+
+
+def _given(arms: Array, x: Array) -> Array:
+    """(t, e) what x (t, n) gives at once, each of which gives arms (t, n, e) by itself, without a copy of the arms."""
+    return in_one_pass(np.swapaxes(arms, -1, -2), x)
 
 
 class Units(NamedTuple):
@@ -97,8 +115,8 @@ class Units(NamedTuple):
 
 class Demands:
     """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
-    unit tension gives arms (t, e, m) and a reserve at c = 1 columns (t, e, r); forces on the parents of the joints with
-    cones, lines (t, c, m, 3) per tension and rest (t, c, 3)."""
+    unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e); forces on the parents of
+    the joints with cones, lines (t, c, m, 3) per tension and rest (t, c, 3)."""
 
     def __init__(
         self,
@@ -111,14 +129,14 @@ class Demands:
         self.needed = needed = inverse_dynamics_of_motion(model, motion, loads)
         self.names, C = free_velocities(model, motion.q)
         self.C = C
-        self.torque = vecmat(needed.torque, C)
+        self.torque = picked(needed.torque[:, None], C)[:, 0]
         J = path_jacobian(model, motion.q)
-        self.arms = -np.swapaxes(picked(J, C), -1, -2)
         assert motion.u is not None
-        self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), matvec(J, motion.u)
+        self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), in_one_pass(J, motion.u)
+        self.arms = picked(np.negative(J, out=J), C)
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
         columns = reserve_columns(model.system, self.reserves, motion.q)
-        self.columns = np.swapaxes(picked(np.swapaxes(columns, -1, -2), C), -1, -2)
+        self.helps = picked(np.swapaxes(columns, -1, -2), C)
         self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
@@ -129,11 +147,11 @@ class Demands:
 
     def taken(self, frames: Array) -> Self:
         """Some of the frames, by their numbers."""
-        part = copy(self)
-        if len(frames) == len(self.torque) and (frames == np.arange(len(frames))).all():
-            return part
-        for name in ("torque", "arms", "columns", "lengths", "speeds", "lines", "rest", "low", "high", "numbers"):
-            setattr(part, name, getattr(self, name)[frames])
+        part, rows = copy(self), _as_slice(frames)
+        for name in ("torque", "arms", "helps", "lengths", "speeds", "lines", "rest", "low", "high", "numbers"):
+            values = getattr(self, name)
+            alike = not values.strides[0] and len(values)
+            setattr(part, name, np.broadcast_to(values[0], (len(frames), *values.shape[1:])) if alike else values[rows])
         return part
 
     def within(self, low: Array, high: Array) -> Self:
@@ -179,13 +197,13 @@ class Demands:
         F0, F1, low, high = self.units(F0, F1, effort)
         G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
         A = np.empty((k, len(self.names), F0.shape[1] + r))
-        np.multiply(self.arms, F1[:, None, :], out=A[..., : F0.shape[1]])
-        A[..., F0.shape[1] :] = self.columns
+        np.multiply(np.swapaxes(self.arms, -1, -2), F1[:, None, :], out=A[..., : F0.shape[1]])
+        A[..., F0.shape[1] :] = np.swapaxes(self.helps, -1, -2)
         weights = self.weights(effort)
         of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
         return Programs.of(
             A,
-            self.torque - in_one_pass(self.arms, F0),
+            self.torque - _given(self.arms, F0),
             weights=np.concatenate([weights, of_reserves], axis=-1),
             powers=2.0 if effort.power == np.inf else effort.power,
             lower=self._with_reserves(low, [reserve.lower for reserve in self.reserves]),
@@ -223,4 +241,4 @@ class Demands:
 
     def missing(self, tensions: Array, controls: Array) -> Array:
         """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""
-        return in_one_pass(self.arms, tensions) + in_one_pass(self.columns, controls) - self.torque
+        return _given(self.arms, tensions) + _given(self.helps, controls) - self.torque

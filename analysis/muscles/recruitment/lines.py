@@ -1,7 +1,6 @@
 """Muscle forces as straight lines in the activation, tendons rigid."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,20 +11,10 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.kinds import of_laws
 
-__all__ = ["bends", "chords", "least_activations", "rigid_tendons", "strengths", "tangents"]
+__all__ = ["bends", "chords", "least_activations", "strengths", "tangents"]
 
 Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 APART = 1e-5  # half the distance of the activations between which a slope is taken
-
-
-def rigid_tendons(model: Model) -> Model:
-    """The model with tendons that do not stretch; itself if none does."""
-    laws = [m.law for m in model.muscles]
-    if not any(isinstance(law, HillLaw) and law.tendon != "rigid" for law in laws):
-        return model
-    changed = [replace(law, tendon="rigid") if isinstance(law, HillLaw) else law for law in laws]
-    muscles = (replace(m, law=law) for m, law in zip(model.muscles, changed, strict=True))
-    return replace(model, muscles=tuple(muscles))
 
 
 def least_activations(model: Model) -> Array:

@@ -21,7 +21,6 @@ from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
-from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.solving import Recruitment
@@ -82,7 +81,7 @@ def redundancy(
     effort = effort or Effort()
     if tendons not in ("rigid", "elastic"):
         raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
-    rigid = rigid_tendons(model)
+    rigid = model.with_rigid_tendons()
     demands = Demands(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)
     solve = partial(_solved, effort=effort, backend=backend, time=motion.time if dynamics else None)
@@ -104,7 +103,7 @@ def _solved(demands: Demands, effort: Effort, backend: str, time: Array | None) 
 
 
 def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruitment, states: Array) -> Redundancy:
-    m, found, slopes = len(model.muscles), recruitment.found, recruitment.slopes
+    m, found = len(model.muscles), recruitment.found
     a, c = found.x[:, :m], found.x[:, m:]
     force = demands.tensions(a)
     return Redundancy(
@@ -123,7 +122,8 @@ def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruit
         price=found.y,
         pressed=demands.pressed(force),
         pull=demands.pull(found.z),
-        gains=np.swapaxes(demands.arms, -1, -2) * slopes[..., None],
-        joint_gains=np.moveaxis(demands.lines, 2, 1) * slopes[..., None, None],
+        arms=demands.arms,
+        lines=demands.lines,
+        slopes=recruitment.slopes,
         states=states,
     )

@@ -26,9 +26,10 @@ class Redundancy:
     [N m, N], what muscles and reserves give on the free velocities `velocities` beyond what the motion needs; status
     (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below; price (t, e), the change of the
     effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
-    `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. gains (t, m, e)
-    and joint_gains (t, m, c, 3) are the changes of torques and of `pressed` with the activations. states (t, ns) [m]
-    are the fiber lengths of elastic tendons (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
+    `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. arms (t, m, e) and
+    lines (t, c, m, 3) are the torques and the part of `pressed` that a unit tension gives, slopes (t, m) [N] the
+    changes of the tensions with the activations. states (t, ns) [m] are the fiber lengths of elastic tendons
+    (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
     Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
     that it is.
 
@@ -60,8 +61,9 @@ class Redundancy:
     price: Array
     pressed: Array
     pull: Array
-    gains: Array
-    joint_gains: Array
+    arms: Array
+    lines: Array
+    slopes: Array
     states: Array
 
     def __repr__(self) -> str:
@@ -74,6 +76,18 @@ class Redundancy:
         if not self.cones:
             return np.zeros((len(self.status), 0))
         return np.array([cone.half_angle for cone in self.cones]) - angles_of(self.cones, self.pressed)
+
+    @property
+    def gains(self) -> Array:
+        """(t, m, e) the changes of the torques with the activations."""
+        found: Array = self.arms * self.slopes[..., None]
+        return found
+
+    @property
+    def joint_gains(self) -> Array:
+        """(t, m, c, 3) the changes of `pressed` with the activations."""
+        found: Array = np.moveaxis(self.lines, 2, 1) * self.slopes[..., None, None]
+        return found
 
     def shares(self) -> "pd.DataFrame":
         """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the

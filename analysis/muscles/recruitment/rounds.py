@@ -17,7 +17,6 @@ from myoquat.analysis.muscles.convex.squares import (
     cheapest,
     fixed_row,
     grouped,
-    scaled_columns,
     squares_rounds,
 )
 from myoquat.joints.compiled import kernel_for
@@ -31,7 +30,7 @@ ROUNDS = 60
 CONVEX = 0.05  # of the effort's curvature: the least that the bend of a force leaves
 SMALLEST = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
 NAMES = ("weight", "centre", "low", "high")  # of the first four numbers of a row
-OUTPUTS = ("x", "y", "bent", "lack", "objective", "floor", "done", "rounds")
+OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "rounds")
 
 
 class Bending(NamedTuple):
@@ -45,8 +44,8 @@ class Bending(NamedTuple):
 
 def settled_rounds(given: Mapping[str, Array], bending: Bending, power: float, backend: str) -> dict[str, Array]:
     """The OUTPUTS by name for inputs (k, ...) or (1, ...) of `_Settle`."""
-    shape = Shape(given["A"].shape[1], 0, 3, given["A"].shape[2], power)
-    m, size = given["lengths"].shape[-1], bending.p.shape[-1]
+    m, e = given["arms"].shape[1:]
+    shape, size = Shape(e, 0, 3, m + given["helps"].shape[1], power), bending.p.shape[-1]
     if backend == "numpy":
         with np.errstate(all="ignore"):  # of frames that are done and carried along
             rounds = _Settle(shape, m, 0, lambda l, v, a, _: bending.forces(l, v, a, bending.p[0]))
@@ -65,27 +64,42 @@ def settled_rounds(given: Mapping[str, Array], bending: Bending, power: float, b
 
 
 class _Settle:
-    """Puts the program together: of e equations, n variables of which m are muscles, and size parameters. Inputs: A (e,
-    n), scale (e) of its rows, torque (e), enough (), what it may be missed by; x and y to start from; lengths and
-    speeds (m); weight, centre, low and high (n); p (size) if there are any."""
+    """Puts the program together: of e equations, n variables of which m are muscles, and size parameters. Inputs: arms
+    (m, e) and helps (n - m, e), what a unit of each gives; torque (e), enough (), what it may be missed by; x and y to
+    start from; lengths and speeds (m); weight, centre, low and high (n); p (size) if there are any."""
 
     def __init__(self, shape: Shape, m: int, size: int, forces: Callable[[Array, Array, Array, Array], Array]) -> None:
         self.shape, self.m, self.forces, self.groups = shape, m, forces, grouped(shape.n)
         e, n = shape.e, shape.n
-        inputs: dict[str, Any] = {"A": (e, n), "scale": e, "torque": e, "enough": (), "x_start": n, "y_start": e}
-        inputs |= {"lengths": m, "speeds": m, **dict.fromkeys(NAMES, n)} | ({"p": size} if size else {})
+        inputs: dict[str, Any] = {"arms": (m, e), "helps": (n - m, e), "torque": e, "enough": ()}
+        inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(NAMES, n)}
+        inputs |= {"p": size} if size else {}
         self.parameters = ["p"] if size else []
         self.program = Program("settle", inputs)
+        self._scaled()
         self._start()
         carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "rounds")}
         with self.program.repeat(ROUNDS, "wanted", carry):
             self._round()
         self._table(self._proved, ["y"], {"objective_sum": 1, "floor_sum": 1})
-        self.program.formula(_certified, ["objective_sum", "floor_sum", "y", "off"])
+        self.program.formula(_certified, ["objective_sum", "floor_sum", "y", "off", "scale"])
+
+    def _scaled(self) -> None:
+        """The buffers `scale` (e), one over the lengths of the equations, and `columns` (N, e), all that they take."""
+        program, (e, n), m = self.program, (self.shape.e, self.shape.n), self.m
+        parts = [(name, np.arange(len(rows)), rows) for name, rows in
+                 (("arms", np.arange(m)), ("helps", np.arange(m, n))) if len(rows)]  # fmt: skip
+        program.zeros({"squares": (1, e), "columns": (self.groups.size, e)})
+        for name, each, _ in parts:
+            program.table(lambda row: row * row, len(each), gather={"row": (name, each)},
+                          add={"output0": ("squares", 0 * each)})  # fmt: skip
+        program.formula(_scale, ["squares"])
+        for name, each, rows in parts:
+            program.table(lambda row, scale: row * scale, len(each), gather={"row": (name, each)}, shared=["scale"],
+                          store={"output0": ("columns", rows)})  # fmt: skip
 
     def _start(self) -> None:
-        program, shape, extra = self.program, self.shape, self.groups.size - self.shape.n
-        scaled_columns(program, shape)
+        program, extra = self.program, self.groups.size - self.shape.n
 
         def rows(*given: Array) -> dict[str, Array]:
             filled = [np.concatenate([v, (w + 0.0 * v[..., :1]) * np.ones(extra)], axis=-1)
@@ -93,13 +107,13 @@ class _Settle:
             muscle = filled[0] * 0.0 + np.where(np.arange(self.groups.size) < self.m, 1.0, 0.0)
             return {"row": np.stack([*filled, muscle], axis=-1)}
 
-        def begun(x: Array, y: Array, low: Array, high: Array) -> dict[str, Array]:
+        def begun(x: Array, y: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
             x, zero = np.minimum(np.maximum(x, low), high), 0.0 * x[..., 0]
-            return {"x": np.concatenate([x, 0.0 * x[..., :1] * np.ones(extra)], axis=-1), "y": y, "wanted": 1.0 + zero,
-                    "last": zero, "ahead": 1.0 + zero, "done": zero, "rounds": zero}  # fmt: skip
+            return {"x": np.concatenate([x, 0.0 * x[..., :1] * np.ones(extra)], axis=-1), "y": y / scale,
+                    "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero, "rounds": zero}  # fmt: skip
 
         program.formula(rows, list(NAMES))
-        program.formula(begun, ["x_start", "y_start", "low", "high"])
+        program.formula(begun, ["x_start", "y_start", "low", "high", "scale"])
 
     def _round(self) -> None:
         program, e = self.program, self.shape.e
@@ -226,7 +240,13 @@ def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, goin
     }
 
 
-def _certified(objective_sum: Array, floor_sum: Array, y: Array, off: Array) -> dict[str, Array]:
-    """The effort, and what none is below where the forces are their tangents."""
+def _scale(squares: Array) -> dict[str, Array]:
+    """One over the length of every equation; 1 for one that nothing is in."""
+    total = squares[..., 0, :]
+    return {"scale": 1.0 / np.sqrt(np.where(total > 0, total, 1.0))}
+
+
+def _certified(objective_sum: Array, floor_sum: Array, y: Array, off: Array, scale: Array) -> dict[str, Array]:
+    """The effort, and what none is below where the forces are their tangents; the price of the equations as given."""
     floor = floor_sum[..., 0, 0] - np.sum(y * off, axis=-1)
-    return {"objective": objective_sum[..., 0, 0], "floor": floor}
+    return {"objective": objective_sum[..., 0, 0], "floor": floor, "price": y * scale}

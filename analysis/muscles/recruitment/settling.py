@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Solutions, Status
-from myoquat.analysis.muscles.convex.solve import powers_of_two
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.rounds import settled_rounds
 from myoquat.kernels.typing import Array
@@ -43,12 +42,10 @@ class Settling:
         demands, effort = self.demands, self.effort
         self.m = demands.lengths.shape[1]
         r = demands.reserves
-        self.A = np.concatenate([demands.arms, demands.columns], axis=-1)
         self.weights = _beside(demands.weights(effort), [x.weight for x in r])
         self.centre = _beside(demands.targets(effort), [0.0] * len(r))
         self.low = _beside(demands.low, [x.lower for x in r])
         self.high = _beside(demands.high, [x.upper for x in r])
-        self.scale = 1 / powers_of_two(np.sqrt(np.einsum("ken,ken->ke", self.A, self.A)))
         self.enough = MET * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
     def settled(self, x: Array, y: Array) -> tuple[Solutions, Array]:
@@ -56,10 +53,11 @@ class Settling:
         none nearby, and the slopes (k, m) of the forces there. The bound is what y proves where the forces are their
         tangents: it says whether x is a solution."""
         demands, (k, n) = self.demands, x.shape
+        alike = not demands.helps.strides[0]
         found = settled_rounds(
-            {"A": self.A, "scale": self.scale, "torque": demands.torque, "enough": self.enough, "x_start": x,
-             "y_start": y / self.scale, "lengths": demands.lengths, "speeds": demands.speeds, "weight": self.weights,
-             "centre": self.centre, "low": self.low, "high": self.high},
+            {"arms": demands.arms, "helps": demands.helps[:1] if alike else demands.helps, "torque": demands.torque,
+             "enough": self.enough, "x_start": x, "y_start": y, "lengths": demands.lengths, "speeds": demands.speeds,
+             "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high},
             demands.bending, self.effort.power, self.backend,
         )  # fmt: skip
         objective, bound = found["objective"], found["floor"]
@@ -67,10 +65,8 @@ class Settling:
         solved = (found["done"] > 0) & (np.abs(objective - bound) <= CERTAIN * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
         status = np.where(solved, Status.SOLVED, Status.UNSETTLED)
-        y, rounds = found["y"] * self.scale, found["rounds"].astype(int)
-        solutions = Solutions(
-            found["x"][:, :n], status, objective, bound, y, np.zeros((k, 0, 3)), found["lack"], rounds
-        )
+        solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
+                              found["lack"], found["rounds"].astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, 1]
 
 

@@ -35,10 +35,7 @@ class Recruitment:
     def __post_init__(self) -> None:
         demands = self.demands
         self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
-        self.F0, self.slopes = chords(demands.tensions, demands.lower, len(demands.torque))
-        middle = np.broadcast_to((1 + demands.lower) / 2, self.F0.shape)
-        off = np.abs(demands.tensions(middle) - self.F0 - self.slopes * middle).max(axis=-1, initial=0.0)
-        self.bent = off > AFFINE * np.abs(self.slopes).max(initial=1.0)
+        self.slopes = np.empty(demands.lengths.shape)
         self.settles = not isinstance(self.effort, MetabolicEffort) and Settling.applies(demands, self.effort)
         self.found = self._along()
 
@@ -56,7 +53,7 @@ class Recruitment:
     def _along(self) -> Solutions:
         """Solutions of all frames: of some by themselves, of those between from what the two beside have, nearer and
         nearer ones."""
-        k, step = len(self.F0), APART
+        k, step = len(self.slopes), APART
         if not self.settles or k <= 2 * step:
             return self._of(np.arange(k), self.demands)
         few = np.append(np.arange(0, k - 1, step), k - 1)
@@ -90,10 +87,10 @@ class Recruitment:
 
     def _of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents."""
-        m, F0, F1 = len(demands.model.muscles), self.F0[frames], self.slopes[frames]
-        centre = self.centre[frames]
+        m, centre = len(demands.model.muscles), self.centre[frames]
+        F0, F1 = chords(demands.tensions, demands.lower, len(frames))
         found = self._on_lines(demands, F0, F1, centre)
-        open_ = np.flatnonzero(self.bent[frames] & are_met(found.status))
+        open_ = np.flatnonzero(_are_bent(demands, F0, F1) & are_met(found.status))
         if self.settles and len(open_):
             near, left = self._settle(frames[open_], found.x[open_], found.y[open_], demands.taken(open_))
             found.put(open_[near.status == Status.SOLVED], near.taken(near.status == Status.SOLVED))
@@ -122,6 +119,13 @@ class Recruitment:
         found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
         return found
+
+
+def _are_bent(demands: Demands, F0: Array, F1: Array) -> Array:
+    """(t,) whether a law is off its chord F0 + F1 a (t, m)."""
+    middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
+    off = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
+    return np.asarray(off > AFFINE * np.abs(F1).max(axis=-1, initial=1.0))
 
 
 def _around(centre: Array, programs: Programs) -> Programs:

@@ -125,7 +125,7 @@ class VariedDemands:
         part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
         part.arms, part.lines = part.arms.copy(), part.lines.copy()
         part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
-        part.arms[:, :, moved] = -np.swapaxes(picked(J, self.C), -1, -2)
+        part.arms[:, moved] = -picked(J, self.C)
         for j, (line, R) in enumerate(zip(lines, self._parents, strict=True)):
             part.lines[:, j, moved] = line[..., :3] @ R
 

@@ -103,6 +103,14 @@ def test_the_conditions_of_the_optimum(rng, power):
         assert np.abs(gradient - price)[inner].max() < 1e-4
 
 
+def test_bounds_hold_to_the_last_bit():
+    """Of programs without a solution too, whose steps end at bounds: two of these would be 2e-16 above one."""
+    given = programs(np.random.default_rng(3), cones=0, stretch=(3.0,))
+    found = solve_programs(Programs.of(**{**given, "lower": given["lower"] + 0.01}), backend="numpy")
+    assert (found.status == Status.INFEASIBLE).any()
+    assert ((found.x >= 0.01) & (found.x <= 1.0)).all()
+
+
 def test_multipliers_are_slopes(rng):
     """y is the change of the objective with b."""
     given = programs(rng, k=4, stretch=(1.0,))
