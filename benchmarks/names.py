@@ -21,7 +21,7 @@ NAMES = {
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder
-    "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER names a folder with an abduction
+    "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER, MYOQUAT_WALK name folders of trials
     "robustness": "benchmarks.own.robustness",  # the abduction on thousands of models; MYOQUAT_SHOULDER as above
     "viewer": "benchmarks.own.viewer",  # first picture and pictures a second in a headless Chromium
     "studies": "benchmarks.own.studies",  # 100,000 simulations with varied muscles, stored

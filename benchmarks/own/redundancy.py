@@ -1,4 +1,5 @@
-"""Muscle redundancy: batches of convex programs beside Clarabel, and an abduction beside its published solution.
+"""Muscle redundancy: batches of convex programs beside Clarabel, an abduction beside its published solution, and a walk
+(`benchmarks.own.walk`, where MYOQUAT_WALK names its folder).
 
 The abduction is that of I. Belli et al., Does enforcing glenohumeral joint stability matter?, PLoS ONE 18, 2023: the
 environment variable MYOQUAT_SHOULDER names a folder with TSM_subject_noWeight.osim, ABD01.mot and ABD01.npz (`with_gh`,
@@ -21,6 +22,7 @@ from scipy.signal import butter, filtfilt
 from scipy.sparse import csc_matrix
 
 from benchmarks.measure import Route, alternate, rows
+from benchmarks.own.walk import walking
 from myoquat.analysis.muscles import Effort, JointCone, MetabolicEffort, Reserve, consistent_motion, redundancy
 from myoquat.analysis.muscles.convex import Programs, Status, solve_programs
 from myoquat.analysis.muscles.recruitment.equations import Demands
@@ -45,10 +47,11 @@ COSTS = (Bhargava2004(), Umberger2010())
 
 
 def run() -> list[dict[str, Any]]:
-    """Rows beside Clarabel, then, where the data are, rows of the abduction with and without the cone."""
+    """Rows beside Clarabel, then, where the data are, rows of the walk, and of the abduction with and without the
+    cone."""
     found = _beside_clarabel(np.random.default_rng(0))
-    folder = os.environ.get("MYOQUAT_SHOULDER")
-    return found + (_abduction(Path(folder)) if folder else [])
+    walk, folder = os.environ.get("MYOQUAT_WALK"), os.environ.get("MYOQUAT_SHOULDER")
+    return found + (walking(Path(walk)) if walk else []) + (_abduction(Path(folder)) if folder else [])
 
 
 # ---- random programs ---------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ __all__ = [
 
 STEPS = 40
 HALVINGS = 12
-GROUP = 2  # variables of one element of a table, as in `sweep`
+GROUP = 4
 FALL = 0.1  # of the slope at the start of a step: what the dual function may fall with at its end
 FIXED = 5  # numbers of a variable
 ROWS = ("gains", "lowers", "uppers", "weights")
@@ -104,55 +104,37 @@ class _Rounds:
 
     def add(self) -> None:
         self.program.formula(_opened, ["start", "going"])
-        carry = {name: f"{name}_next" for name in ("running", "multipliers", "steps", "status", "bound", "before")}
+        carry = {name: f"{name}_next" for name in ("running", "steps", "status", "bound", "before")}
         with self.program.repeat(STEPS, "running", carry):
             self._round()
         self._table(_ended, ["multipliers"], store=True)
 
     def _round(self) -> None:
-        """The equations at the multipliers; Newton's way, and as much of it as the dual function rises along."""
+        """The equations at the multipliers; where they are not met Newton's way, and as much of it as the dual function
+        rises along."""
         program, e = self.program, self.shape.e
-        self._table(self._looked, ["multipliers"], {"matrix": e * (e + 1) // 2, "values": e, "least": 1})
-        given = ["target", "multipliers", "running", "status", "steps", "before"]
-        program.formula(self._turned, ["matrix", "values", "least", *given])
-        with program.repeat(HALVINGS, "searching", {"share": "share_next", "searching": "searching_next"}):
-            program.formula(_gone("tried"), ["multipliers", "change", "share"])
-            self._table(_tried, ["tried"], {"values_tried": e})
-            program.formula(_accepted, ["values_tried", "target", "change", "slope", "share", "searching"])
-        program.formula(_gone("multipliers_next"), ["multipliers", "change", "share"])
+        self._table(_looked, ["multipliers"], {"values": e, "least": 1})
+        program.formula(
+            _judged, ["values", "least", "target", "multipliers", "running", "status", "steps", "before"]
+        )
+        with program.repeat(1, "running_next", {"multipliers": "multipliers_next"}):
+            self._table(_bent, ["multipliers"], {"matrix": e * (e + 1) // 2})
+            program.formula(self._turned, ["matrix", "residual", "running_next"])
+            with program.repeat(HALVINGS, "searching", {"share": "share_next", "searching": "searching_next"}):
+                program.formula(_gone("tried"), ["multipliers", "change", "share"])
+                self._table(_tried, ["tried"], {"values_tried": e})
+                program.formula(_accepted, ["values_tried", "target", "change", "slope", "share", "searching"])
+            program.formula(_gone("multipliers_next"), ["multipliers", "change", "share"])
 
-    def _looked(self, columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
-        """At multipliers: sums over the variables: the lower triangle of A D^-1 A^T, D^-1 zero at bounds, A x, and the
-        least of the objective at their price."""
-        price, x, inside = cheapest(columns, fixed, multipliers)
-        soft = columns * (fixed[..., 0] * inside * fixed[..., 4] * fixed[..., 4])[..., None]
-        entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
-        return {"matrix": np.stack(entries, axis=-1), **_sums(columns, fixed, price, x)}
-
-    def _turned(self, matrix: Array, values: Array, least: Array, target: Array, multipliers: Array, *records: Array
-                ) -> dict[str, Array]:  # fmt: skip
-        """Whether the equations are met; if not, how the multipliers are to change."""
-        e, (running, status, steps, before) = self.shape.e, records
-        residual = target - values[..., 0, :]
-        off = np.max(np.abs(residual) / np.maximum(np.abs(target), 1.0), axis=-1)
-        going = running * np.where((off > MET) & ((off > LOOSE * MET) | (off < before / 2)), 1.0, 0.0)
+    def _turned(self, matrix: Array, residual: Array, going: Array) -> dict[str, Array]:
+        """How the multipliers are to change."""
+        e = self.shape.e
         place = {at: k for k, at in enumerate(triangle(e))}
         rows = [[matrix[..., 0, place[i, j]] for j in range(i + 1)] for i in range(e)]
         for i, row in enumerate(rows):
             row[i] = np.where(row[i] > 0, row[i] * (1 + REGULAR), 1.0)
         change = np.stack(Factors(rows).solve([residual[..., i] for i in range(e)]), axis=-1) * going[..., None]
-        return {
-            "residual": residual,
-            "change": change,
-            "slope": np.sum(change * residual, axis=-1),
-            "share": going,
-            "searching": going,
-            "running_next": going,
-            "steps_next": steps + going,
-            "status_next": np.where(off <= LOOSE * MET, float(Status.SOLVED), status),
-            "before_next": off,
-            "bound_next": np.sum(multipliers * target, axis=-1) + least[..., 0, 0],
-        }
+        return {"change": change, "slope": np.sum(change * residual, axis=-1), "share": going, "searching": going}
 
     def _table(
         self,
@@ -183,6 +165,37 @@ def _opened(start: Array, going: Array) -> dict[str, Array]:
             "status": float(Status.UNSETTLED) + zero}  # fmt: skip
 
 
+def _looked(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
+    """At multipliers, sums over the variables: A x, and the least of the objective at their price."""
+    price, x, _ = cheapest(columns, fixed, multipliers)
+    least = x * (x * fixed[..., 3] - price)
+    return {"values": _values(columns, fixed, x), "least": np.sum(least, axis=-1)[..., None]}
+
+
+def _judged(values: Array, least: Array, target: Array, multipliers: Array, *records: Array) -> dict[str, Array]:
+    """Whether the equations are met, or not met any better by going on."""
+    running, status, steps, before = records
+    residual = target - values[..., 0, :]
+    off = np.max(np.abs(residual) / np.maximum(np.abs(target), 1.0), axis=-1)
+    going = running * np.where((off > MET) & ((off > LOOSE * MET) | (off < before / 2)), 1.0, 0.0)
+    return {
+        "residual": residual,
+        "running_next": going,
+        "steps_next": steps + going,
+        "status_next": np.where(off <= LOOSE * MET, float(Status.SOLVED), status),
+        "before_next": off,
+        "bound_next": np.sum(multipliers * target, axis=-1) + least[..., 0, 0],
+    }
+
+
+def _bent(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
+    """The lower triangle of A D^-1 A^T, D^-1 zero at bounds, summed over a group of variables."""
+    inside = cheapest(columns, fixed, multipliers)[2]
+    soft = columns * (fixed[..., 0] * inside * fixed[..., 4] * fixed[..., 4])[..., None]
+    entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
+    return {"matrix": np.stack(entries, axis=-1)}
+
+
 def _gone(name: str) -> Callable[[Array, Array, Array], dict[str, Array]]:
     """The formula of multipliers a share of the way farther, under a name."""
     return lambda multipliers, change, share: {name: multipliers + share[..., None] * change}
@@ -194,12 +207,6 @@ def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, A
     free = fixed[..., 0] * price
     low, high = fixed[..., 1], fixed[..., 2]
     return price, np.minimum(np.maximum(free, low), high), np.where((free >= low) & (free <= high), 1.0, 0.0)
-
-
-def _sums(columns: Array, fixed: Array, price: Array, x: Array) -> dict[str, Array]:
-    """A x, and x^2 w - price x, summed over a group of variables."""
-    least = x * (x * fixed[..., 3] - price)
-    return {"values": _values(columns, fixed, x), "least": np.sum(least, axis=-1)[..., None]}
 
 
 def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:

@@ -67,8 +67,8 @@ class Recruitment:
 
     def _between(self, found: Solutions, frames: Array, step: int) -> None:
         """Put into `found` the solutions of frames from those of the two `step` frames away, and of the next two."""
+        x, y = (_interpolated(v, frames, step) for v in (found.x, found.y))
         left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
-        x, y = (_interpolated(v, left, right, (step / (right - left))[:, None]) for v in (found.x, found.y))
         near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
         open_ = frames[~near]
         if near.any():
@@ -139,14 +139,20 @@ def _around(centre: Array, programs: Programs) -> Programs:
     )
 
 
-def _interpolated(values: Array, left: Array, right: Array, part: Array) -> Array:
-    """Values (k, n) of frames at a part of the way from left to right: along a cubic through these and the next two; at
-    the ends, and between frames of other distances, along a straight line."""
-    line: Array = (1 - part) * values[left] + part * values[right]
-    first, last = left - (right - left), right + (right - left)
-    inner = (first >= 0) & (last < len(values)) & (part[:, 0] == 0.5)
-    bend = values[first[inner]] - values[left[inner]] - values[right[inner]] + values[last[inner]]
-    line[inner] -= bend / 16
+def _interpolated(values: Array, frames: Array, step: int) -> Array:
+    """Values (k, n) of frames 2 steps apart from those a step before and after each: along a cubic through these and
+    the next two; at the ends, and where the last frame of all is nearer than a step, along a straight line."""
+    count, first = len(frames), int(frames[0])
+    whole = count - bool(frames[-1] + step >= len(values))  # frames whose neighbours are both a step away
+    known = values[first - step : first + 2 * step * whole : 2 * step]
+    line = np.empty((count, values.shape[1]))
+    np.add(known[:whole], known[1:], out=line[:whole])
+    line[:whole] *= 0.5
+    if whole > 2:
+        line[1 : whole - 1] -= (known[:-3] - known[1:-2] - known[2:-1] + known[3:]) / 16
+    if whole < count:
+        part = step / (len(values) - 1 - (frames[-1] - step))
+        line[-1] = (1 - part) * values[frames[-1] - step] + part * values[-1]
     return line
 
 
