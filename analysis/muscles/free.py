@@ -84,12 +84,12 @@ def _constrained(model: Model, q: Array, free: list[int], C: np.ndarray) -> tupl
     pivots = np.abs(np.diag(R))
     rank = int((pivots > INDEPENDENT * pivots.max(initial=0.0)).sum())
     driven, rest = sorted(order[:rank]), sorted(order[rank:])
-    sizes = np.linalg.svd(B[:, :, driven], compute_uv=False)
+    U, sizes, V = np.linalg.svd(B[:, :, driven], full_matrices=False)
     lost = np.flatnonzero(sizes[:, rank - 1] < REGULAR * sizes.max()) if rank else np.zeros(0, dtype=int)
     if len(lost):
         names = ", ".join(model.system.velocity_names[free[k]] for k in driven)
         raise ValueError(f"at pose {lost[0]} the constraints do not determine the velocities {names}")
-    X = -np.linalg.pinv(B[:, :, driven]) @ B[:, :, rest]
+    X = -np.swapaxes(V, -1, -2) @ (np.swapaxes(U, -1, -2) @ B[:, :, rest] / sizes[..., None])
     return [free[k] for k in rest], C[:, :, rest] + C[:, :, driven] @ X
 
 

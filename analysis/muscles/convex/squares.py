@@ -114,9 +114,7 @@ class _Rounds:
         rises along."""
         program, e = self.program, self.shape.e
         self._table(_looked, ["multipliers"], {"values": e, "least": 1})
-        program.formula(
-            _judged, ["values", "least", "target", "multipliers", "running", "status", "steps", "before"]
-        )
+        program.formula(_judged, ["values", "least", "target", "multipliers", "running", "status", "steps", "before"])
         with program.repeat(1, "running_next", {"multipliers": "multipliers_next"}):
             self._table(_bent, ["multipliers"], {"matrix": e * (e + 1) // 2})
             program.formula(self._turned, ["matrix", "residual", "running_next"])

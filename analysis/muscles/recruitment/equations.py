@@ -13,13 +13,15 @@ from myoquat.analysis.muscles.convex import Programs
 from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_columns, reserves_of
-from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, cone_rows
+from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, joints_of, rest_forces
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
+from myoquat.analysis.muscles.recruitment.paths import paths_along
 from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
+from myoquat.dynamics import joint_reactions
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle import law_forces, path_jacobian, path_lengths
+from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
 
 __all__ = ["Demands", "Effort", "picked"]
@@ -130,14 +132,18 @@ class Demands:
         self.names, C = free_velocities(model, motion.q)
         self.C = C
         self.torque = picked(needed.torque[:, None], C)[:, 0]
-        J = path_jacobian(model, motion.q)
-        assert motion.u is not None
-        self.model, self.lengths, self.speeds = model, path_lengths(model, motion.q), in_one_pass(J, motion.u)
-        self.arms = picked(np.negative(J, out=J), C)
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
+        joints = joints_of(model, self.cones)
+        self.lengths, J, self.lines, self.parents = paths_along(model, motion.q, joints)
+        assert motion.u is not None
+        self.model, self.speeds = model, in_one_pass(J, motion.u)
+        self.arms = picked(np.negative(J, out=J), C)
+        self.rest = np.zeros((len(motion.time), len(joints), 3))
+        if joints:
+            self.rest = rest_forces(joint_reactions(model.system, motion.q, motion.u, motion.udot, needed.wrenches),
+                                    joints, self.parents)  # fmt: skip
         columns = reserve_columns(model.system, self.reserves, motion.q)
         self.helps = picked(np.swapaxes(columns, -1, -2), C)
-        self.lines, self.rest = cone_rows(model, motion, self.cones, needed.wrenches)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
         self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))

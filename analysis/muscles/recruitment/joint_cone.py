@@ -6,18 +6,15 @@ from typing import Self
 
 import numpy as np
 
-from myoquat.data.motions import Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.dynamics import joint_reactions
 from myoquat.joints.constraints import CoordinateCoupler, PolynomialCoupler, Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array
-from myoquat.muscle.evaluate import unit_wrenches
 from myoquat.muscle.forces import CoordinateSpring
 from myoquat.muscle.model import Model
 
-__all__ = ["JointCone", "angles_of", "cone_rows"]
+__all__ = ["JointCone", "angles_of", "joints_of", "rest_forces"]
 
 ROUNDING = 1e-15  # by which the length of a unit vector is off 1
 IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)  # constraints that act within joints, on no body
@@ -84,23 +81,19 @@ def angles_of(cones: Sequence[JointCone], force: Array) -> Array:
     return np.asarray(np.arctan2(np.hypot(along[..., 1], along[..., 2]), along[..., 0]))
 
 
-def cone_rows(model: Model, motion: Motion, cones: Sequence[JointCone], wrenches: Array) -> tuple[Array, Array]:
-    """(t, c, m, 3) and (t, c, 3): the force on each joint's parent, in its axes, of a unit tension of every muscle, and
-    of all but muscles: weight, motion and the external wrenches (t, bodies, 6)."""
-    system, q = model.system, motion.q
-    shape = (len(q), len(cones))
-    lines, rest = np.zeros((*shape, len(model.muscles), 3)), np.zeros((*shape, 3))
-    if not cones:
-        return lines, rest
-    passing = joint_reactions(system, q, motion.u, motion.udot, wrenches)  # type: ignore[arg-type]
-    poses = system.poses(q)
-    for j, cone in enumerate(cones):
-        i = int(system.indices.body(cone.joint))
+def joints_of(model: Model, cones: Sequence[JointCone]) -> tuple[int, ...]:
+    """The numbers of the bodies that the joints of the cones carry; ModelError where a constraint or a force between
+    bodies acts beside such a joint, whose part in it is not known."""
+    joints = tuple(int(model.system.indices.body(cone.joint)) for cone in cones)
+    for i in joints:
         _check_determined(model, i)
-        R, _ = poses[system.bodies[i].parent]
-        lines[:, j] = unit_wrenches(model, q, system.body_names[i])[..., :3] @ R
-        rest[:, j] = -np.einsum("...ji,...j->...i", R, passing[:, i, :3])
-    return lines, rest
+    return joints
+
+
+def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
+    """(t, c, 3) the forces on the parents of joints, in their axes, without muscles: of what passes through all joints
+    (t, bodies, 6), the parents' orientations being (t, c, 3, 3)."""
+    return -np.asarray(np.einsum("tcji,tcj->tci", parents, passing[:, list(joints), :3]))
 
 
 def _check_determined(model: Model, i: int) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.equations import Demands, picked
-from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
+from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, joints_of, rest_forces
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations
+from myoquat.analysis.muscles.recruitment.paths import joint_lines
 from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
@@ -28,7 +29,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters, muscle_wrenches
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.jacobians import velocity_of
-from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenches
+from myoquat.muscle.path import lengths, wrenches
 from myoquat.muscle.states import forces_of_laws
 
 __all__ = ["VariedDemands", "check_varied"]
@@ -77,7 +78,7 @@ class VariedDemands:
         places = [parameters.places[k].steps for k in self.columns["paths"]]
         self.moved = sorted({int(steps[1]) for steps in places})
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.places)
-        self.bodies = [int(model.system.indices.body(cone.joint)) for cone in self.base.cones]
+        self.bodies = joints_of(model, self.base.cones)
 
     def of(self, p: Array, *, stress: bool = False) -> Demands:
         """With parameters p (n,), which are not checked; stress: for an effort that reads strengths off the model."""
@@ -114,9 +115,7 @@ class VariedDemands:
         torque = self.needed.torque + self._torques(**given, p=own) - self._torques(**given, p=self._defaults("bodies"))
         part.torque = vecmat(torque, self.C)
         passing = self._passing(self.needed.wrenches, p)
-        part.rest = part.rest.copy()
-        for j, (i, R) in enumerate(zip(self.bodies, self._parents, strict=True)):
-            part.rest[:, j] = -matvec(np.swapaxes(R, -1, -2), passing[:, i, :3])
+        part.rest = rest_forces(passing, self.bodies, self.base.parents)
 
     def _of_paths(self, part: Demands, p: Array) -> None:
         motion, own, moved = self.motion, p[self.columns["paths"]], self.moved
@@ -126,8 +125,8 @@ class VariedDemands:
         part.arms, part.lines = part.arms.copy(), part.lines.copy()
         part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
         part.arms[:, moved] = -picked(J, self.C)
-        for j, (line, R) in enumerate(zip(lines, self._parents, strict=True)):
-            part.lines[:, j, moved] = line[..., :3] @ R
+        for j, line in enumerate(lines):
+            part.lines[:, j, moved] = line
 
     def _passing(self, pulls: Array, p: Array) -> Array:
         """(t, bodies, 6) through the joints, with wrenches on the bodies."""
@@ -141,13 +140,6 @@ class VariedDemands:
     def _defaults(self, kind: str) -> Array:
         found: Array = self.parameters.defaults[self.columns[kind]]
         return found
-
-    @cached_property
-    def _parents(self) -> list[Array]:
-        """(t, 3, 3) the orientation of the parent of every joint with a cone."""
-        system = self.base.model.system
-        poses = system.poses(self.motion.q)
-        return [np.broadcast_to(poses[system.bodies[i].parent][0], (len(self.motion.q), 3, 3)) for i in self.bodies]
 
     # ---- kernels ---------------------------------------------------------------------------------------------
 
@@ -169,15 +161,12 @@ class VariedDemands:
 
     @cached_property
     def _paths(self) -> Any:
-        system = self.base.model.system
-        carried = [carried_bodies(system, cone.joint) for cone in self.base.cones]
-
         def formula(bound: Any, q: Array) -> tuple[Array, ...]:
             muscles = tuple(bound.muscles[k] for k in self.moved)
-            lines = [carried_wrenches(bound.system, muscles, q, names) for names in carried]
+            lines = [joint_lines(bound.system, muscles, q, i)[0] for i in self.bodies]
             return lengths(bound.system, muscles, q), velocity_of(bound.system, muscles, q), *lines
 
-        return self._kernel(f"paths {carried}", "paths", {"q": (system.nq,)}, formula)
+        return self._kernel(f"paths {self.bodies}", "paths", {"q": (self.base.model.system.nq,)}, formula)
 
     @cached_property
     def _pulls(self) -> Any:
