@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.kernels.typing import Array
 
-__all__ = ["find_root"]
+__all__ = ["find_root", "narrowed"]
 
 _STEPS = 200  # bisection alone takes 64 for the whole range of numbers from 1 to 2
 
@@ -35,19 +35,27 @@ def find_root(
             break
         x = a + t * (b - a)
         fx = function(x, *args)
-        same = np.sign(fx) == np.sign(fa)
-        c, fc = np.where(same, a, b), np.where(same, fa, fb)
-        b, fb = np.where(same, b, a), np.where(same, fb, fa)
-        a, fa = x, fx
-        best = np.where(np.abs(fa) < np.abs(fb), a, b)
-        share = relative * np.abs(best) / np.abs(b - a)
+        a, b, fa, fb, t, best, share = narrowed((a, b, fa, fb), x, fx, relative)
         done = (share > 0.5) | (fa == 0) | ~np.isfinite(fx)
         root[open_[done]] = np.where(np.isfinite(fx), np.where(fa == 0, a, best), np.nan)[done]
-        t = _share(a, b, c, fa, fb, fc, share)
         keep = ~done
         open_, a, b, fa, fb, t = open_[keep], a[keep], b[keep], fa[keep], fb[keep], t[keep]
         args = tuple(x[keep] for x in args)
     return root
+
+
+def narrowed(bracket: tuple[Array, Array, Array, Array], x: Array, fx: Array, relative: float) -> tuple[Array, ...]:
+    """The formula of a step: from ends a and b, f there, and f at x between them, the next a, b, f(a) and f(b); where
+    the next x is to lie, as a share of the way from a to b; the better end; and what `relative` of it is, as such a
+    share: above a half the search is at its end."""
+    a, b, fa, fb = bracket
+    same = np.sign(fx) == np.sign(fa)
+    c, fc = np.where(same, a, b), np.where(same, fa, fb)
+    b, fb = np.where(same, b, a), np.where(same, fb, fa)
+    a, fa = x, fx
+    best = np.where(np.abs(fa) < np.abs(fb), a, b)
+    share = relative * np.abs(best) / np.abs(b - a)
+    return a, b, fa, fb, _share(a, b, c, fa, fb, fc, share), best, share
 
 
 def _share(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array, least: Array) -> Array:
@@ -57,4 +65,5 @@ def _share(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array, least:
         quadratic = (1 - np.sqrt(1 - xi) < phi) & (phi < np.sqrt(xi))
         alpha = (c - a) / (b - a)
         t = fa / (fb - fa) * fc / (fb - fc) + alpha * fa / (fc - fa) * fb / (fc - fb)
-    return np.clip(np.where(quadratic & np.isfinite(t), t, 0.5), least, 1 - least)
+    t = np.where(quadratic & (np.abs(t) < np.inf), t, 0.5)
+    return np.minimum(np.maximum(t, least), 1 - least)

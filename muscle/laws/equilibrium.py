@@ -14,7 +14,7 @@ from myoquat.kernels.classes import identity, is_foreign
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.bracketing import find_root
 
-__all__ = ["LawKind", "equilibrium_lengths", "kind_of", "numbers_of"]
+__all__ = ["LawKind", "equilibrium_lengths", "kind_of", "law_of", "numbers_of"]
 
 TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 BALANCED = 1e-12  # of the greatest isometric force: what the curves' own round-off may leave over
@@ -55,7 +55,7 @@ def equilibrium_lengths(kind: LawKind, numbers: Mapping[str, Any], length: Array
     """
     names = list(numbers)
     length, activation, *values = np.broadcast_arrays(length, activation, *numbers.values())
-    law = _with_numbers(kind, names, values)
+    law = law_of(kind, names, values)
     shortest, stretched, slack, longest = (np.broadcast_to(x, length.shape) for x in law.bracket(length))
     given = (length, activation, *values)
     excess = _excess(kind, names)
@@ -78,7 +78,7 @@ def _excess(kind: LawKind, names: list[str]) -> Callable[..., Array]:
     """By how much a fiber of that length, at rest, pulls harder than its tendon, over the greatest isometric force."""
 
     def formula(rows: Array) -> Array:
-        law = _with_numbers(kind, names, [rows[..., 3 + i] for i in range(len(names))])
+        law = law_of(kind, names, [rows[..., 3 + i] for i in range(len(names))])
         state = rows[..., :1]
         result: Array = law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
         return result
@@ -96,7 +96,7 @@ def _excess(kind: LawKind, names: list[str]) -> Callable[..., Array]:
     return excess
 
 
-def _with_numbers(kind: LawKind, names: list[str], values: list[Any]) -> Any:
+def law_of(kind: LawKind, names: list[str], values: list[Any]) -> Any:
     """A law of the kind with an elastic tendon and these numbers, arrays or symbols, past its checks."""
     law: Any = object.__new__(kind.law)
     for name, value in (*kind.settings, *zip(names, values, strict=True)):

@@ -20,8 +20,9 @@ from myoquat.analysis.muscles.recruitment.equations import Demands
 from myoquat.analysis.muscles.recruitment.solving import Recruitment
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.bracketing import find_root
+from myoquat.muscle.laws.equilibrium import LawKind, kind_of, numbers_of
 from myoquat.muscle.laws.kinds import stacked_laws
+from myoquat.muscle.laws.stretched import tendon_forces, tendon_strains
 from myoquat.muscle.model import Model
 
 __all__ = ["Tendons"]
@@ -30,8 +31,8 @@ ROUNDS = 100
 KEPT = 20  # rounds that are combined
 PART = 0.5  # of the change that is left which the next round takes: differences of frames that are near make it swing
 AGREED = 1e-7  # of the greatest isometric force: how far apart fiber and tendon may pull
+ROUNDED = 1e-14  # of the greatest: squares of combined rounds below it are rounding
 LONGEST = 10.0  # times its strain at F0: tendons are stretched no farther
-FINE = 1e-12  # of themselves: to what stretches are found
 
 
 class Tendons:
@@ -42,38 +43,31 @@ class Tendons:
         laws = {i: law for i, law in laws.items() if law.states}
         self.members = np.array(list(laws), dtype=int)
         self.kinds: list[tuple[list[int], Any]] = list(stacked_laws(list(laws.values())))
+        self.alike: dict[LawKind, list[int]] = {}
+        for k, law in enumerate(laws.values()):
+            self.alike.setdefault(kind_of(law), []).append(k)
+        self.numbers = {kind: numbers_of(kind, [list(laws.values())[k] for k in places])
+                        for kind, places in self.alike.items()}  # fmt: skip
         self.strength = np.array([law.max_isometric_force for law in laws.values()])
 
     def stretches(self, tensions: Array) -> Array:
         """(t, s) [m] by which tensions (t, s) stretch the tendons: none where they do not pull, 10 times the strain at
         F0 where they pull harder than that."""
+        unit = tensions / np.where(self.strength > 0, self.strength, 1.0)  # without strength there is no tension
         found = np.zeros(tensions.shape)
-        for members, law in self.kinds:
-            strain, slack = (np.broadcast_to(x, len(members)) for x in (law.tendon_strain, law.tendon_slack_length))
-            size, strength = tensions[:, members].shape, self.strength[members]
-            unit = tensions[:, members] / np.where(strength > 0, strength, 1.0)  # without strength there is no tension
-            shortest = law.tendon_force(np.ones(size))
-            sought = unit > shortest
-            place = np.flatnonzero(sought)
-
-            def excess(strains: Array, rows: Array, law: Any = law, unit: Array = unit) -> Array:
-                every = np.zeros(unit.shape)
-                every.flat[rows.astype(int)] = strains
-                values: Array = (law.tendon_force(1 + every) - unit).flat[rows.astype(int)]
-                return values
-
-            ends = np.zeros(len(place)), LONGEST * np.broadcast_to(strain, size)[sought]
-            strains, roots = np.zeros(size), find_root(excess, ends, (place.astype(float),), FINE)
-            strains[sought] = np.where(np.isnan(roots), ends[1], roots)
-            found[:, members] = strains * slack
+        for kind, members in self.alike.items():
+            numbers = self.numbers[kind]
+            strains = tendon_strains(kind, numbers, unit[:, members], LONGEST * numbers["tendon_strain"])
+            found[:, members] = strains * numbers["tendon_slack_length"]
         return found
 
     def pulls(self, stretches: Array) -> Array:
         """(t, s) [N] of tendons stretched by (t, s) [m]."""
         found = np.zeros(stretches.shape)
-        for members, law in self.kinds:
-            own = np.maximum(stretches[:, members], 0.0) / law.tendon_slack_length
-            found[:, members] = law.max_isometric_force * law.tendon_force(1 + own)
+        for kind, members in self.alike.items():
+            numbers = self.numbers[kind]
+            strains = np.maximum(stretches[:, members], 0.0) / numbers["tendon_slack_length"]
+            found[:, members] = self.strength[members] * tendon_forces(kind, numbers, strains)
         return found
 
     def fibers(self, demands: Demands) -> Array:
@@ -121,6 +115,8 @@ def _combined(inputs: list[Array], changes: list[Array]) -> Array:
     linear, would be least."""
     steps, moves = (np.array([(b - a).ravel() for a, b in pairwise(x)]).reshape(len(x) - 1, inputs[-1].size).T
                     for x in (changes, inputs))  # fmt: skip
-    share = np.linalg.lstsq(steps, changes[-1].ravel(), rcond=1e-10)[0]
+    size, V = np.linalg.eigh(steps.T @ steps)
+    kept = size > ROUNDED * size.max(initial=0.0)
+    share = V[:, kept] @ ((V[:, kept].T @ (steps.T @ changes[-1].ravel())) / size[kept])
     found: Array = inputs[-1] + PART * changes[-1] - ((moves + PART * steps) @ share).reshape(inputs[-1].shape)
     return found
