@@ -6,12 +6,11 @@ import numpy as np
 
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
+from myoquat.dynamics.constraints.least import least_motions
 from myoquat.dynamics.constraints.own import constraints_of
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -71,9 +70,9 @@ def assemble(
     start = system.check_q(q)
     rows = np.array(start.reshape(-1, system.nq))
     held = Constraints(system, wanted)
-    if not wanted or not held.position(system.neutral(), np.zeros(())).shape[-1]:
-        return rows.reshape(start.shape)
     arrays = ConstraintArrays(held)
+    if not wanted or not len(rows) or not arrays.position(rows, time).shape[-1]:
+        return rows.reshape(start.shape)
     residual = _solve(arrays, rows, time, _moving(model))
     failed = ~(residual < ASSEMBLED)
     if failed.any() and strict:
@@ -103,7 +102,7 @@ def _solve(arrays: ConstraintArrays, q: Array, t: float, moving: Array) -> Array
             break
         phi = arrays.position(q[open_], t)
         P = arrays.position_jacobian(q[open_], t) * moving
-        step = -moving * matvec(np.linalg.pinv(P, rcond=RANK_TOLERANCE), phi)
+        step = -moving * least_motions(P, phi)
         step *= np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST))
         found, error = _shortened(arrays, q[open_], t, step, left[open_])
         better = error < left[open_]

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 
+from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.muscles.forward.drive import Drive, Law, Push, driven_model, load_torques
 from myoquat.analysis.muscles.forward.steps import longest_step
 from myoquat.analysis.muscles.forward.tracking import Tracking, tracking_of
 from myoquat.analysis.muscles.recruitment import Redundancy
-from myoquat.analysis.muscles.recruitment.actuators import reserve_columns
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
@@ -94,7 +94,8 @@ def track(
     tau = np.zeros(shapes[1]) if torque is None else np.asarray(torque, dtype=float)
     if tau.shape != shapes[1] or not np.isfinite(tau).all():
         raise ValueError(f"torque must be finite numbers of shape {shapes[1]}, not {tau.shape}")
-    tau = tau + load_torques(model, motion, loads)
+    if loads is not None:
+        tau = tau + load_torques(model, motion, external_wrenches(model, motion, loads))
 
     def law(k: int, q: Array, u: Array) -> Push:
         window = [k, min(k + 1, frames - 1)]
@@ -107,8 +108,7 @@ def track(
 def commands_of(found: Redundancy) -> tuple[Array, Array]:
     """(t, m) activations, cut to [0, 1], and (t, nu) generalized forces of the reserves, to be simulated with."""
     controls = found.reserve / np.array([reserve.strength for reserve in found.reserves])
-    columns = reserve_columns(found.model.system, found.reserves, found.motion.q)
-    return np.clip(found.activation, 0.0, 1.0), matvec(columns, controls)
+    return np.clip(found.activation, 0.0, 1.0), matvec(found.columns, controls)
 
 
 def tracked(drive: Drive, law: Law, step: float) -> Tracking:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.muscles.forward.check import commands_of, tracked
 from myoquat.analysis.muscles.forward.drive import Drive, Push, carried_loads, driven_model, load_torques
 from myoquat.analysis.muscles.forward.steps import longest_step
@@ -63,8 +64,11 @@ def computed_muscle_control(
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
     model = driven_model(model, elastic=False)
     drive = Drive(model, motion, bandwidth)
-    pushed = load_torques(model, motion, loads)
-    carried = None if loads is None else carried_loads(model, motion, loads)
+    pushed, carried = np.zeros((len(motion.time), model.system.nu)), None
+    if loads is not None:
+        wrenches = external_wrenches(model, motion, loads)
+        pushed = load_torques(model, motion, wrenches)
+        carried = carried_loads(model, motion, loads, wrenches)
     options = {"effort": effort, "reserves": reserves, "cones": cones, "backend": backend}
 
     def solve(now: Motion) -> Redundancy:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import Simulator, inverse_dynamics
 from myoquat.dynamics.constraints import constraints_of
@@ -131,24 +130,22 @@ def driven_model(model: Model, *, elastic: bool) -> Model:
     return found if elastic else found.with_rigid_tendons()
 
 
-def load_torques(model: Model, motion: Motion, loads: Forces | None) -> Array:
-    """(t, nu) generalized forces of external loads in the poses of the motion."""
+def load_torques(model: Model, motion: Motion, wrenches: Array) -> Array:
+    """(t, nu) generalized forces of external wrenches (t, bodies, 6) in the poses of the motion."""
     still = np.zeros((len(motion.time), model.system.nu))
-    if loads is None:
-        return still
-    wrenches = external_wrenches(model.system, motion, loads)
     none = inverse_dynamics(model.system, motion.q, still, still)
     return none - inverse_dynamics(model.system, motion.q, still, still, wrenches)
 
 
-def carried_loads(model: Model, motion: Motion, loads: Forces) -> Forces:
-    """The loads of a motion as its bodies carry them along: on each loaded body one, in its axes, at its origin."""
+def carried_loads(model: Model, motion: Motion, loads: Forces, wrenches: Array) -> Forces:
+    """The loads of a motion, of these wrenches (t, bodies, 6), as its bodies carry them along: on each loaded body one,
+    in its axes, at its origin."""
     system = model.system
     names = [name for name in system.body_names if name in loads.bodies]
     poses = system.poses(motion.q)
     R = np.array([poses[name][0] for name in names]).reshape(len(names), -1, 3, 3)
-    wrenches = external_wrenches(system, motion, loads)[:, [system.body_names.index(name) for name in names]]
-    force, torque = (vecmat(wrenches[..., part], np.swapaxes(R, 0, 1)) for part in (slice(3), slice(3, 6)))
+    own = wrenches[:, [system.body_names.index(name) for name in names]]
+    force, torque = (vecmat(own[..., part], np.swapaxes(R, 0, 1)) for part in (slice(3), slice(3, 6)))
     frames = tuple(names)
     return Forces(motion.time, frames, frames, force, np.zeros(force.shape), torque, frames, frames)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.dynamics.constraints.least import least_motions
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
@@ -40,11 +40,11 @@ def consistent_motion(model: Model, motion: Motion) -> Motion:
         return motion
     q = assemble(model, motion.q)
     held = ConstraintArrays(Constraints(model.system, constraints))
-    back = np.linalg.pinv(held.jacobian(q, 0.0), rcond=RANK_TOLERANCE)
-    u = None if motion.u is None else motion.u - matvec(back, held.rate(q, motion.u, 0.0))
+    A = held.jacobian(q, 0.0)
+    u = None if motion.u is None else motion.u - least_motions(A, held.rate(q, motion.u, 0.0))
     udot = motion.udot
     if u is not None and udot is not None:
-        udot = udot - matvec(back, _missing(held, q, u, udot))
+        udot = udot - least_motions(A, _missing(held, q, u, udot))
     return replace(motion, q=q, u=u, udot=udot)
 
 

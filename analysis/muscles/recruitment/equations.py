@@ -118,7 +118,8 @@ class Units(NamedTuple):
 class Demands:
     """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
     unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e); forces on the parents of
-    the joints with cones, lines (t, c, m, 3) per tension and rest (t, c, 3)."""
+    the joints with cones, lines (t, c, m, 3) per tension and rest (t, c, 3). `columns` (t, nu, r) or (nu, r) are what
+    reserves at c = 1 give on all velocities, at all frames."""
 
     def __init__(
         self,
@@ -142,8 +143,8 @@ class Demands:
         if joints:
             self.rest = rest_forces(joint_reactions(model.system, motion.q, motion.u, motion.udot, needed.wrenches),
                                     joints, self.parents)  # fmt: skip
-        columns = reserve_columns(model.system, self.reserves, motion.q)
-        self.helps = picked(np.swapaxes(columns, -1, -2), C)
+        self.columns = reserve_columns(model.system, self.reserves, motion.q)
+        self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
         self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))

@@ -122,6 +122,7 @@ def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruit
         price=found.y,
         pressed=demands.pressed(force),
         pull=demands.pull(found.z),
+        columns=demands.columns,
         arms=demands.arms,
         lines=demands.lines,
         slopes=recruitment.slopes,

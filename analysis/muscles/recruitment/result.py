@@ -26,8 +26,9 @@ class Redundancy:
     [N m, N], what muscles and reserves give on the free velocities `velocities` beyond what the motion needs; status
     (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below; price (t, e), the change of the
     effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
-    `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. arms (t, m, e) and
-    lines (t, c, m, 3) are the torques and the part of `pressed` that a unit tension gives, slopes (t, m) [N] the
+    `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. columns (t, nu,
+    r), or (nu, r) for all frames alike, are the generalized forces of the reserves at their full strengths; arms (t, m,
+    e) and lines (t, c, m, 3) the torques and the part of `pressed` that a unit tension gives, slopes (t, m) [N] the
     changes of the tensions with the activations. states (t, ns) [m] are the fiber lengths of elastic tendons
     (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
     Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
@@ -61,6 +62,7 @@ class Redundancy:
     price: Array
     pressed: Array
     pull: Array
+    columns: Array
     arms: Array
     lines: Array
     slopes: Array

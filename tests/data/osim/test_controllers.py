@@ -26,8 +26,16 @@ POINTS = """<GeometryPath><PathPointSet><objects>
 </objects></PathPointSet></GeometryPath><max_isometric_force>300</max_isometric_force>
 <optimal_fiber_length>0.2</optimal_fiber_length><tendon_slack_length>0.1</tendon_slack_length>
 <ignore_tendon_compliance>true</ignore_tendon_compliance>"""
-FILE = f"""<OpenSimDocument Version="40000"><Model name="tug"><gravity>0 0 0</gravity>
-<ControllerSet><objects>
+TUG = """<OpenSimDocument Version="{}"><Model name="{}"><gravity>0 0 0</gravity>
+<ControllerSet><objects>{}</objects></ControllerSet><BodySet><objects>
+<Body name="block"><mass>20</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
+</objects></BodySet><JointSet><objects><SliderJoint name="slider"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/block</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></SliderJoint>
+</objects></JointSet><ForceSet><objects>{}</objects></ForceSet></Model></OpenSimDocument>"""
+FILE = TUG.format(
+    "40000",
+    "tug",
+    """
 <PrescribedController name="pull">
 <actuator_list>left motor</actuator_list>
 <FunctionSet name="ControlFunctions"><objects>
@@ -38,17 +46,15 @@ FILE = f"""<OpenSimDocument Version="40000"><Model name="tug"><gravity>0 0 0</gr
 <FunctionSet name="ControlFunctions"><objects>
 <Constant><value>0.25</value></Constant><Constant><value>0.1</value></Constant></objects></FunctionSet>
 </PrescribedController>
-</objects></ControllerSet><BodySet><objects>
-<Body name="block"><mass>20</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
-</objects></BodySet><JointSet><objects><SliderJoint name="slider"><socket_parent_frame>/ground</socket_parent_frame>
-<socket_child_frame>/bodyset/block</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></SliderJoint>
-</objects></JointSet><ForceSet><objects>
+""",
+    f"""
 <Millard2012EquilibriumMuscle name="left">{POINTS.format(-0.3)}<default_activation>0.05</default_activation>
 </Millard2012EquilibriumMuscle>
 <Millard2012EquilibriumMuscle name="right">{POINTS.format(0.3)}<default_activation>0.3</default_activation>
 </Millard2012EquilibriumMuscle>
 <CoordinateActuator name="motor"><coordinate>x</coordinate><optimal_force>40</optimal_force></CoordinateActuator>
-</objects></ForceSet></Model></OpenSimDocument>"""
+""",
+)
 SMOOTHED = """<GCVSpline><half_order>2</half_order><error_variance>0.1</error_variance><x>0 1 2 3</x><y>0 1 0 1</y>
 </GCVSpline>"""
 INPUTS = (
@@ -164,12 +170,6 @@ KINDS = {
     ),
     "<MultiplierFunction><function><Sine/></function><scale>0.3</scale></MultiplierFunction>": Multiplier(Sine(), 0.3),
 }
-SLED = """<OpenSimDocument Version="40600"><Model name="sled"><gravity>0 0 0</gravity>
-<ControllerSet><objects>{}</objects></ControllerSet><BodySet><objects>
-<Body name="block"><mass>20</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>
-</objects></BodySet><JointSet><objects><SliderJoint name="slider"><socket_parent_frame>/ground</socket_parent_frame>
-<socket_child_frame>/bodyset/block</socket_child_frame><coordinates><Coordinate name="x"/></coordinates></SliderJoint>
-</objects></JointSet><ForceSet><objects>{}</objects></ForceSet></Model></OpenSimDocument>"""
 MOTOR = '<CoordinateActuator name="{}"><coordinate>x</coordinate><optimal_force>{}</optimal_force></CoordinateActuator>'
 CONTROLLER = """<PrescribedController name="c{}"><socket_actuators>{}</socket_actuators>
 <FunctionSet name="ControlFunctions"><objects>{}</objects></FunctionSet>{}</PrescribedController>"""
@@ -203,7 +203,7 @@ def sled(tmp_path_factory):
         for k in (0, 1, 3)
     ]
     motors = [MOTOR.format(name, 10 * 1.3**k) for k, name in enumerate([*names, "table", "other"])]
-    (folder / "sled.osim").write_text(SLED.format("".join(given), "".join(motors)))
+    (folder / "sled.osim").write_text(TUG.format("40600", "sled", "".join(given), "".join(motors)))
     return mq.load_model(folder / "sled.osim")
 
 
