@@ -137,12 +137,13 @@ class Demands:
         joints = joints_of(model, self.cones)
         self.lengths, J, self.lines, self.parents = paths_along(model, motion.q, joints)
         assert motion.u is not None
+        assert motion.udot is not None
         self.model, self.speeds = model, in_one_pass(J, motion.u)
         self.arms = picked(np.negative(J, out=J), C)
         self.rest = np.zeros((len(motion.time), len(joints), 3))
         if joints:
-            self.rest = rest_forces(joint_reactions(model.system, motion.q, motion.u, motion.udot, needed.wrenches),
-                                    joints, self.parents)  # fmt: skip
+            passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, needed.wrenches)
+            self.rest = rest_forces(passing, joints, self.parents)
         self.columns = reserve_columns(model.system, self.reserves, motion.q)
         self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
         self.lower = least_activations(model)

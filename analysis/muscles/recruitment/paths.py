@@ -47,10 +47,9 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
 
     kernel: Any = kernel_for(("trial_paths", model.content_key, tuple(joints)), build)
     found = kernel(q)
-    own = (path_lengths(model, q), path_jacobian(model, q)) if apart else found[:2]
-    rows = found if apart else found[2:]
-    return Paths(*own, np.reshape(rows[::2], (count, len(q), m, 3)).swapaxes(0, 1),
-                 np.reshape(rows[1::2], (count, len(q), 3, 3)).swapaxes(0, 1))  # fmt: skip
+    own, rows = ((path_lengths(model, q), path_jacobian(model, q)), found) if apart else (found[:2], found[2:])
+    lines, parents = np.reshape(rows[::2], (count, len(q), m, 3)), np.reshape(rows[1::2], (count, len(q), 3, 3))
+    return Paths(own[0], own[1], np.swapaxes(lines, 0, 1), np.swapaxes(parents, 0, 1))
 
 
 def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, body: int) -> tuple[Array, Array]:
