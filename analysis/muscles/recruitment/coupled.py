@@ -29,7 +29,7 @@ from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment
 from myoquat.analysis.muscles.recruitment.whole import Coupled, WholeTrial
 from myoquat.kernels.typing import Array
 
-__all__ = ["CoupledRecruitment", "Recruited", "recruited"]
+__all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]
 
 # Steps, muscles, and 0 for L or 1 for H, (l,) each, to values at 0 and slopes of lines.
 Lines = Callable[[Array, Array, Array], tuple[Array, Array]]
@@ -54,7 +54,6 @@ class CoupledRecruitment:
 
     def __post_init__(self) -> None:
         demands = self.demands
-        self._check()
         self.reach = Reach(demands.model)
         low = np.broadcast_to(self.reach.least, demands.lengths.shape)
         self.demands = demands = demands.within(low, np.ones(low.shape))
@@ -70,14 +69,6 @@ class CoupledRecruitment:
         self.pull = np.zeros(self.chosen.shape)
         self.rate_pull = np.zeros(self.chosen.shape[:2])
         self.whole = self._solved()
-
-    def _check(self) -> None:
-        effort = self.effort
-        if isinstance(effort, MetabolicEffort) or effort.of != "activation" or effort.power == np.inf:
-            raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
-                             "not metabolic")  # fmt: skip
-        if effort.power < 2 and np.any(np.asarray(effort.target, dtype=float)):
-            raise ValueError(f"targets in a coupled trial need a power of at least 2, not {effort.power}")
 
     def _solved(self) -> WholeTrial:
         """Rounds until nothing is beyond its reach and nothing changes."""
@@ -259,6 +250,22 @@ class CoupledRecruitment:
 
 
 Recruited = Recruitment | CoupledRecruitment
+
+
+def check_recruited(effort: Effort, dynamics: bool | Coupled, tendons: str) -> None:
+    """ValueError for tendons of another kind, and what does not go together."""
+    if tendons not in ("rigid", "elastic"):
+        raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
+    metabolic = isinstance(effort, MetabolicEffort)
+    if metabolic and tendons == "elastic":  # the least power jumps from muscle to muscle, and stretches with it
+        raise ValueError("a metabolic effort takes all tendons as rigid")
+    if not isinstance(dynamics, Coupled):
+        return
+    if metabolic or effort.of != "activation" or effort.power == np.inf:
+        raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
+                         "not metabolic")  # fmt: skip
+    if effort.power < 2 and np.any(np.asarray(effort.target, dtype=float)):
+        raise ValueError(f"targets in a coupled trial need a power of at least 2, not {effort.power}")
 
 
 def recruited(

@@ -19,11 +19,10 @@ import numpy as np
 
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
-from myoquat.analysis.muscles.recruitment.coupled import Recruited, recruited
+from myoquat.analysis.muscles.recruitment.coupled import Recruited, check_recruited, recruited
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.lines import rigid_tendons
-from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.whole import Coupled
@@ -81,16 +80,13 @@ def redundancy(
     array([20.437, 20.437])
     """
     effort = effort or Effort()
-    if tendons not in ("rigid", "elastic"):
-        raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
+    check_recruited(effort, dynamics, tendons)
     rigid = rigid_tendons(model)
     demands = Demands(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)
     solve = partial(recruited, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
     if tendons == "rigid" or rigid is model:
         return _result(rigid, demands, motion, solve(demands), np.zeros((len(motion.time), 0)))
-    if isinstance(effort, MetabolicEffort):  # the least power jumps from muscle to muscle, and stretches with it
-        raise ValueError("a metabolic effort takes all tendons as rigid")
     elastic = Tendons(model)
     demands, found = elastic.solved(demands, motion.time, solve)
     return _result(model, demands, motion, found, elastic.fibers(demands))
