@@ -73,7 +73,7 @@ class CoupledRecruitment:
     def _solved(self) -> WholeTrial:
         """Rounds until nothing is beyond its reach and nothing changes."""
         total, broken, rounds = self._objective(), self._beyond() > KEPT, 0
-        going = broken.any() or self.coupled.rates > 0
+        going = broken.any() or (self.coupled.rates > 0 and len(self.step) > 0)
         while going and rounds < ROUNDS:
             self.chosen |= _widened(broken & ~self.chosen, NEAR * 2**rounds)
             self._round()
@@ -105,7 +105,8 @@ class CoupledRecruitment:
         frames = self._linked()
         programs, centre = self._programs(frames)
         links = self._outside(frames, self.demands.low[frames], self.demands.high[frames])
-        return bool(solve_linked(programs, links.shifted(centre), self.alone[frames]).lost.any())
+        found = solve_linked(programs, links.shifted(centre), self.alone[frames])
+        return bool((found.lost & ~self.alone[frames]).any())
 
     def _straighten(self, frames: Array) -> None:
         """The tangents of the force laws at the activations of some frames."""

@@ -56,7 +56,7 @@ class WholeTrial:
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
     >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
     >>> redundancy(model, held, dynamics=Coupled()).trial
-    <WholeTrial solved: effort 0.00137, gap 0>
+    <WholeTrial solved: effort 0.334, gap 0>
     """
 
     effort: float

@@ -74,6 +74,15 @@ def test_dynamics_that_take_no_time_leave_frames_as_they_are():
     np.testing.assert_array_equal(solved(still, motion, reserves, Coupled()).activation, free.activation)
 
 
+def test_a_single_frame_has_nothing_beside_it():
+    model, motion, reserves = arm()
+    one = Motion(motion.system, *(getattr(motion, name)[:1] for name in ("time", "q", "u", "udot")))
+    free, found = (solved(model, one, reserves, d) for d in (False, Coupled(rates=1e-4)))
+    np.testing.assert_array_equal(found.activation, free.activation)
+    assert found.trial.status == Status.SOLVED
+    assert found.trial.effort == pytest.approx(free.effort.sum())
+
+
 @pytest.mark.parametrize("rates", [0.0, 1e-4])
 def test_clarabel_finds_the_same(rates):
     """The assembled program of all frames, whose links have a closed form: that of an exponential."""
