@@ -45,9 +45,9 @@ class ActivationDynamics(Record):
     smoothing: Positive = 0.1
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
 
-    def advanced(self, activation: Array, excitations: tuple[Array, Array, Array], h: float) -> Array:
-        """(...) the activation after a step h [s] of Runge and Kutta's method of fourth order, with the excitations at
-        its start, middle and end."""
+    def advanced(self, activation: Array, excitations: tuple[Array, Array, Array], h: float | Array) -> Array:
+        """(...) the activation after a step h (...) [s] of Runge and Kutta's method of fourth order, with the
+        excitations at its start, middle and end."""
         start, middle, end = excitations
         k1 = self.rate(start, activation)
         k2 = self.rate(middle, activation + h / 2 * k1)

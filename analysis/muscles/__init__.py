@@ -16,12 +16,14 @@ from myoquat.analysis.muscles.metabolic_power import MetabolicPower, metabolic_p
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.power import PowerCheck, power_check
 from myoquat.analysis.muscles.recruitment import (
+    Coupled,
     Effort,
     JointCone,
     MetabolicEffort,
     Redundancy,
     Reserve,
     ReserveActuator,
+    WholeTrial,
     consistent_motion,
     redundancy,
 )
@@ -30,6 +32,7 @@ from myoquat.analysis.muscles.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
     "Calibration",
+    "Coupled",
     "Effort",
     "JointCone",
     "JointLoads",
@@ -44,6 +47,7 @@ __all__ = [
     "StaticOptimization",
     "Tracking",
     "Trial",
+    "WholeTrial",
     "calibrate_muscles",
     "compare_models",
     "computed_muscle_control",

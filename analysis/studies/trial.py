@@ -2,23 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.muscles.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.muscles.recruitment.coupled import check_recruited
 from myoquat.analysis.studies.plain import plain
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
+from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
-__all__ = ["TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary"]
+__all__ = ["METABOLIC_COSTS", "TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary"]
+
+
+METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost in (Umberger2010, Bhargava2004)}
 
 
 @dataclass(frozen=True, eq=False)
 class MuscleTrial:
     """A motion (q, u, udot) whose activations `redundancy` finds for every sample of a study: with external loads, an
-    effort, reserves and cones as it takes them, the reserves listed.
+    effort, reserves, cones, dynamics and tendons as it takes them, the reserves listed.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import Reserve
@@ -41,10 +46,11 @@ class MuscleTrial:
     effort: Effort | None = None
     reserves: Sequence[Reserve] = ()
     cones: Sequence[JointCone] = ()
+    dynamics: bool | Coupled = False
+    tendons: Literal["rigid", "elastic"] = "rigid"
 
     def __post_init__(self) -> None:
-        if isinstance(self.effort, MetabolicEffort):
-            raise ValueError("a trial's effort is an Effort of activations or stress, not a MetabolicEffort")
+        check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
         for reserve in self.reserves:
             if not isinstance(reserve, Reserve):
                 raise ValueError(
@@ -60,13 +66,18 @@ class MuscleTrial:
         }
 
     def plain(self) -> dict[str, Any]:
-        """The trial as JSON can hold it, every number exactly."""
+        """The trial as JSON can hold it, every number exactly; dynamics and tendons where they are asked for."""
+        coupled = isinstance(self.dynamics, Coupled)
+        dynamics = {"dynamics": _record(self.dynamics) if coupled else True} if self.dynamics else {}
+        tendons = {} if self.tendons == "rigid" else {"tendons": self.tendons}
         return {
             "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
             "loads": None if self.loads is None else _record(self.loads),
-            "effort": _record(self.effort or Effort()),
+            "effort": _effort(self.effort or Effort()),
             "reserves": [_record(reserve) for reserve in self.reserves],
             "cones": [_record(cone) for cone in self.cones],
+            **dynamics,
+            **tendons,
         }
 
     @classmethod
@@ -76,17 +87,36 @@ class MuscleTrial:
         if loads is not None:
             given: Any = {name: tuple(x) if x and isinstance(x[0], str) else x for name, x in loads.items()}
             loads = Forces(**given)
+        dynamics = found.get("dynamics", False)
         return cls(
             Motion(model.system, **found["motion"]),
             loads,
-            Effort(**found["effort"]),
+            _effort_of(found["effort"]),
             tuple(Reserve(**given) for given in found["reserves"]),
             tuple(JointCone(**given) for given in found["cones"]),
+            Coupled(**dynamics) if isinstance(dynamics, Mapping) else dynamics,
+            found.get("tendons", "rigid"),
         )
 
 
 def _record(record: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.init}
+
+
+def _effort(effort: Effort) -> dict[str, Any]:
+    """An effort; of a metabolic one its cost as the name of its class, with its numbers."""
+    found = _record(effort)
+    if isinstance(effort, MetabolicEffort):
+        found["cost"] = {"model": type(effort.cost).__name__, **_record(effort.cost)}
+    return found
+
+
+def _effort_of(found: Mapping[str, Any]) -> Effort:
+    """The effort that `_effort` described."""
+    if "cost" not in found:
+        return Effort(**found)
+    cost = dict(found["cost"])
+    return MetabolicEffort(**{**found, "cost": METABOLIC_COSTS[cost.pop("model")](**cost)})
 
 
 # ---- what is kept ------------------------------------------------------------------------------------------

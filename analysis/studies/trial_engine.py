@@ -6,20 +6,22 @@ in. The numbers enter kernels as inputs; no sample compiles anything.
 
 from functools import partial
 from time import perf_counter
+from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Status
+from myoquat.analysis.muscles.convex import are_met
 from myoquat.analysis.muscles.recruitment import Effort
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
+from myoquat.analysis.muscles.recruitment.coupled import recruited
 from myoquat.analysis.muscles.recruitment.joint_cone import angles_of
-from myoquat.analysis.muscles.recruitment.solving import Recruitment
+from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.varied import VariedDemands, check_varied
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES, Solved
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
-from myoquat.muscle import Parameters
+from myoquat.muscle import Model, Parameters
 from myoquat.muscle.checks import check_laws
 
 __all__ = ["TrialEngine", "check_trial"]
@@ -36,6 +38,7 @@ class TrialEngine:
         parameters = Parameters.of(model, study.parameters.names)
         self.varied = VariedDemands(model, trial.motion, trial.loads, (trial.reserves, trial.cones), parameters)
         self.effort = trial.effort or Effort()
+        self.elastic = trial.tendons == "elastic" and model is not study.model
 
     def run(self, begin: int, end: int) -> tuple[dict[str, Array], float]:
         """(all that is kept of samples begin ... end - 1, seconds spent on them)."""
@@ -56,8 +59,14 @@ class TrialEngine:
 
     def _sample(self, p: Array) -> dict[str, Array]:
         trial, demands = self.trial, self.varied.of(p, stress=self.effort.of == "stress")
-        found = Recruitment(demands, self.effort, "kernel").found
-        solved, m = found.status == Status.SOLVED, demands.lengths.shape[1]
+        time = trial.motion.time
+        solve = partial(recruited, effort=self.effort, backend="kernel", time=time, dynamics=trial.dynamics)
+        if self.elastic:
+            demands, solution = Tendons(self._bound(p)).solved(demands, time, solve)
+        else:
+            solution = solve(demands)
+        found = solution.found
+        solved, m = are_met(found.status), demands.lengths.shape[1]
         force = demands.tensions(found.x[:, :m])
         pressed = demands.pressed(force)
         margin = np.array([cone.half_angle for cone in trial.cones])
@@ -71,6 +80,11 @@ class TrialEngine:
             summary = TRIAL_SUMMARIES[name]
             row[name] = summary.of(at) if solved.any() else np.full(self._sizes[summary.along], np.nan)
         return row
+
+    def _bound(self, p: Array) -> Model:
+        """The model of a sample, with its elastic tendons."""
+        found: Any = self.study.parameters.bind(p)
+        return cast(Model, found)
 
     def _reactions(self, force: Array, p: Array, solved: Array) -> Array:
         return self.varied.reactions(force, p)[solved]

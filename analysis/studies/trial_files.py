@@ -7,9 +7,12 @@ cutoff = 6.0                        # [Hz] of the filter; without it the motion 
 consistent = true                   # optional: brought onto the model's couplers and constraints
 loads = "walk_grf.xml"              # optional: external loads
 reserves = 10.0                     # one strength for all free velocities, or [[trial.reserves]]
+dynamics = true                     # optional, or { rates = 1e-4 }, as `Coupled`, for the trial as one problem
+tendons = "elastic"                 # optional
 [trial.effort]                      # optional
 power = 3.0
 weights = { soleus_r = 2.0 }
+cost = "Umberger2010"               # for metabolic power, or "Bhargava2004", or { model = "Bhargava2004", ... }
 [[trial.reserves]]                  # as `Reserve`
 velocity = "pelvis_ty_dot"
 strength = 500.0
@@ -20,13 +23,21 @@ half_angle = 0.5                    # [rad]
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.muscles.free import free_velocities
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, consistent_motion
-from myoquat.analysis.studies.trial import MuscleTrial
+from myoquat.analysis.muscles.recruitment import (
+    Coupled,
+    Effort,
+    JointCone,
+    MetabolicEffort,
+    Reserve,
+    consistent_motion,
+)
+from myoquat.analysis.studies.trial import METABOLIC_COSTS, MuscleTrial
 from myoquat.data import load_forces, load_motion
 from myoquat.data.motions import Motion
 from myoquat.muscle.model import Model
@@ -34,8 +45,9 @@ from myoquat.muscle.model import Model
 __all__ = ["trial_of"]
 
 Check = Callable[[Mapping[str, Any], set[str], str], None]
-KEYS = {"motion", "in_degrees", "cutoff", "consistent", "loads", "effort", "reserves", "cones"}
+KEYS = {"motion", "in_degrees", "cutoff", "consistent", "loads", "effort", "reserves", "cones", "dynamics", "tendons"}
 EFFORT = {"power", "weights", "of", "target"}
+METABOLIC = {"power", "weights", "cost", "slow_twitch", "masses"}
 RESERVE = {"velocity", "strength", "weight", "lower", "upper"}
 CONE = {"joint", "direction", "half_angle", "markers"}
 
@@ -46,16 +58,37 @@ def trial_of(table: Mapping[str, Any], model: Model, folder: Path, check: Check)
     check(table, KEYS, "trial")
     if not isinstance(table.get("motion"), str):
         raise ValueError("trial: motion must be the name of a motion's file")
-    motion, effort = _motion(table, model, folder), _mapping(table.get("effort", {}), "effort")
-    check(effort, EFFORT, "trial.effort")
+    motion = _motion(table, model, folder)
     loads = table.get("loads")
     return MuscleTrial(
         motion,
         None if loads is None else load_forces(folder / loads),
-        Effort(**effort) if effort else None,
+        _effort(_mapping(table.get("effort", {}), "effort"), check),
         _reserves(table.get("reserves", ()), model, motion, check),
         tuple(_cone(_mapping(given, "cones"), model, check) for given in table.get("cones", ())),
+        _dynamics(table.get("dynamics", False), check),
+        table.get("tendons", "rigid"),
     )
+
+
+def _effort(given: Mapping[str, Any], check: Check) -> Effort | None:
+    if "cost" not in given:
+        check(given, EFFORT, "trial.effort")
+        return Effort(**given) if given else None
+    check(given, METABOLIC, "trial.effort")
+    numbers = {"model": given["cost"]} if isinstance(given["cost"], str) else dict(_mapping(given["cost"], "cost"))
+    name = numbers.pop("model", None)
+    if name not in METABOLIC_COSTS:
+        raise ValueError(f"trial.effort: the model of a cost is one of {', '.join(METABOLIC_COSTS)}, not {name!r}")
+    check(numbers, {f.name for f in fields(METABOLIC_COSTS[name])}, "trial.effort.cost")
+    return MetabolicEffort(**{**given, "cost": METABOLIC_COSTS[name](**numbers)})
+
+
+def _dynamics(given: Any, check: Check) -> bool | Coupled:
+    if isinstance(given, bool):
+        return given
+    check(_mapping(given, "dynamics"), {"rates"}, "trial.dynamics")
+    return Coupled(**given)
 
 
 def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:

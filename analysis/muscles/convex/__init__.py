@@ -1,9 +1,22 @@
 """Convex programs of one shape, solved side by side: muscle redundancy is many of them, one per frame."""
 
 from myoquat.analysis.muscles.convex.greatest import solve_greatest
+from myoquat.analysis.muscles.convex.linked import Linked, solve_linked
+from myoquat.analysis.muscles.convex.links import Links
 from myoquat.analysis.muscles.convex.outcome import Status, are_met
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.analysis.muscles.convex.separable import solve_separable
 from myoquat.analysis.muscles.convex.solve import Solutions, solve_programs
 
-__all__ = ["Programs", "Solutions", "Status", "are_met", "solve_greatest", "solve_programs", "solve_separable"]
+__all__ = [
+    "Linked",
+    "Links",
+    "Programs",
+    "Solutions",
+    "Status",
+    "are_met",
+    "solve_greatest",
+    "solve_linked",
+    "solve_programs",
+    "solve_separable",
+]

@@ -8,12 +8,18 @@ import numpy as np
 from myoquat.analysis.muscles.convex import terms
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["Programs", "in_one_pass"]
+__all__ = ["Programs", "in_one_pass", "prices"]
 
 
 def in_one_pass(A: Array, x: Array) -> Array:
     """(..., m) large matrices A (..., m, n) times vectors x (..., n), without a copy of A."""
     result: Array = np.einsum("...mn,...n->...m", A, x)
+    return result
+
+
+def prices(A: Array, y: Array) -> Array:
+    """(..., n) multipliers y (..., m) times large matrices A (..., m, n), without a copy of A."""
+    result: Array = (y[..., None, :] @ A)[..., 0, :]
     return result
 
 
@@ -94,6 +100,16 @@ class Programs:
     def taken(self, rows: Array | slice) -> Self:
         """Some of the programs, by their numbers, a mask or a slice."""
         return replace(self, **{name: values[rows] for name, values in vars(self).items()})
+
+    def around(self, centre: Array) -> Self:
+        """The programs whose variables are x - centre (k, n)."""
+        return replace(
+            self,
+            b=-self.residual(centre),
+            h=self.cone_values(centre),
+            lower=self.lower - centre,
+            upper=self.upper - centre,
+        )
 
     @property
     def power(self) -> float | None:

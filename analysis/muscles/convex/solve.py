@@ -9,6 +9,7 @@ from myoquat.analysis.muscles.convex.descent import CAREFUL, Ends, descended
 from myoquat.analysis.muscles.convex.interior import SAFE
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
+from myoquat.analysis.muscles.convex.split import Split
 from myoquat.kernels.typing import Array
 
 __all__ = ["Solutions", "powers_of_two", "solve_programs"]
@@ -51,7 +52,7 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
     `block` programs go side by side; which ones does not change a bit of any solution. Where a variable of a power
     below 2 can have both signs in one of the programs, it is split in all of them.
     """
-    split = _Split(programs)
+    split = Split(programs)
     parts = []
     for first in range(0, len(programs.b), block):
         given = programs.taken(slice(first, first + block))
@@ -68,39 +69,11 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
 # ---- parts -------------------------------------------------------------------------------------------------
 
 
-class _Split:
-    """x = x+ - x- for variables whose power has a corner at zero, or no curvature that is finite there."""
-
-    def __init__(self, programs: Programs) -> None:
-        both = (programs.powers < 2) & (programs.weights > 0) & (programs.lower < 0) & (programs.upper > 0)
-        self.columns = np.flatnonzero(both.any(axis=0))
-        self.n = programs.A.shape[-1]
-
-    def applied(self, p: Programs) -> Programs:
-        """The programs with the negative parts behind all variables."""
-        c = self.columns
-        if not len(c):
-            return p
-        lower, upper = p.lower.copy(), p.upper.copy()
-        lower[:, c], upper[:, c] = np.maximum(lower[:, c], 0.0), np.maximum(upper[:, c], 0.0)
-        parts = {"A": -p.A[..., c], "G": -p.G[..., c], "weights": p.weights[:, c], "powers": p.powers[:, c]}
-        found = {name: np.concatenate([getattr(p, name), part], axis=-1) for name, part in parts.items()}
-        found["lower"] = np.concatenate([lower, np.maximum(-p.upper[:, c], 0.0)], axis=-1)
-        found["upper"] = np.concatenate([upper, np.maximum(-p.lower[:, c], 0.0)], axis=-1)
-        return replace(p, **found)
-
-    def merged(self, x: Array) -> Array:
-        """(k, n) x of the split variables."""
-        found: Array = x[:, : self.n].copy()
-        found[:, self.columns] -= x[:, self.n :]
-        return found
-
-
 class _Scaled:
     """Programs with rows of length about 1: A and G are left as they are, to be taken times `scale` (k, rows); what
     variables whose bounds are equal add, `at` (k, n), is taken from b and h."""
 
-    def __init__(self, given: Programs, split: _Split) -> None:
+    def __init__(self, given: Programs, split: Split) -> None:
         self.given, self.split = given, split
         p = split.applied(given)
         self.held = p.lower == p.upper

@@ -7,15 +7,18 @@ from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.redundancy import redundancy
 from myoquat.analysis.muscles.recruitment.result import Redundancy
+from myoquat.analysis.muscles.recruitment.whole import Coupled, WholeTrial
 
 __all__ = [
     "AnyReserve",
+    "Coupled",
     "Effort",
     "JointCone",
     "MetabolicEffort",
     "Redundancy",
     "Reserve",
     "ReserveActuator",
+    "WholeTrial",
     "consistent_motion",
     "redundancy",
 ]

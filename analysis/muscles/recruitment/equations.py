@@ -1,6 +1,6 @@
 """What a motion asks of its muscles: equations on the free velocities, affine in activations and reserves."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
 
-__all__ = ["Demands", "Effort", "picked"]
+__all__ = ["Demands", "Effort", "Numbers", "picked"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,15 @@ def _given(arms: Array, x: Array) -> Array:
     return in_one_pass(np.swapaxes(arms, -1, -2), x)
 
 
+class Numbers(NamedTuple):
+    """A model's laws as a function of their numbers: bind(p) is the model with numbers p (n,), floats or symbols, `key`
+    what tells the function from others."""
+
+    bind: Callable[[Array], Model]
+    key: Hashable
+    p: Array
+
+
 class Units(NamedTuple):
     """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
 
@@ -148,6 +157,7 @@ class Demands:
         self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
+        self.laws = Numbers(lambda p: model, model.content_key, np.zeros(0))
         self.bending = Bending(lambda l, v, a, p: bends(model, l, v, a), model.content_key, np.zeros((1, 0)))
         self.count, self.numbers = len(motion.time), np.arange(len(motion.time))
         self.low = np.broadcast_to(self.lower, self.lengths.shape)

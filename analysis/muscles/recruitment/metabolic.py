@@ -63,7 +63,8 @@ class _Curves:
 
     def __init__(self, effort: MetabolicEffort, demands: Demands, backend: str) -> None:
         self.demands, self.cost, self.backend = demands, effort.cost, backend
-        self.fibers = MuscleFibers.of(demands.model, effort.cost, effort.slow_twitch, effort.masses)
+        self.slow = MuscleFibers.of(demands.model, effort.cost, effort.slow_twitch, effort.masses).slow
+        self.masses = dict(effort.masses or {})
         self.weights = demands.weights(effort)
 
     def __call__(self, rows: Array, a: Array) -> Array:
@@ -107,26 +108,33 @@ class _Curves:
         return np.moveaxis(np.asarray(self._formula_or_kernel(l, v, flat)), 1, 2)
 
     def _formula_or_kernel(self, lengths: Array, speeds: Array, a: Array) -> Array:
+        laws = self.demands.laws
         if self.backend == "numpy":
-            return self._formula(lengths, speeds, a)
-        m, fibers = len(self.fibers.laws), self.fibers
+            return self._formula(lengths, speeds, a, laws.p)
+        m, size = len(self.slow), laws.p.shape[-1]
 
         def build(content: str | None) -> Compiled:
-            shapes = {"lengths": m, "speeds": m, "a": m}
+            shapes = {"lengths": m, "speeds": m, "a": m, "p": size}
             return compile(self._formula, shapes, ["powers"], name="metabolic_power", content=content)
 
-        numbers = tuple(fibers.slow), tuple(fibers.masses)
-        kernel: Any = kernel_for(("metabolic", self.demands.model.content_key, self.cost, numbers), build)
-        found: Array = kernel(lengths, speeds, a)
+        kernel: Any = kernel_for(
+            ("metabolic", laws.key, self.cost, tuple(self.slow), tuple(self.masses.items())), build
+        )
+        found: Array = kernel(lengths, speeds, a, np.broadcast_to(laws.p, (*lengths.shape[:-1], size)))
         return found
 
-    def _formula(self, lengths: Array, speeds: Array, a: Array) -> Array:
+    def _formula(self, lengths: Array, speeds: Array, a: Array, p: Array) -> Array:
         """(..., m, c) the formula, on floats and symbols."""
-        numbers = [np.broadcast_to(np.array(x), lengths.shape) for x in (self.fibers.slow, self.fibers.masses)]
-        columns = [lengths, speeds, a, *(0.0 * lengths + x for x in numbers)]
-        rows = [np.stack([x[..., i] for x in columns], axis=-1) for i in range(len(self.fibers.laws))]
+        model = self.demands.laws.bind(p)
+        laws: list[Any] = [muscle.law for muscle in model.muscles]
+        masses = [self.masses.get(name) or self.cost.mass(law.max_isometric_force, law.optimal_fiber_length)
+                  for name, law in zip(model.muscle_names, laws, strict=True)]  # fmt: skip
+        rows = []
+        for i, (slow, mass) in enumerate(zip(self.slow, masses, strict=True)):
+            at = [x[..., i] for x in (lengths, speeds, a)]
+            rows.append(np.stack([*at, *(0.0 * at[0] + x for x in (slow, mass))], axis=-1))
         size = 2 + self.cost.forbid_negative_power + self.cost.enforce_minimum_heat
-        found = of_laws(self.fibers.laws, self._of_law, rows, size)
+        found = of_laws(laws, self._of_law, rows, size)
         return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2)
 
     def _of_law(self, law: Any, row: Array) -> Array:

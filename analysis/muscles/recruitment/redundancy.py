@@ -19,12 +19,12 @@ import numpy as np
 
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.consistent import check_consistent
+from myoquat.analysis.muscles.recruitment.coupled import Recruited, check_recruited, recruited
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
-from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.result import Redundancy
-from myoquat.analysis.muscles.recruitment.solving import Recruitment
 from myoquat.analysis.muscles.recruitment.tendons import Tendons
+from myoquat.analysis.muscles.recruitment.whole import Coupled
 from myoquat.data.motions import Forces, Motion
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
@@ -40,7 +40,7 @@ def redundancy(
     effort: Effort | None = None,
     reserves: float | Sequence[AnyReserve] = (),
     cones: Sequence[JointCone] = (),
-    dynamics: bool = False,
+    dynamics: bool | Coupled = False,
     tendons: Literal["rigid", "elastic"] = "rigid",
     backend: str = "kernel",
 ) -> Redundancy:
@@ -51,8 +51,8 @@ def redundancy(
               [N m, N] for one on every free velocity.
     cones     joints whose force has to stay within a cone of directions.
     dynamics  whether the activations of muscles with `activation_dynamics` get no further from one frame to the next
-              than excitations of 0 or 1 all the while would bring them. The frames then follow each other: each has
-              the least effort that the activations of the one before leave it.
+              than excitations of 0 or 1 all the while would bring them: frame after frame, each with the least effort
+              that the one before leaves it; or, with `Coupled`, the trial with the least sum of efforts.
     tendons   "rigid", or "elastic" for those of the model's muscles that are: fiber and tendon pull alike in every
               frame, to 1e-7 of the greatest strength, and a fiber's speed is the derivative of its length over the
               frames, by differences of second order. Frames where they do not get there are unsettled.
@@ -63,8 +63,8 @@ def redundancy(
     independent without dynamics. One without a solution says so and gets what violates its conditions the least.
 
     Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
-    accelerate, efforts, reserves and cones that do not fit, and a metabolic effort with elastic tendons; ModelError for
-    muscles without a law, and for a cone at a joint whose force the motion does not determine.
+    accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or `Coupled`; and
+    ModelError for muscles without a law, and a cone at a joint whose force the motion does not determine.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -79,30 +79,19 @@ def redundancy(
     array([20.437, 20.437])
     """
     effort = effort or Effort()
-    if tendons not in ("rigid", "elastic"):
-        raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
+    check_recruited(effort, dynamics, tendons)
     rigid = model.with_rigid_tendons()
     demands = Demands(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)
-    solve = partial(_solved, effort=effort, backend=backend, time=motion.time if dynamics else None)
+    solve = partial(recruited, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
     if tendons == "rigid" or rigid is model:
         return _result(rigid, demands, motion, solve(demands), np.zeros((len(motion.time), 0)))
-    if isinstance(effort, MetabolicEffort):  # the least power jumps from muscle to muscle, and stretches with it
-        raise ValueError("a metabolic effort takes all tendons as rigid")
     elastic = Tendons(model)
     demands, found = elastic.solved(demands, motion.time, solve)
     return _result(model, demands, motion, found, elastic.fibers(demands))
 
 
-def _solved(demands: Demands, effort: Effort, backend: str, time: Array | None) -> Recruitment:
-    """With activation dynamics along the times of the frames, or without."""
-    found = Recruitment(demands, effort, backend)
-    if time is not None:
-        found.follow(time)
-    return found
-
-
-def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruitment, states: Array) -> Redundancy:
+def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruited, states: Array) -> Redundancy:
     m, found = len(model.muscles), recruitment.found
     a, c = found.x[:, :m], found.x[:, m:]
     force = demands.tensions(a)
@@ -127,4 +116,5 @@ def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruit
         lines=demands.lines,
         slopes=recruitment.slopes,
         states=states,
+        trial=recruitment.whole,
     )

@@ -8,6 +8,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Status, are_met
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
+from myoquat.analysis.muscles.recruitment.whole import WholeTrial
 from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Motion
 from myoquat.kernels.libraries import pandas as pd
@@ -32,7 +33,8 @@ class Redundancy:
     changes of the tensions with the activations. states (t, ns) [m] are the fiber lengths of elastic tendons
     (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
     Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
-    that it is.
+    that it is. trial is a `WholeTrial` where all frames are one problem, None where they are not; effort and price are
+    then parts and derivatives of the sum, and bound is still what a frame's own effort is not below.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -67,6 +69,7 @@ class Redundancy:
     lines: Array
     slopes: Array
     states: Array
+    trial: WholeTrial | None = None
 
     def __repr__(self) -> str:
         counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]
@@ -94,12 +97,16 @@ class Redundancy:
     def shares(self) -> "pd.DataFrame":
         """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the
         price of the velocity's equation, or the pull of the joint's cone, times what more activation of the muscle
-        gives of it; where an activation is not at a bound they add up to the derivative of its effort."""
+        gives of it; where an activation is not at a bound they add up to the derivative of its effort. Of a whole trial
+        the column "reach" has the part of the frames beside it."""
         per_torque = self.price[:, None, :] * self.gains
         per_joint = np.einsum("tci,tmci->tmc", self.pull, self.joint_gains)
         columns = [*self.velocities, *(cone.joint for cone in self.cones)]
         index = pd.MultiIndex.from_product([self.motion.time, self.model.muscle_names], names=["time", "muscle"])
-        values = np.concatenate([per_torque, per_joint], axis=-1)
+        parts = [per_torque, per_joint]
+        if self.trial is not None:
+            columns, parts = [*columns, "reach"], [*parts, self.trial.reach_price[..., None]]
+        values = np.concatenate(parts, axis=-1)
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
     def failures(self) -> "pd.DataFrame":

@@ -1,27 +1,25 @@
 """Solutions of what a motion asks of its muscles: on straight lines for the force laws, tangents where laws bend, and
 frame after frame where activation dynamics bound how far an activation gets."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import Programs, Solutions, Status, are_met, solve_greatest, solve_programs
+from myoquat.analysis.muscles.convex import Solutions, Status, are_met, solve_greatest, solve_programs
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import chords, tangents
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
+from myoquat.analysis.muscles.recruitment.reach import reachable
 from myoquat.analysis.muscles.recruitment.settling import Settling
 from myoquat.kernels.typing import Array
-from myoquat.muscle import ActivationDynamics
-from myoquat.muscle.model import Model
 
-__all__ = ["Recruitment", "reachable"]
+__all__ = ["MET", "ROUNDS", "Recruitment"]
 
 AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
 MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
 APART = 16  # frames that are solved by themselves
 ROUNDS = 50  # of tangents
-FINE = 0.1  # of the shortest time constant: the steps by which activations are integrated
 
 
 @dataclass
@@ -31,6 +29,7 @@ class Recruitment:
     demands: Demands
     effort: Effort
     backend: str
+    whole: None = None
 
     def __post_init__(self) -> None:
         demands = self.demands
@@ -115,7 +114,7 @@ class Recruitment:
         if isinstance(self.effort, MetabolicEffort):
             return self.effort.solved(demands, programs, self.backend)
         solve = solve_greatest if self.effort.power == np.inf else solve_programs
-        found = solve(_around(centre, programs) if centre.any() else programs, backend=self.backend)
+        found = solve(programs.around(centre) if centre.any() else programs, backend=self.backend)
         found.x[:] += centre
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
         return found
@@ -126,17 +125,6 @@ def _are_bent(demands: Demands, F0: Array, F1: Array) -> Array:
     middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
     off = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
     return np.asarray(off > AFFINE * np.abs(F1).max(axis=-1, initial=1.0))
-
-
-def _around(centre: Array, programs: Programs) -> Programs:
-    """The programs whose variables are x - centre (k, n)."""
-    return replace(
-        programs,
-        b=-programs.residual(centre),
-        h=programs.cone_values(centre),
-        lower=programs.lower - centre,
-        upper=programs.upper - centre,
-    )
 
 
 def _interpolated(values: Array, frames: Array, step: int) -> Array:
@@ -154,25 +142,3 @@ def _interpolated(values: Array, frames: Array, step: int) -> Array:
         part = step / (len(values) - 1 - (frames[-1] - step))
         line[-1] = (1 - part) * values[frames[-1] - step] + part * values[-1]
     return line
-
-
-def reachable(model: Model, a: Array, step: float) -> tuple[Array, Array]:
-    """(m,) the least and the greatest activation to which a (m,) gets in `step` [s], the excitation being 0 or 1 all
-    the while; of muscles without activation dynamics all from -inf to inf. By Runge and Kutta's method of fourth
-    order, to about 1e-6."""
-    low, high = np.full(len(a), -np.inf), np.full(len(a), np.inf)
-    kinds = [muscle.activation_dynamics for muscle in model.muscles]
-    for dynamics in {kind for kind in kinds if kind is not None}:
-        rows = np.array([kind == dynamics for kind in kinds])
-        low[rows], high[rows] = (_after(dynamics, e, a[rows], step) for e in (0.0, 1.0))
-    return low, high
-
-
-def _after(dynamics: ActivationDynamics, e: float, a: Array, step: float) -> Array:
-    """(m,) activations after a constant excitation."""
-    shortest = min(dynamics.activation_time, dynamics.deactivation_time) / 2
-    count = max(int(np.ceil(step / (FINE * shortest))), 1)
-    h, excitation = step / count, np.full(len(a), e)
-    for _ in range(count):
-        a = dynamics.advanced(a, (excitation, excitation, excitation), h)
-    return a

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Status, are_met
+from myoquat.analysis.muscles.recruitment.coupled import Recruited
 from myoquat.analysis.muscles.recruitment.equations import Demands
-from myoquat.analysis.muscles.recruitment.solving import Recruitment
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of, numbers_of
@@ -78,9 +78,7 @@ class Tendons:
             found[:, members] = np.hypot(np.maximum(along, law.shortest_along), law.width)
         return found
 
-    def solved(
-        self, demands: Demands, time: Array, solve: Callable[[Demands], Recruitment]
-    ) -> tuple[Demands, Recruitment]:
+    def solved(self, demands: Demands, time: Array, solve: Callable[[Demands], Recruited]) -> tuple[Demands, Recruited]:
         """Demands on the shortened paths, and their solutions: UNSETTLED at frames where fiber and tendon are not
         brought to pull alike."""
         stretch = np.zeros((len(time), len(self.members)))

@@ -8,12 +8,12 @@ muscles only those go through the kernels of paths whose paths change.
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
-from myoquat.analysis.muscles.recruitment.equations import Demands, picked
+from myoquat.analysis.muscles.recruitment.equations import Demands, Numbers, picked
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, joints_of, rest_forces
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations
 from myoquat.analysis.muscles.recruitment.paths import joint_lines
@@ -95,6 +95,8 @@ class VariedDemands:
             own = p[self.columns["laws"]]
             part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
             part.bending = self._bending._replace(p=own[None])
+            chosen = self._chosen("laws")
+            part.laws = Numbers(self._bound, ("trial", chosen.model.content_key, chosen.names), own)
         return part
 
     def reactions(self, force: Array, p: Array) -> Array:
@@ -191,6 +193,11 @@ class VariedDemands:
             return bends(bound, lengths, speeds, activation)
 
         return Bending(forces, ("trial", chosen.model.content_key, chosen.names), np.zeros((1, 0)))
+
+    def _bound(self, p: Array) -> Model:
+        """The model with numbers of its laws, floats or symbols."""
+        found: Any = self._chosen("laws").bind(p)
+        return cast(Model, found)
 
     def _chosen(self, kind: str) -> Parameters:
         """The parameters of a kind."""

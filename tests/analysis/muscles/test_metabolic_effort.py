@@ -8,7 +8,6 @@ from scipy.optimize import minimize
 
 from myoquat.analysis.muscles import JointCone, MetabolicEffort, Reserve, metabolic_power, redundancy
 from myoquat.analysis.muscles.convex import Status
-from myoquat.analysis.studies import MuscleTrial
 from myoquat.data import Motion
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.joints import ArticulatedSystem, Body
@@ -119,5 +118,3 @@ def test_bad_questions(moved):
     plain = replace(model, muscles=tuple(replace(m, law=LawA(0.3, 400.0)) for m in model.muscles))
     with pytest.raises(ModelError, match="no fiber"):
         redundancy(plain, motion, reserves=motor, effort=MetabolicEffort())
-    with pytest.raises(ValueError, match="not a MetabolicEffort"):
-        MuscleTrial(motion, effort=MetabolicEffort())

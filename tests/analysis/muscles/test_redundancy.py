@@ -15,7 +15,7 @@ from myoquat.analysis.muscles.recruitment import (
     consistent_motion,
     redundancy,
 )
-from myoquat.analysis.muscles.recruitment.solving import reachable
+from myoquat.analysis.muscles.recruitment.reach import reachable
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of

@@ -5,13 +5,14 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve
+from myoquat.analysis.muscles.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve
 from myoquat.analysis.studies import MuscleTrial, Study, open_results
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import LawA, Model, Muscle, PathPoint
+from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
 
 FILE = """format = "myoquat-study"
 version = 1
@@ -79,6 +80,21 @@ def test_a_trial_in_a_file_is_that_of_the_arguments(folder):
     np.testing.assert_array_equal(plain.trial.motion.u, smooth(load_motion(folder / "swing.mot", model), None).u)
 
 
+def test_all_that_a_trial_knows_in_a_file(folder):
+    """Dynamics, tendons and the cost of a metabolic effort."""
+    changed = FILE.replace("cutoff = 6.0", 'cutoff = 6.0\ndynamics = { rates = 1e-4 }\ntendons = "elastic"')
+    trial = Study.from_toml(written(folder, changed)).trial
+    assert (trial.dynamics, trial.tendons) == (Coupled(rates=1e-4), "elastic")
+    assert Study.from_toml(written(folder, FILE.replace("cutoff = 6.0", "dynamics = true"))).trial.dynamics is True
+    for cost, model in (
+        ('"Umberger2010"', Umberger2010()),
+        ('{ model = "Bhargava2004", force_dependent = true }', Bhargava2004(force_dependent=True)),
+    ):
+        changed = FILE.replace("power = 3.0", f"cost = {cost}\nslow_twitch = {{ m1 = 0.3 }}")
+        effort = Study.from_toml(written(folder, changed)).trial.effort
+        assert effort == MetabolicEffort(weights={"m1": 2.0}, cost=model, slow_twitch={"m1": 0.3})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -87,6 +103,11 @@ def test_a_trial_in_a_file_is_that_of_the_arguments(folder):
         ('motion = "swing.mot"', "", "motion must be the name"), ("swing", "swong", "no such file"),
         ("[keep]", "[simulate]\nduration = 1.0\n[keep]", "not both"), ("power = 3.0", "power = 30.0", "power must lie"),
         ('"arm.speed"', '"elbow"', "no velocity 'elbow'"),
+        ("cutoff = 6.0", "dynamics = { rate = 1.0 }", "the key 'rate'"),
+        ("cutoff = 6.0", 'tendons = "stiff"', "tendons are"),
+        ("power = 3.0", 'cost = "Houdijk2006"', "the model of a cost"),
+        ("power = 3.0", 'cost = { model = "Umberger2010", factor = 1.0 }', "the key 'factor'"),
+        ("cutoff = 6.0", 'dynamics = "all"', "dynamics must be a table"),
     ],
 )  # fmt: skip
 def test_bad_files(folder, old, new, words):

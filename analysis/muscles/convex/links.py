@@ -1,0 +1,173 @@
+"""Conditions between neighbouring programs of a row of them, and the banded system that they make of all rows.
+
+Programs whose variables are linked from one to the next are one program. With the conditions linearized and all but the
+multipliers eliminated, what is left of an interior-point step is R D^-1 R^T + M, D the diagonal curvature of the
+variables, R the rows of all equations, cones and links, M what gives way in them. With the rows ordered program by
+program, and links behind the rows of the first of their two programs, rows that share a variable are near each other:
+the matrix is banded, and its Cholesky factorization costs as much per program however many there are [G. H. Golub, C.
+F. Van Loan, Matrix Computations, 4th ed., 2013, section 4.3.5].
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from myoquat.kernels.typing import Array
+
+__all__ = ["BandedRows", "Links"]
+
+REGULAR = 1e-14  # of a row's own entry, against which multipliers of dependent rows move
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """l rows d = before x[step, variable] + after x[step + 1, variable] - least, in ascending order of their steps:
+    conditions d >= 0 where `weight` is infinite, objectives weight d^2 where it is not. All fields (l,)."""
+
+    step: Array
+    variable: Array
+    before: Array
+    after: Array
+    least: Array
+    weight: Array
+
+    @classmethod
+    def none(cls) -> "Links":
+        """No rows."""
+        zero, whole = np.zeros(0), np.zeros(0, dtype=int)
+        return cls(whole, whole, zero, zero, zero, zero)
+
+    @classmethod
+    def joined(cls, *parts: "Links") -> "Links":
+        """The rows of several, in order."""
+        rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__}
+        order = np.lexsort((rows["variable"], rows["step"]))
+        return cls(**{name: values[order] for name, values in rows.items()})
+
+    @property
+    def hard(self) -> Array:
+        """(l,) the rows that are conditions."""
+        return np.isinf(self.weight)
+
+    @property
+    def give(self) -> Array:
+        """(l,) of the others, by how much a row gives way per multiplier: the multiplier is -2 weight d."""
+        hard = self.hard
+        return np.where(hard, 0.0, 1 / (2 * np.where(hard, 1.0, self.weight)))
+
+    def of(self, x: Array) -> Array:
+        """(l,) d of a change or, less `least`, of a point x (k, n)."""
+        result: Array = self.before * x[self.step, self.variable] + self.after * x[self.step + 1, self.variable]
+        return result
+
+    def values(self, x: Array) -> Array:
+        """(l,) d at x (k, n)."""
+        return self.of(x) - self.least
+
+    def objective(self, x: Array) -> Array:
+        """(l,) weight d^2 of the rows that have one, at x (k, n)."""
+        hard = self.hard
+        result: Array = np.where(hard, 0.0, self.weight_or_zero * self.values(x) ** 2)
+        return result
+
+    @property
+    def weight_or_zero(self) -> Array:
+        """(l,) the weights, 0 for conditions."""
+        return np.where(self.hard, 0.0, self.weight)
+
+    def price(self, multipliers: Array, shape: tuple[int, int]) -> Array:
+        """(k, n) the sum of the rows times multipliers (l,)."""
+        place, (k, n) = self.step * shape[1] + self.variable, shape
+        found = np.bincount(place, self.before * multipliers, k * n)
+        found += np.bincount(place + n, self.after * multipliers, k * n)
+        return found.reshape(shape)
+
+    def shifted(self, centre: Array) -> "Links":
+        """The rows of x - centre (k, n)."""
+        return Links(self.step, self.variable, self.before, self.after, self.least - self.of(centre), self.weight)
+
+
+class BandedRows:
+    """The order of r rows of each of k programs and of the links between them, and their banded matrix."""
+
+    def __init__(self, k: int, r: int, links: Links) -> None:
+        self.links, step = links, links.step
+        first = r * np.arange(k) + np.concatenate([[0], np.cumsum(np.bincount(step, minlength=k))[:-1]])
+        self.rows = first[:, None] + np.arange(r)
+        self.places = np.arange(len(step)) + r * (step + 1)
+        self.size = k * r + len(step)
+        low = np.tri(r, dtype=bool)
+        own = np.broadcast_to(low, (k, r, r))
+        left, right = self._neighbours(links)
+        place = self.places[:, None]
+        pairs = [
+            (self.rows[:, :, None] + np.zeros((1, 1, r), int), self.rows[:, None, :] + np.zeros((1, r, 1), int)),
+            (place + np.zeros((1, r), int), self.rows[step]),
+            (self.rows[step + 1], place + np.zeros((1, r), int)),
+            (self.places, self.places),
+            (self.places[right], self.places[left]),
+        ]
+        pairs[0] = (pairs[0][0][own], pairs[0][1][own])
+        self.low, self.left, self.right = low, left, right
+        self.width = max((int((i - j).max(initial=0)) for i, j in pairs), default=0) + 1
+        self.at = [((i - j) + self.width * j).ravel() for i, j in pairs]
+
+    @staticmethod
+    def _neighbours(links: Links) -> tuple[Array, Array]:
+        """Numbers of rows that share a variable of a program: of one step, and of a step and the next."""
+        n = int(links.variable.max(initial=0)) + 1
+        key = links.step * n + links.variable
+        order = np.argsort(key, kind="stable")
+        ranked = key[order]
+        left, right = [], []
+        for reach in (1, 2, 3):  # rows of one step and variable, of which there are few
+            for away in (0, n):
+                begin = np.searchsorted(ranked, key + away, side="left") + reach - 1
+                found = begin < len(ranked)
+                found[found] = ranked[begin[found]] == key[found] + away
+                other = order[begin[found]]
+                here = np.flatnonzero(found)
+                kept = other > here if away == 0 else np.ones(len(here), dtype=bool)
+                left.append(here[kept])
+                right.append(other[kept])
+        return np.concatenate(left), np.concatenate(right)
+
+    def factored(self, B: Array, softness: Array, give: Array, link_give: Array) -> Array:
+        """The Cholesky factor, (width, size), of R D^-1 R^T + M: rows B (k, r, n), softness D^-1 (k, n), what gives way
+        in the rows, (k, r), and in links, (l,)."""
+        links = self.links
+        own = (B * softness[:, None, :]) @ np.swapaxes(B, -1, -2)
+        diagonal = np.arange(B.shape[1])
+        own[:, diagonal, diagonal] += give
+        near, far = (softness[links.step + off, links.variable] for off in (0, 1))
+        near, far = near * links.before, far * links.after
+        band = np.zeros(self.width * self.size)
+        band[self.at[0]] = own[:, self.low].ravel()
+        band[self.at[1]] = (B[links.step, :, links.variable] * near[:, None]).ravel()
+        band[self.at[2]] = (B[links.step + 1, :, links.variable] * far[:, None]).ravel()
+        band[self.at[3]] = near * links.before + far * links.after + link_give
+        np.add.at(band, self.at[4], self._between(near, far))
+        matrix = band.reshape((self.width, self.size), order="F")
+        matrix[0] = np.where(matrix[0] > 0, matrix[0] * (1 + REGULAR), 1.0)
+        factor, info = lapack.dpbtrf(matrix, lower=1, overwrite_ab=1)
+        if info:
+            raise np.linalg.LinAlgError("the rows of the programs are not positive definite")
+        found: Array = factor
+        return found
+
+    def _between(self, near: Array, far: Array) -> Array:
+        links, left, right = self.links, self.left, self.right
+        same = links.step[left] == links.step[right]
+        return np.where(
+            same,
+            near[left] * links.before[right] + far[left] * links.after[right],
+            far[left] * links.before[right],
+        )
+
+    def solved(self, factor: Array, rows: Array, link_rows: Array) -> tuple[Array, Array]:
+        """The multipliers (k, r) and (l,) of right sides (k, r) and (l,)."""
+        right = np.empty(self.size)
+        right[self.rows], right[self.places] = rows, link_rows
+        found, _ = lapack.dpbtrs(factor, right, lower=1, overwrite_b=1)
+        return found[self.rows], found[self.places]

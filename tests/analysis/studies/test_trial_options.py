@@ -1,0 +1,106 @@
+"""Studies of trials with what `redundancy` knows beside powers of activations: metabolic power, elastic tendons, and
+activation dynamics, frame after frame or all frames as one problem."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from myoquat.analysis.muscles import Coupled, Effort, MetabolicEffort, Reserve, redundancy
+from myoquat.analysis.muscles.convex import are_met
+from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, verify_results
+from myoquat.data import Motion
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
+from myoquat.muscle.laws import Millard2012
+from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
+
+VARY = {
+    "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
+    "muscles.m1.optimal_fiber_length": {"uniform": [0.9, 1.1], "relative": True},
+    "bodies.arm.mass": {"uniform": [1.0, 2.0]},
+}
+SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "joint_reaction")
+METABOLIC = MetabolicEffort(cost=Umberger2010(aerobic_factor=1.2), slow_twitch={"m1": 0.7}, masses={"m2": 0.1})
+OPTIONS = {
+    "power": {"effort": METABOLIC},
+    "elastic": {"tendons": "elastic"},
+    "sequence": {"dynamics": True},
+    "coupled": {"dynamics": Coupled(rates=1e-5)},
+    "both": {"dynamics": Coupled(), "tendons": "elastic"},
+}
+
+
+def study(options):
+    """A shoulder of five muscles with elastic tendons, shaken; strengths, a fiber length and a mass vary."""
+    inertia = (0.02, 0.03, 0.015, 0.0, 0.0, 0.0)
+    arm = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia)
+    muscles = []
+    for k in range(5):
+        angle = 2 * np.pi * k / 5
+        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
+        end = PathPoint("arm", (0.02, -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
+        half = np.linalg.norm(np.subtract(origin.position, end.position)) / 2
+        law = Millard2012(500.0, half, half, tendon="elastic", damping=0.1)
+        muscles.append(Muscle(f"m{k}", (origin, end), law, activation_dynamics=ActivationDynamics(form="quadratic")))
+    system, t = ArticulatedSystem((arm,)), 0.01 * np.arange(8)
+    swing = np.stack([0.2 * np.sin(25 * t), 0.3 * np.sin(35 * t + 1), 0.2 * np.cos(30 * t)], axis=-1)
+    q = np.array([system.integrate(system.neutral(), v) for v in swing])
+    u = np.gradient(swing, t, axis=0)
+    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
+    reserves = [Reserve(name, 10.0, 10.0) for name in system.velocity_names]
+    trial = MuscleTrial(motion, reserves=reserves, **options)
+    return Study(Model(system, tuple(muscles)), VARY, samples=3, trial=trial, summaries=SUMMARIES)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options):
+    own = study(options)
+    trial, results = own.trial, own.run(progress=False)
+    model = own.parameters.bind(own.values()[1])
+    motion = Motion(model.system, *(getattr(trial.motion, x) for x in ("time", "q", "u", "udot")))
+    given = {"effort": trial.effort, "reserves": trial.reserves, "dynamics": trial.dynamics, "tendons": trial.tendons}
+    found = redundancy(model, motion, **given)
+    assert results.unsolved[1] == (~are_met(found.status)).sum() == 0
+    np.testing.assert_allclose(results.mean_activation[1], found.activation.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(results.peak_force[1], found.force.max(axis=0), rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(results.peak_reserve[1], np.abs(found.reserve).max(axis=0), rtol=1e-4, atol=1e-4)
+    plain = study({}).run(progress=False)
+    assert np.abs(plain.mean_activation - results.mean_activation).max() > 1e-4
+    assert np.ptp(results.mean_activation.values, axis=0).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["power", "coupled"])
+def test_it_is_stored_resumed_and_verified_as_every_study(name, tmp_path):
+    own, path = study(OPTIONS[name]), tmp_path / "trial.zarr"
+    stored = own.run(path, block=2, progress=False)
+    last = sorted((path / "status" / "c").iterdir())[-1]
+    last.unlink()
+    assert verify_results(path).missing == (1,)
+    again = study_of(path)
+    assert again.trial.plain() == own.trial.plain()
+    again.run(path, resume=True, progress=False)
+    xr.testing.assert_identical(open_results(path).load()[list(SUMMARIES)], stored.load()[list(SUMMARIES)])
+    assert (recompute(path, 2).peak_force.values[0] == stored.peak_force.values[2]).all()
+
+
+def test_a_description_has_what_is_asked_for():
+    """And only that: stores of earlier versions are those of the same study."""
+    for options in OPTIONS.values():
+        own = study(options)
+        trial = MuscleTrial.of_plain(own.trial.plain(), own.model)
+        assert trial.plain() == own.trial.plain()
+        assert (trial.dynamics, trial.tendons) == (own.trial.dynamics, own.trial.tendons)
+        assert type(trial.effort) is type(own.trial.effort or Effort())
+    assert set(study({}).trial.plain()) == {"motion", "loads", "effort", "reserves", "cones"}
+    assert "cost" not in study({}).trial.plain()["effort"]
+
+
+def test_what_does_not_go_together():
+    motion = study({}).trial.motion
+    for options, words in (
+        ({"effort": MetabolicEffort(cost=Bhargava2004()), "tendons": "elastic"}, "takes all tendons as rigid"),
+        ({"effort": MetabolicEffort(), "dynamics": Coupled()}, "powers of activations"),
+        ({"tendons": "stiff"}, 'tendons are "rigid" or "elastic"'),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MuscleTrial(motion, **options)
