@@ -27,7 +27,7 @@ from myoquat.joints.types import (
 from myoquat.joints.types.custom import Axis
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["JOINTS", "UNBOUND", "OsimJoint", "read_joint"]
+__all__ = ["JOINTS", "UNBOUND", "OsimJoint", "add_coordinates", "read_joint"]
 
 UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -92,7 +92,7 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
         complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
     count, build = JOINTS[element.tag]
     if element.find("coordinates") is None:
-        _default_coordinates(element, count or 0)
+        add_coordinates(element, count or 0)
     found = element.findall("coordinates/Coordinate")
     if count is not None and len(found) != count:
         complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
@@ -109,11 +109,12 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     return OsimJoint(joint, coordinates, defaults, tuple(number(c, "default_speed_value", 0.0) for c in found))
 
 
-def _default_coordinates(joint: Any, count: int) -> None:
-    """The coordinates that OpenSim gives a joint whose file has no <coordinates>: `_coord_0` and so on."""
+def add_coordinates(joint: Any, count: int, prefix: str = "") -> None:
+    """The coordinates that OpenSim gives a joint that has none: PREFIX_coord_0 and so on, without a prefix where it is
+    the file that leaves out <coordinates>."""
     holder = etree.SubElement(joint, "coordinates")
     for i in range(count):
-        etree.SubElement(holder, "Coordinate", name=f"_coord_{i}")
+        etree.SubElement(holder, "Coordinate", name=f"{prefix}_coord_{i}")
 
 
 def _coordinate(element: Any) -> Coordinate:

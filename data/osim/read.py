@@ -47,7 +47,7 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     document = None
     try:
         document = read_document(path, doubts)
-        model = _model(document, path, census)
+        model = _model(document, path, census, doubts)
     except ModelError as error:
         raise located(error, path, document) from None
     except ValueError as error:
@@ -72,9 +72,11 @@ def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
                 doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
 
 
-def _model(element: Any, path: Path, census: Census) -> Model:
+def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
     frames = Frames(element)
     skeleton = read_skeleton(element, frames)
+    for body in skeleton.floating:
+        doubts.count("bodies without a joint to the ground, taken as floating", body)
     name = str(element.get("name") or path.stem)
     contacts = Contacts(element, frames)
     forces = _Forces.of(element, census, contacts, path.parent)
@@ -104,7 +106,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         couplers=couplers,
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
-        constraints=constraints,
+        constraints=(*constraints, *skeleton.welds),
         forces=passive,
         actuators=actuators,
         inputs=read_inputs(element, known, census, path.parent),
