@@ -8,7 +8,7 @@ from typing import Any
 from myoquat.data.document import number, numbers
 from myoquat.data.osim.constraints import weld
 from myoquat.data.osim.frames import Frame, Frames
-from myoquat.data.osim.joints import OsimJoint, read_joint
+from myoquat.data.osim.joints import OsimJoint, complete_joint, read_joint
 from myoquat.data.osim.links import Way, linked
 from myoquat.data.osim.scapula import TAG, scapular_bodies
 from myoquat.joints.body import Body, check_inertia
@@ -46,6 +46,8 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     BODY_slave_0 and so on, as in OpenSim; a joint that is itself a weld becomes a constraint."""
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
     links, floating = linked(model, elements, frames)
+    for link in links:
+        complete_joint(link.element)
     parts = Counter(link.child.body for link in links if link.cuts)
     bodies: list[Body] = []
     joints: list[OsimJoint] = []

@@ -20,6 +20,7 @@ from myoquat.muscle.coordinates import Coupler
 __all__ = ["CONSTRAINTS", "COUPLER", "placed", "powers_of", "read_constraints", "weld"]
 
 COUPLER = "CoordinateCouplerConstraint"
+POLYNOMIAL = "coupled_coordinates_function/MultivariatePolynomialFunction"
 
 
 def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
@@ -31,7 +32,7 @@ def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[
     for element in objects(model, "ConstraintSet"):
         if not boolean(element, "isEnforced", True):
             census.count(element, "constraint, isEnforced is false")
-        elif element.tag == COUPLER and len(_independent(element)) == 1:
+        elif element.tag == COUPLER and len(_independent(element)) == 1 and element.find(POLYNOMIAL) is None:
             couplers.append(_coupler(element))
         elif element.tag == COUPLER:
             constraints.append(_of_several(element))

@@ -253,6 +253,19 @@ def test_a_body_without_a_joint_floats_and_is_told(tmp_path):
         load_model(path, strict=True)
 
 
+def test_starts_that_say_nothing_and_joints_without_coordinates(tmp_path):
+    """OpenSim takes the one as zero, and calls the coordinates of the others `_coord_0`, all of them."""
+    plain = [text.replace(f'<coordinates><Coordinate name="{name}_0"/></coordinates>', "")
+             for name, text in zip(("j1", "j2", "j3", "j4"), CASES["four bars"][1], strict=True)]  # fmt: skip
+    model = load_model(file_of(tmp_path, CASES["four bars"][0], plain), strict=True)
+    assert model.system.coordinate_names == tuple(f"j{i}._coord_0" for i in (1, 2, 3, 4))
+    *first, last = CASES["four bars"][1]
+    blank = [*first, last.replace('"j4_0"/>', '"j4_0"><default_value> </default_value></Coordinate>')]
+    path = file_of(tmp_path, CASES["four bars"][0], blank)
+    with pytest.warns(ImplausibleWarning, match=r"a <default_value> without a number, taken as zero \(j4_0\)"):
+        assert load_model(path).start[-1] == 0.0
+
+
 @pytest.mark.parametrize(
     ("tag", "parent", "child", "message"),
     [
