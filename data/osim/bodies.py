@@ -14,6 +14,7 @@ from myoquat.data.osim.scapula import TAG, scapular_bodies
 from myoquat.joints.body import Body, check_inertia
 from myoquat.joints.constraints import Weld
 from myoquat.joints.errors import ModelError
+from myoquat.joints.scaling import PART
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import CustomJoint, FixedJoint
 from myoquat.muscle.coordinates import Coordinate
@@ -62,7 +63,7 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
         inner, outer = link.ends
         mass = _mass(elements[outer.body], parts[outer.body] + 1)
         if link.cuts:
-            part = f"{outer.body}_slave_{cut[outer.body]}"
+            part = f"{outer.body}{PART}{cut[outer.body]}"
             cut[outer.body] += 1
             welds.append(Weld(outer.body, part, name=f"{part}_weld"))
             outer, mass["shapes"] = replace(outer, body=part), ()

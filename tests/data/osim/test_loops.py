@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
 from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.osim.graph import Edge, Way, spanning_tree
@@ -242,6 +243,18 @@ def test_parts_are_equal_and_welded(tmp_path):
         Weld("c", "c_slave_0", name="c_slave_0_weld"),
         Weld("c", "c_slave_1", name="c_slave_1_weld"),
     )
+
+
+def test_parts_are_scaled_with_their_body(tmp_path):
+    """To the same sizes, and so that the loop closes at the stretched points."""
+    model = load_model(file_of(tmp_path, *CASES["in space"]))
+    factors = np.array([1.1, 1.2, 0.9])
+    scaled = scale_model(model, factors={"c": factors})
+    whole, part, other = (next(b for b in scaled.system.bodies if b.name == name) for name in ("c", "c_slave_0", "b"))
+    assert (part.mass, part.center_of_mass, part.inertia) == (whole.mass, whole.center_of_mass, whole.inertia)
+    np.testing.assert_allclose(part.mass, model.system.bodies[-1].mass * np.prod(factors), rtol=1e-14)
+    np.testing.assert_allclose(part.position, -factors * (0.0, -0.5, 0.1), atol=1e-15)
+    assert other == next(b for b in model.system.bodies if b.name == "b")
 
 
 def test_a_body_without_a_joint_floats_and_is_told(tmp_path):
