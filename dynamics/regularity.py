@@ -11,7 +11,7 @@ from myoquat.joints.tree import Link
 from myoquat.joints.types import EulerJoint
 from myoquat.kernels.typing import Array
 
-__all__ = ["check_definite", "check_locks", "check_massive", "check_pose", "check_regular"]
+__all__ = ["check_definite", "check_locks", "check_massive", "check_pose", "check_regular", "singular_velocity"]
 
 SAMPLES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT = 1e-11  # of M = L^T D L, relative to the diagonal of M
@@ -22,12 +22,13 @@ _least: dict[str, float] = {}  # by content: see `_least_share`
 _singular: dict[str, int | None] = {}  # by content: the first velocity without inertia of its own
 
 
-def check_regular(system: ArticulatedSystem) -> None:
+def check_regular(system: ArticulatedSystem, held: bool = False) -> None:
     """ModelError, naming the velocity, if the mass matrix is singular in every pose, or, which an inertia that no body
-    can have may do, not positive definite in some."""
+    can have may do, not positive definite in some. `held`: constraints may determine the motion of what has no mass,
+    which is seen at a pose (`check_pose`)."""
     check_definite(system)
     k = singular_velocity(system)
-    if k is not None:
+    if k is not None and not held:
         raise _error(system, k)
 
 
@@ -71,7 +72,8 @@ def check_pose(system: ArticulatedSystem, M: Array) -> None:
     names = [repr(name) for name, part in zip(system.velocity_names, share, strict=True) if part > NOTABLE]
     raise ModelError(
         f"the mass matrix is singular at this pose: {', '.join(names)} can move together so that nothing with inertia "
-        f"moves{_massless(system)}. Give these bodies a mass and an inertia, or start at another pose"
+        f"moves{_massless(system)}. Give these bodies a mass and an inertia, or start at another pose; where it is the "
+        "angles of one joint, describe it by a quaternion: with_rotations('quaternion')"
     )
 
 
@@ -126,7 +128,7 @@ def _error(system: ArticulatedSystem, k: int) -> ModelError:
     return ModelError(
         f"the mass matrix is singular: velocity {system.velocity_names[k]!r} moves nothing that has inertia once the "
         f"joints beyond it are free{_massless(system)}. Give the body a mass and an inertia, or the joint a "
-        "rotor inertia",
+        "rotor inertia; simulate takes constraints that determine the motion, too",
         element=f"body {body.name!r}",
     )
 

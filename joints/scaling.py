@@ -17,9 +17,10 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 
-__all__ = ["scaled_inertia", "scaled_system"]
+__all__ = ["PART", "scaled_inertia", "scaled_system"]
 
 Factors = Mapping[str, Array]
+PART = "_slave_"  # between the name of a body and the number of a part of it
 EQUAL = 1e-14  # relative difference of factors that count as equal
 FIRST_OTHER = (1, 0, 0)  # the axis whose moment tells the length of a cylinder along x, y, z
 
@@ -30,7 +31,8 @@ def scaled_system(
     """The system whose bodies, by name, are stretched by factors (3,) along their axes; others stay as they are.
 
     mass [kg]: what all bodies weigh together afterwards; keep_masses: masses are not changed before that. A massless
-    body that stands for the frame of a joint on another body, as readers of files make it, follows that body.
+    body that stands for the frame of a joint on another body, as readers of files make it, follows that body, and so
+    does NAME_slave_0, the part of a body that closes a loop.
     """
     known = {body.name: body for body in system.bodies}
     carried = {body.parent: body.name for body in system.bodies}
@@ -39,6 +41,7 @@ def scaled_system(
         owner = body.name
         while _is_frame(known[owner]) and owner in carried:
             owner = carried[owner]
+        owner = _whole(owner, known)
         if owner in factors:
             every[body.name] = factors[owner]
     bodies = [_scaled(body, known, every, keep_masses) for body in system.bodies]
@@ -53,6 +56,12 @@ def _is_frame(body: Body) -> bool:
     joint = body.joint_name
     names = (f"{joint}_frame", f"{joint}_glide", joint.removesuffix("ing"))
     return bool(joint) and not body.mass and body.name in names and body.name != joint
+
+
+def _whole(name: str, known: Mapping[str, Body]) -> str:
+    """The body of which another is a part by its name (`myoquat.data.osim.bodies`), or the body itself."""
+    whole, part, number = name.rpartition(PART)
+    return whole if part and whole in known and number.isdigit() else name
 
 
 def _scaled(body: Body, known: Mapping[str, Body], factors: Factors, keep_masses: bool) -> Body:

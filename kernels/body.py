@@ -13,6 +13,7 @@ from myoquat.kernels.driver import Port, write_driver
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.lookup import Lookup, write_lookup
 from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.rewrite import rewritten
@@ -93,7 +94,7 @@ class Called:
         return Inner(lambda taken: casadi_outputs(self.formula.tape, taken, self.formula.unrolled), *self.ends)
 
 
-Part = Repeated | Called | Element
+Part = Repeated | Called | Element | Lookup
 
 
 @dataclass(frozen=True)
@@ -255,9 +256,9 @@ def _itself(body: Body) -> Body:
     return body
 
 
-def _part(inner: Loop | Element | Function) -> Part:
+def _part(inner: Loop | Element | Function | Lookup) -> Part:
     """What is inside a traced formula, as a part of a body."""
-    if isinstance(inner, Element):
+    if isinstance(inner, (Element, Lookup)):
         return inner
     if isinstance(inner, Function):
         return Called(Straight.of(inner.formula))
@@ -277,6 +278,8 @@ def _ends(part: Part) -> packing.Ends:
     """What a loop, a table or a function gives and takes."""
     if isinstance(part, Called):
         return part.ends
+    if isinstance(part, Lookup):
+        return packing.Ends(part.gives, 1)
     if isinstance(part, Element):
         return packing.Ends(len(part.tape.outputs) * part.count, part.width * part.count)
     state, constants = part.step.signature.input_sizes
@@ -288,6 +291,8 @@ def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]
     part = group[0]
     if isinstance(part, Called):
         return _write_call(module, name, frame, part.formula)
+    if isinstance(part, Lookup):
+        return _write_search(module, name, frame, part)
     if isinstance(part, Repeated):
         if len(group) > 1:
             return _write_lanes(module, name, frame, part, len(group))
@@ -318,6 +323,18 @@ def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> I
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     return InnerCall(name, slots_of([own["given"]]), slots_of([own["result"]]), cost)
+
+
+def _write_search(module: Module, name: str, frame: Frame, table: Lookup) -> InnerCall:
+    """Define a search in a table on slots of its own."""
+    own = take_ports(frame, {"x": 1, "entries": table.gives})
+    b = module.builder()
+    x, entries = (b.slot("%frame", own[key].slot) for key in ("x", "entries"))
+    b.line(f"call void @{write_lookup(module, table)}(ptr {x}, ptr {entries})")
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)
+    steps = len(table.knots).bit_length() + table.gives
+    return InnerCall(name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, _PRICE * steps))
 
 
 def _write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: int) -> InnerCall:

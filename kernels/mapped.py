@@ -6,7 +6,8 @@ once, in a loop over the rows; a kernel for one state takes as many rows at once
 element computes from its numbers alone is computed while tracing.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,12 +23,22 @@ from myoquat.kernels.tape import Inner, Node, Tape, arguments, casadi_outputs
 from myoquat.kernels.terms import Scalar, Term, number_of
 from myoquat.kernels.typing import Array
 
-__all__ = ["Element", "PendingRows", "differentiated", "mapped", "partly_evaluated"]
+__all__ = ["Element", "PendingRows", "differentiated", "mapped", "partly_evaluated", "written_out"]
 
 Formula = Callable[[Any, Any], Any]
 
 # True while a formula is differentiated: its rows are then unrolled, since results of a table have no derivative.
 differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """While the element of a table is traced: its code stands in a loop, where nothing can be called."""
+    token = differentiated.set(True)
+    try:
+        yield
+    finally:
+        differentiated.reset(token)
 
 
 @dataclass(frozen=True)

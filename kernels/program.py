@@ -32,6 +32,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.body import Body, DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import Compiled
+from myoquat.kernels.mapped import written_out
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.program_steps import (
     FormulaStep,
@@ -151,7 +152,8 @@ class Program:
         inputs.update(whole)
         names = list(inputs)
         stage = self._stage_name(element)
-        traced = trace(lambda *symbols: element(**dict(zip(names, symbols, strict=True))), inputs, None, stage)
+        with written_out():
+            traced = trace(lambda *symbols: element(**dict(zip(names, symbols, strict=True))), inputs, None, stage)
         if traced.inner:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {

@@ -17,7 +17,8 @@ from myoquat.kernels.arrays import as_array, symbols_of
 from myoquat.kernels.called import PendingCall
 from myoquat.kernels.iterate import Pending, gathering
 from myoquat.kernels.libraries import casadi
-from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated
+from myoquat.kernels.lookup import Lookup, PendingLookup
+from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
 from myoquat.kernels.once import memory
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.terms import Recording, Term
@@ -38,7 +39,7 @@ __all__ = [
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
-PendingInner: TypeAlias = Pending | PendingRows | PendingCall
+PendingInner: TypeAlias = Pending | PendingRows | PendingCall | PendingLookup
 _HERE = Path(__file__).parent
 
 
@@ -101,7 +102,7 @@ class Traced(NamedTuple):
 
     tape: Tape
     signature: Signature
-    inner: tuple[Loop | Element | Function, ...] = ()
+    inner: tuple[Loop | Element | Function | Lookup, ...] = ()
 
 
 def _shown(item: tuple[str, Shape]) -> str:
@@ -181,15 +182,18 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
             waiting += term.arguments
 
 
-def _inner(pending: PendingInner) -> Loop | Element | Function:
+def _inner(pending: PendingInner) -> Loop | Element | Function | Lookup:
     """What a loop or a table does, traced."""
+    if isinstance(pending, PendingLookup):
+        return pending.table
     if isinstance(pending, Pending):
         return Loop(_step(pending), pending.count, pending.settle)
     if isinstance(pending, PendingCall):
         return Function(_function(pending))
     shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}
     name = name_of(pending.formula)
-    traced = trace(pending.element, shapes, {"result": pending.result.shape[1]}, name)
+    with written_out():
+        traced = trace(pending.element, shapes, {"result": pending.result.shape[1]}, name)
     if traced.inner:
         raise ValueError(f"kernel '{name}': a solver inside an element of a table is not supported")
     return partly_evaluated(traced.tape, shapes["row"], pending.numbers)

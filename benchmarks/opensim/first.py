@@ -106,11 +106,14 @@ def run(repeats: int = 3) -> list[dict[str, Any]]:
 
 def _row(path: Path, what: str, script: str, repeats: int) -> dict[str, Any]:
     cold, cached = [], []
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            cold.append(_seconds(script, path, folder))
-            cached.append(_seconds(script, path, folder))
-    row = {"work": "first results in new processes, s", "model": path.stem, "what": what}
+    row: dict[str, Any] = {"work": "first results in new processes, s", "model": path.stem, "what": what}
+    try:
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as folder:
+                cold.append(_seconds(script, path, folder))
+                cached.append(_seconds(script, path, folder))
+    except subprocess.CalledProcessError as error:  # such as a start at which angles are at their lock
+        return row | {"why": error.stderr.strip().splitlines()[-1]}
     row |= {"cold": statistics.median(cold), "from the cache": statistics.median(cached)}
     if what in _OPENSIM:
         row["OpenSim"] = statistics.median(_seconds(_OPENSIM[what], path, "off") for _ in range(repeats))

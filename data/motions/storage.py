@@ -1,11 +1,13 @@
 """OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
 
 The header's first line may be a name; then `key=value` (or the older `key value`) lines up to `endheader`. Read here:
-`nRows`, `nColumns` (`datarows`, `datacolumns`), which must agree with the table, and `inDegrees`, or in its place the
+`nRows`, `nColumns` (`datarows`, `datacolumns`), which should agree with the table, and `inDegrees`, or in its place the
 sentence "Angles are in degrees." (or "radians.") of older files. The rest is kept.
 """
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +23,21 @@ __all__ = ["read_motion", "write_motion"]
 
 MAX_BYTES = 2**30  # a motion capture of an hour stays below
 PRINTED = 2e-10  # in rows that OpenSim writes twice the last of ten decimals may differ
+SHOWN = 5  # labels that are told
+Told = Callable[[int, str], None]  # of a line: what is odd in it
 OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
 SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
 
 
-def read_motion(path: str | Path) -> "pd.DataFrame":
+def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
-    dictionary of all its entries. Raises ModelError with file and line for a header without end, counts that the table
-    contradicts, labels missing or twice, a row of another length, an entry that is no finite number, times that do
-    not increase. A row that is there twice, as OpenSim's RRA and CMC write their last, counts once, with an
-    ImplausibleWarning; two different rows of one time are an error.
+    dictionary of all its entries. Raises ModelError with file and line for a header without end, an nColumns that the
+    table contradicts, labels missing, a row of another length, an entry that is no finite number, times that do not
+    increase. What OpenSim reads though it is odd is read with an ImplausibleWarning, or refused if `strict`: a row that
+    is there twice, as RRA and CMC write their last, counts once, while two different rows of one time are an error; of
+    columns with one label the first is kept; all rows are read whatever nRows says.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -57,34 +62,54 @@ def read_motion(path: str | Path) -> "pd.DataFrame":
     text = text.rstrip()  # a tab at the end of a line is no label
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]
-    check_labels(path, number, labels)
+    check_labels(path, number, list(dict.fromkeys(labels)))
     if labels[0].lower() != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
     body = [line for line in lines[labels_at + 1 :] if line[1].strip()]
     table = parse_rows(path, body, labels, gaps=False)
-    _check_counts(path, header, table)
-    table, body = _without_repeated_rows(path, table, body)
+    told = partial(_tell, path, strict)
+    _check_counts(path, header, table, told)
+    table, body = _without_repeated_rows(table, body, told)
     check_times(path, body, table[:, 0])
+    table, labels = _without_repeated_labels(table, labels, number, told)
     frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
     entries = {key: value for key, (value, _) in header.items()}
     frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, lines[:end]), "header": entries}
     return frame
 
 
-def _without_repeated_rows(path: Path, table: np.ndarray, body: list[Line]) -> tuple[np.ndarray, list[Line]]:
-    """The rows and lines without those that the next row says once more, with a warning that counts them."""
+def _tell(path: Path, strict: bool, line: int, message: str) -> None:
+    """A warning that says what is odd, or, where `strict`, a ModelError."""
+    if strict:
+        raise ModelError(message, file=path, line=line)
+    warnings.warn(f"{path}:{line}: {message}", ImplausibleWarning, stacklevel=4)
+
+
+def _without_repeated_rows(table: np.ndarray, body: list[Line], told: Told) -> tuple[np.ndarray, list[Line]]:
+    """The rows and lines without those that the next row says once more, which are counted."""
     repeated = np.isclose(table[1:], table[:-1], rtol=1e-9, atol=PRINTED).all(axis=1) & (np.diff(table[:, 0]) == 0)
     if not repeated.any():
         return table, body
     first, count = int(np.argmax(repeated)), int(repeated.sum())
-    warnings.warn(
-        f"{path}:{body[first + 1][0]}: {'a row is' if count == 1 else f'{count} rows are'} written twice, the first of "
-        f"{table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
-        ImplausibleWarning,
-        stacklevel=3,
+    many = "a row is" if count == 1 else f"{count} rows are"
+    told(
+        body[first + 1][0],
+        f"{many} written twice, the first of {table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
     )
     kept = np.append(~repeated, True)
     return table[kept], [line for line, keep in zip(body, kept, strict=True) if keep]
+
+
+def _without_repeated_labels(
+    table: np.ndarray, labels: list[str], line: int, told: Told
+) -> tuple[np.ndarray, list[str]]:
+    """The first column of each label."""
+    first = {label: labels.index(label) for label in labels}
+    if len(first) < len(labels):
+        twice = [label for label in first if labels.count(label) > 1]
+        named = ", ".join(map(repr, twice[:SHOWN])) + (", ..." if len(twice) > SHOWN else "")
+        told(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
+    return table[:, list(first.values())], list(first)
 
 
 def write_motion(
@@ -160,8 +185,13 @@ def _in_degrees(path: Path, header: dict[str, tuple[str, int]], lines: list[Line
     return value.lower() == "yes"
 
 
-def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray) -> None:
+def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray, told: Told) -> None:
+    """ModelError where the header gives another number of columns; another number of rows is told."""
     for key, found, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
         given: tuple[Any, int] | None = header.get(key)
-        if given is not None and given[0] != str(found):
-            raise ModelError(f"{key} is {given[0]}, but the table has {found} {what}", file=path, line=given[1])
+        if given is None or given[0] == str(found):
+            continue
+        message = f"{key} is {given[0]}, but the table has {found} {what}"
+        if key == "nColumns" or not given[0].isdigit():
+            raise ModelError(message, file=path, line=given[1])
+        told(given[1], f"{message}; all of them are read")

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from myoquat.data.document import number, numbers
-from myoquat.data.osim.frames import GROUND, Frame, Frames
-from myoquat.data.osim.joints import OsimJoint, read_joint
+from myoquat.data.osim.constraints import weld
+from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.osim.joints import OsimJoint, complete_joint, read_joint
+from myoquat.data.osim.links import Way, linked
 from myoquat.data.osim.scapula import TAG, scapular_bodies
-from myoquat.data.xml import complain
 from myoquat.joints.body import Body, check_inertia
+from myoquat.joints.constraints import Weld
 from myoquat.joints.errors import ModelError
+from myoquat.joints.scaling import PART
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import CustomJoint, FixedJoint
 from myoquat.muscle.coordinates import Coordinate
@@ -21,44 +24,57 @@ __all__ = ["Skeleton", "is_massless", "read_skeleton"]
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Bodies in the order of the file's joints, the coordinates in the same order, and where they start."""
+    """Bodies in the order of the file's joints, the coordinates in the same order, and where they start; the welds that
+    close loops, and the bodies that no joint of the file links with the ground, which float."""
 
     bodies: tuple[Body, ...]
     coordinates: tuple[Coordinate, ...]
     start_q: tuple[float, ...]
     start_u: tuple[float, ...]
+    welds: tuple[Weld, ...]
+    floating: tuple[str, ...]
 
 
 def read_skeleton(model: Any, frames: Frames) -> Skeleton:
-    """Bodies and joints of a <Model>; ModelError for a body without a joint or with two, or a frame that is missing.
+    """Bodies and joints of a <Model>; ModelError for a frame that is missing, or a loop that cannot be cut.
 
     Coordinates of one name in several joints are called after their joints: joint.name. A joint whose child hangs on
-    another one already, or is the ground, carries its parent instead."""
+    another one already, or is the ground, carries its parent instead. A body that no joint links with the ground
+    floats: it hangs there by a joint of six coordinates, as in OpenSim.
+
+    A joint between two bodies that hang on others closes a loop: it carries a part of its child, which is welded to
+    the rest. The parts of a body are equal, in mass, center of mass and inertia, and the further ones are called
+    BODY_slave_0 and so on, as in OpenSim; a joint that is itself a weld becomes a constraint."""
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
-    carried: dict[str, Any] = {GROUND: "itself, the ground"}
+    links, floating = linked(model, elements, frames)
+    for link in links:
+        complete_joint(link.element)
+    parts = Counter(link.child.body for link in links if link.cuts)
     bodies: list[Body] = []
     joints: list[OsimJoint] = []
-    shared = _shared(model)
-    for element in model.find("JointSet/objects") if model.find("JointSet/objects") is not None else ():
-        if not isinstance(element.tag, str):
+    welds: list[Weld] = []
+    shared, cut = _shared(model), Counter[str]()
+    for link in links:
+        name = str(link.element.get("name"))
+        if link.way is Way.LOOP and not link.cuts:
+            welds.append(weld(link.parent, link.child, f"{name}_Loop"))
             continue
-        parent, child = frames.of(element, "socket_parent_frame"), frames.of(element, "socket_child_frame")
-        backward = child.body in carried and parent.body not in carried
-        if backward:
-            parent, child = child, parent
-        if child.body in carried:
-            complain(element, f"body {child.body!r} is held already, by {carried[child.body]}: no tree")
-        carried[child.body] = f"joint {element.get('name')!r}"
-        joints.append(_told_apart(read_joint(element, backward), str(element.get("name")), shared))
-        bodies += _bodies(element, joints[-1], parent, child, elements[child.body])
-    for name, element in elements.items():
-        if name not in carried:
-            complain(element, f"no joint carries body {name!r}")
+        joints.append(_told_apart(read_joint(link.element, link.way is Way.BACKWARD), name, shared))
+        inner, outer = link.ends
+        mass = _mass(elements[outer.body], parts[outer.body] + 1)
+        if link.cuts:
+            part = f"{outer.body}{PART}{cut[outer.body]}"
+            cut[outer.body] += 1
+            welds.append(Weld(outer.body, part, name=f"{part}_weld"))
+            outer, mass["shapes"] = replace(outer, body=part), ()
+        bodies += _bodies(link.element, joints[-1], inner, outer, mass)
     return Skeleton(
         tuple(bodies),
         tuple(c for joint in joints for c in joint.coordinates),
         tuple(x for joint in joints for x in joint.defaults),
         tuple(x for joint in joints for x in joint.speeds),
+        tuple(welds),
+        floating,
     )
 
 
@@ -82,18 +98,21 @@ def _told_apart(joint: OsimJoint, owner: str, shared: set[str]) -> OsimJoint:
     return replace(joint, joint=kind, coordinates=named)
 
 
-def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, element: Any) -> list[Body]:
-    """The body on its joint; where the joint's child frame is not the body's own, the joint carries that frame, and
-    the body is fixed to it. A joint of several parts has a body for each."""
+def _mass(element: Any, parts: int) -> dict[str, Any]:
+    """What a body weighs and shows, or one of its `parts`, which are equal."""
+    inertia = numbers(element, "inertia", 6, (0.0,) * 6)
     mass: dict[str, Any] = {
-        "mass": number(element, "mass", 0.0),
+        "mass": number(element, "mass", 0.0) / parts,
         "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
-        "inertia": numbers(element, "inertia", 6, (0.0,) * 6),
+        "inertia": (0.0,) * 6 if is_massless(element) else tuple(x / parts for x in inertia),
         "shapes": _meshes(element),
     }
-    if is_massless(element):
-        mass["inertia"] = (0.0,) * 6
-    mass["lenient_inertia"] = not _possible(Body("", "", FixedJoint(), **mass))
+    return mass | {"lenient_inertia": not _possible(Body("", "", FixedJoint(), **mass))}
+
+
+def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
+    """The body on its joint; where the joint's child frame is not the body's own, the joint carries that frame, and
+    the body is fixed to it. A joint of several parts has a body for each."""
     place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
     if joint_element.tag == TAG:
         return scapular_bodies(joint_element, joint, parent, child, mass)

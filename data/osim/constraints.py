@@ -17,9 +17,10 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["CONSTRAINTS", "COUPLER", "placed", "powers_of", "read_constraints"]
+__all__ = ["CONSTRAINTS", "COUPLER", "placed", "powers_of", "read_constraints", "weld"]
 
 COUPLER = "CoordinateCouplerConstraint"
+POLYNOMIAL = "coupled_coordinates_function/MultivariatePolynomialFunction"
 
 
 def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
@@ -31,7 +32,7 @@ def read_constraints(model: Any, frames: Frames, census: Census) -> tuple[tuple[
     for element in objects(model, "ConstraintSet"):
         if not boolean(element, "isEnforced", True):
             census.count(element, "constraint, isEnforced is false")
-        elif element.tag == COUPLER and len(_independent(element)) == 1:
+        elif element.tag == COUPLER and len(_independent(element)) == 1 and element.find(POLYNOMIAL) is None:
             couplers.append(_coupler(element))
         elif element.tag == COUPLER:
             constraints.append(_of_several(element))
@@ -125,9 +126,17 @@ def _weld(element: Any, frames: Frames) -> Constraint:
 
 def placed(element: Any, frames: Frames) -> dict[str, Any]:
     """Two bodies, and place and XYZ angles of a frame on each: what links two frames."""
+    return _placed(*(_linked(element, k, frames) for k in (1, 2)))
+
+
+def weld(first: Frame, second: Frame, name: str) -> Weld:
+    """Two frames that a joint without coordinates holds together."""
+    return Weld(**_placed(first, second), name=name)
+
+
+def _placed(first: Frame, second: Frame) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for ours, k in (("first", 1), ("second", 2)):
-        frame = _linked(element, k, frames)
+    for ours, frame in (("first", first), ("second", second)):
         found |= {ours: frame.body, f"{ours}_point": _vector(frame.p), f"{ours}_angles": _angles(frame)}
     return found
 

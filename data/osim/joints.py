@@ -27,8 +27,9 @@ from myoquat.joints.types import (
 from myoquat.joints.types.custom import Axis
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["JOINTS", "UNBOUND", "OsimJoint", "read_joint"]
+__all__ = ["JOINTS", "STARTS", "UNBOUND", "OsimJoint", "add_coordinates", "complete_joint", "is_blank", "read_joint"]
 
+STARTS = ("default_value", "default_speed_value")
 UNBOUND = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -91,8 +92,6 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     if element.tag not in JOINTS:
         complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
     count, build = JOINTS[element.tag]
-    if element.find("coordinates") is None:
-        _default_coordinates(element, count or 0)
     found = element.findall("coordinates/Coordinate")
     if count is not None and len(found) != count:
         complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
@@ -105,15 +104,33 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
         if type(error) is not ValueError:
             raise
         complain(element, str(error))
-    defaults = tuple(number(c, "default_value", 0.0) for c in found)
-    return OsimJoint(joint, coordinates, defaults, tuple(number(c, "default_speed_value", 0.0) for c in found))
+    defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
+    return OsimJoint(joint, coordinates, defaults, speeds)
 
 
-def _default_coordinates(joint: Any, count: int) -> None:
-    """The coordinates that OpenSim gives a joint whose file has no <coordinates>: `_coord_0` and so on."""
+def _start(coordinate: Any, tag: str) -> float:
+    """Where a coordinate starts; an element without a number is zero to OpenSim."""
+    return 0.0 if is_blank(coordinate.find(tag)) else number(coordinate, tag, 0.0)
+
+
+def is_blank(element: Any) -> bool:
+    """Whether an element is there and says nothing."""
+    return element is not None and not (element.text or "").strip()
+
+
+def complete_joint(element: Any) -> None:
+    """Give a joint whose file has no <coordinates> those that OpenSim gives it."""
+    count, _ = JOINTS.get(element.tag, (0, None))
+    if element.find("coordinates") is None:
+        add_coordinates(element, count or 0)
+
+
+def add_coordinates(joint: Any, count: int, prefix: str = "") -> None:
+    """The coordinates that OpenSim gives a joint that has none: PREFIX_coord_0 and so on, without a prefix where it is
+    the file that leaves out <coordinates>."""
     holder = etree.SubElement(joint, "coordinates")
     for i in range(count):
-        etree.SubElement(holder, "Coordinate", name=f"_coord_{i}")
+        etree.SubElement(holder, "Coordinate", name=f"{prefix}_coord_{i}")
 
 
 def _coordinate(element: Any) -> Coordinate:

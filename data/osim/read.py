@@ -15,6 +15,7 @@ from myoquat.data.osim.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functional import has_path
+from myoquat.data.osim.joints import STARTS, is_blank
 from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
 from myoquat.data.osim.muscles import read_muscle
@@ -47,7 +48,7 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     document = None
     try:
         document = read_document(path, doubts)
-        model = _model(document, path, census)
+        model = _model(document, path, census, doubts)
     except ModelError as error:
         raise located(error, path, document) from None
     except ValueError as error:
@@ -59,22 +60,29 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
 
 
 def _doubt(document: Any, model: Model, doubts: Doubts) -> None:
-    """What the model has that no body can have, inertias of nothing, and elastic tendons that have no length."""
+    """What the model has that no body can have, inertias of nothing, starts that say nothing, and elastic tendons that
+    have no length."""
     for body in model.system.bodies:
         if body.lenient_inertia:
             doubts.count("the inertia of bodies", body.name)
     for element in document.iterfind("BodySet/objects/Body"):
         if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
             doubts.count("an inertia without mass, taken as zero", str(element.get("name")))
+    for coordinate in document.iterfind("JointSet/objects/*/coordinates/Coordinate"):
+        for tag in STARTS:
+            if is_blank(coordinate.find(tag)):
+                doubts.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
     for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
                 doubts.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
 
 
-def _model(element: Any, path: Path, census: Census) -> Model:
+def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
     frames = Frames(element)
     skeleton = read_skeleton(element, frames)
+    for body in skeleton.floating:
+        doubts.count("bodies without a joint to the ground, taken as floating", body)
     name = str(element.get("name") or path.stem)
     contacts = Contacts(element, frames)
     forces = _Forces.of(element, census, contacts, path.parent)
@@ -104,7 +112,7 @@ def _model(element: Any, path: Path, census: Census) -> Model:
         couplers=couplers,
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
         limits=tuple(read_limit(force, bodies) for force in forces.limits),
-        constraints=constraints,
+        constraints=(*constraints, *skeleton.welds),
         forces=passive,
         actuators=actuators,
         inputs=read_inputs(element, known, census, path.parent),

@@ -2,6 +2,10 @@
 
 The formulas here have no branches and need independent constraints: S = A M^-1 A^T is factorized without pivoting. For
 redundant ones see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
+
+Where bodies without mass make M singular, M + A^T A stands for M, and Q + A^T b for the forces Q: of all motions with
+A a = b these have the same one [F. E. Udwadia, A. D. Schutte, Equations of motion for general constrained systems in
+Lagrangian mechanics, Acta Mech. 213, 2010; J. Appl. Mech. 77, 2010], which is determined if M + A^T A is regular.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -9,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics import factor
+from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
+from myoquat.dynamics.regularity import singular_velocity
 from myoquat.joints import state
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.system import ArticulatedSystem
@@ -19,6 +24,8 @@ from myoquat.kernels.content import content_key
 from myoquat.kernels.typing import Array
 
 __all__ = ["Constraints"]
+
+Solver = Callable[[Array], Array]
 
 
 class Constraints:
@@ -38,6 +45,11 @@ class Constraints:
         for constraint in constraints:
             constraint.check(system)
         self.system, self.parts = system, tuple(constraints)
+
+    @property
+    def weightless(self) -> bool:
+        """True where the system's own mass matrix is singular in every pose."""
+        return singular_velocity(self.system) is not None
 
     @property
     def key(self) -> Hashable:
@@ -64,12 +76,19 @@ class Constraints:
 
     # ---- independent constraints -----------------------------------------------------------------------------
 
-    def acceleration(self, q: Array, u: Array, t: Array, free: Array, rest: Array | None = None) -> tuple[Array, Array]:
-        """(udot (..., nu), lambda (..., k)): the motion nearest to `free` (..., nu) in the metric M with A udot = b
-        (Gauss's principle), and the forces A^T lambda that make it so. `rest` (..., k) is added to b: stabilization."""
+    def acceleration(self, q: Array, u: Array, t: Array, tau: Array, rest: Array | None = None) -> tuple[Array, Array]:
+        """(udot (..., nu), lambda (..., k)) under generalized forces tau (..., nu): of the motions with A udot = b the
+        one nearest to the free one in the metric M (Gauss's principle), and the forces A^T lambda that make it so.
+        `rest` (..., k) is added to b: stabilization."""
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
-        correct = self._corrector(q, self.jacobian(q, t))
-        return correct(b, free)
+        A, solve = self.jacobian(q, t), self._solver(q, t)
+        if self.weightless:
+            force = tau - inverse.inverse(self.system, q, u, None) + matvec(np.swapaxes(A, -1, -2), b)
+            free = solve(force[..., None])[..., 0]
+        else:
+            free = articulated.forward(self.system, q, u, tau)
+        step, multipliers = _least(solve, A, b - matvec(A, free))
+        return free + step, multipliers
 
     def stabilization(self, q: Array, u: Array, t: Array, time_constant: Array) -> Array:
         """(..., k) -2/T phidot - phi/T^2, critically damped; -psi/T on velocities alone.
@@ -89,10 +108,9 @@ class Constraints:
         held = Constraints(self.system, [c for c in self.parts if c.position(self.system, q, t).shape[-1]])
         for _ in range(rounds if held.parts else 0):
             phi = held.position(q, t)
-            A = held.position_jacobian(q, t)
-            q = state.integrate(self.system.layout, q, self._corrector(q, A)(-phi, None)[0])
-        A = self.jacobian(q, t)
-        correction, _ = self._corrector(q, A)(-self.rate(q, u, t), None)
+            step, _ = _least(self._solver(q, t), held.position_jacobian(q, t), -phi)
+            q = state.integrate(self.system.layout, q, step)
+        correction, _ = _least(self._solver(q, t), self.jacobian(q, t), -self.rate(q, u, t))
         return q, u + correction
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
@@ -101,19 +119,22 @@ class Constraints:
         batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
         return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)
 
-    def _corrector(self, q: Array, A: Array) -> Callable[[Array, Array | None], tuple[Array, Array]]:
-        """(wanted (..., k), free) -> (free + M^-1 A^T lambda, lambda) with A (...) = wanted."""
-        order, F = factor.ancestors(self.system), factor.mass_factor(self.system, q)
-        W = factor.solve(order, F, np.swapaxes(A, -1, -2))  # M^-1 A^T
-        S = A @ W
+    def _solver(self, q: Array, t: Array) -> Solver:
+        """M^-1, of columns (..., nu, n); (M + A^T A)^-1 where M is singular."""
+        if self.weightless:
+            A = self.jacobian(q, t)
+            order = [(k, list(range(k))) for k in range(self.system.nu)]
+            F = factor.factor(order, composite.mass(self.system, q) + np.swapaxes(A, -1, -2) @ A)
+        else:
+            order, F = factor.ancestors(self.system), factor.mass_factor(self.system, q)
+        return lambda B: factor.solve(order, F, B)
 
-        def correct(wanted: Array, free: Array | None) -> tuple[Array, Array]:
-            lack = wanted if free is None else wanted - matvec(A, free)
-            multipliers = solve_small(S, lack[..., None])[..., 0]
-            step = matvec(W, multipliers)
-            return (step if free is None else free + step), multipliers
 
-        return correct
+def _least(solve: Solver, A: Array, wanted: Array) -> tuple[Array, Array]:
+    """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k)."""
+    W = solve(np.swapaxes(A, -1, -2))
+    multipliers = solve_small(A @ W, wanted[..., None])[..., 0]
+    return matvec(W, multipliers), multipliers
 
 
 def _stacked(parts: list[Any]) -> Array:

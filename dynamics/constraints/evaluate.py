@@ -8,9 +8,9 @@ from myoquat import kernels
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
-from myoquat.dynamics.equations import forward_dynamics, joint_reactions, mass_matrix
+from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_reactions, mass_matrix
 from myoquat.dynamics.regularity import check_pose
-from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, working
+from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, augmented, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.trace import trace
@@ -71,10 +71,14 @@ class ConstraintArrays:
 
     def motion(self, q: Array, u: Array, tau: Array, t: ArrayLike) -> Constrained:
         """Accelerations and forces of states (..., nq), (..., nu) under generalized forces tau (..., nu), at times t
-        (...), by the working form of `myoquat.dynamics.udwadia_kalaba`; redundant constraints too."""
+        (...), by the working form of `myoquat.dynamics.udwadia_kalaba`, or, where the mass matrix is singular, the
+        augmented one; redundant constraints too."""
+        A, b = self.jacobian(q, t), self.bias(q, u, t)
+        if self.constraints.weightless:
+            M = self._evaluated("M", lambda q: composite.mass(self.system, q), q=q)
+            return augmented(M, tau - bias_force(self.system, q, u), A, b)
         M = mass_matrix(self.system, q)
-        Q = matvec(M, forward_dynamics(self.system, q, u, tau))
-        return working(M, Q, self.jacobian(q, t), self.bias(q, u, t))
+        return working(M, matvec(M, forward_dynamics(self.system, q, u, tau)), A, b)
 
     def joint_reactions(self, q: Array, u: Array, tau: Array, t: ArrayLike, f_ext: Array | None = None) -> Array:
         """(..., bodies, 6) what passes through the joints beside the constraints, arguments as for `motion`; of
@@ -86,8 +90,8 @@ class ConstraintArrays:
         return joint_reactions(self.system, q, u, found.acceleration, wrenches if f_ext is None else wrenches + f_ext)
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
-        """Rank of A at one pose, in the metric of M; ModelError where M is singular there."""
-        A, M = self.jacobian(q, t), composite.mass(self.system, np.asarray(q, dtype=float))
+        """Rank of A at one pose, in the metric of M; ModelError where the motion is not determined there."""
+        A, M = self.jacobian(q, t), self._metric(np.asarray(q, dtype=float), t)
         check_pose(self.system, M)
         C = np.linalg.solve(np.linalg.cholesky(M), A.T)
         s = np.linalg.svd(C, compute_uv=False)
@@ -114,8 +118,8 @@ class ConstraintArrays:
             if error == 0.0 or (error < 1e-12 and error >= 0.5 * left):
                 break
             left = error
-            q = self.system.integrate(q, self._least(self.position_jacobian(q, t), q, -phi))
-        u = u + self._least(self.jacobian(q, t), q, -self.rate(q, u, t))
+            q = self.system.integrate(q, self._least(self.position_jacobian(q, t), q, t, -phi))
+        u = u + self._least(self.jacobian(q, t), q, t, -self.rate(q, u, t))
         self.check(q, u, t)
         return q, u
 
@@ -131,9 +135,20 @@ class ConstraintArrays:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    def _least(self, A: Array, q: Array, wanted: Array) -> Array:
-        """The smallest motion in the metric of M with A motion = wanted."""
-        L = np.linalg.cholesky(composite.mass(self.system, q))
+    def _metric(self, q: Array, t: ArrayLike) -> Array:
+        """(nu, nu) M, or M + A^T A where the mass matrix is singular in every pose."""
+        M = composite.mass(self.system, q)
+        if not self.constraints.weightless:
+            return M
+        A = self.jacobian(q, t)
+        heavy: Array = M + A.T @ A
+        return heavy
+
+    def _least(self, A: Array, q: Array, t: float, wanted: Array) -> Array:
+        """The smallest motion in the metric of M with A motion = wanted; ModelError where that is not determined."""
+        M = self._metric(q, t)
+        check_pose(self.system, M)
+        L = np.linalg.cholesky(M)
         C = np.linalg.solve(L, A.T).T
         return np.linalg.solve(L.T, np.linalg.pinv(C, rcond=RANK_TOLERANCE) @ wanted)
 

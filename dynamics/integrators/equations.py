@@ -175,12 +175,12 @@ class StateEquations:
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
-        free = articulated.forward(self.system, q, u, self.force(t, q, u, given))
+        tau = self.force(t, q, u, given)
         if not self.constraints:
-            return free
+            return articulated.forward(self.system, q, u, tau)
         held = Constraints(self.system, self.constraints)
         rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
-        return held.acceleration(q, u, t, free, rest)[0]
+        return held.acceleration(q, u, t, tau, rest)[0]
 
     def rate(self, t: Array, x: Array, *values: Array) -> Array:
         """(..., size) xdot, the values in the order of inputs and parameters."""

@@ -51,7 +51,7 @@ class Problem:
             if self.varied is None
             else VariedEquations(self.model, outside, choice.baumgarte, varied=self.varied)
         )
-        check_regular(self.system)
+        check_regular(self.system, held=bool(constraints))
         self.held = ConstraintArrays(Constraints(self.system, constraints)) if constraints else None
 
     @property

@@ -190,6 +190,11 @@ def _adaptive(
     if start.redundant and choice.name == "radau":
         raise ValueError("method 'radau' needs independent constraints; dop853 and rk45 take redundant ones")
     problem = Problem(model, choice, start.constraints, outside=inputs.torque is not None)
+    if start.redundant and problem.held is not None and problem.held.constraints.weightless:
+        raise ValueError(
+            f"{start.count} constraints of rank {start.rank} at the start: on bodies without mass they must be "
+            "independent; leave out those that others imply, or give the bodies a mass"
+        )
     controls = problem.controls(inputs)
     whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
     states = (start.q, start.u, *problem.muscle_start(start.q, controls, inputs))

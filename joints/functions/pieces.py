@@ -6,9 +6,12 @@ from itertools import pairwise
 import numpy as np
 
 from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.lookup import looked_up
 from myoquat.kernels.typing import Array
 
 __all__ = ["chosen", "increasing"]
+
+FEW = 32  # knots up to which a comparison for each is written, beyond which a kernel looks its entries up
 
 
 def chosen(x: Array, knots: Sequence[float], *columns: Sequence[float]) -> tuple[Array, ...]:
@@ -20,6 +23,8 @@ def chosen(x: Array, knots: Sequence[float], *columns: Sequence[float]) -> tuple
     if plain:  # the same entries without a comparison for every knot
         piece = np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)
         return tuple(np.asarray(column)[piece] for column in columns)
+    if len(knots) > FEW and (found := looked_up(x, knots, columns)) is not None:
+        return tuple(found[..., k] for k in range(len(columns)))
     result: list[Array] = [column[0] + 0.0 * x for column in columns]
     for k in range(1, len(knots)):
         after = x >= knots[k]

@@ -172,13 +172,11 @@ def test_columns_may_be_passed_over(system):
     [
         (GOOD.replace("endheader\n", ""), 8, "no line 'endheader'"),
         (HEADER, 6, "no line of labels"),
-        (GOOD.replace("nRows=2", "nRows=3"), 3, "nRows is 3, but the table has 2"),
         (GOOD.replace("nColumns=3", "nColumns=4"), 4, "nColumns is 4"),
         (GOOD.replace("-45\t.25", "-45"), 9, "2 columns; the header names 3"),
         (GOOD.replace("-45", "nan"), 9, "column 'flexion': nan is not finite"),
         (GOOD.replace("-45", "x"), 9, "'x' is not a number"),
         (GOOD.replace("0.5\t-45", "0\t-45"), 9, "time must increase"),
-        (GOOD.replace("slide", "flexion"), 7, "comes twice"),
         (GOOD.replace("time", "t"), 7, "must be 'time'"),
         (GOOD.replace("=yes", "=maybe"), 5, "'yes' or 'no'"),
         (GOOD.replace("=yes", "=yes\ninDegrees=no"), 6, "given twice: yes and no"),
@@ -202,6 +200,36 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path):
         frame = read_motion(path)
     assert frame.index.tolist() == [0.0, 0.5, 1.0]
     assert frame["slide"].tolist() == [1.0, 2.0000000001, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (GOOD.replace("nRows=2", "nRows=3"), 3, "nRows is 3, but the table has 2 rows; all of them are read"),
+        (GOOD.replace("nRows=2", "nRows=1"), 3, "nRows is 1, but the table has 2 rows; all of them are read"),
+        (GOOD.replace("slide", "flexion"), 7, "several columns are labelled 'flexion'; the first of each is kept"),
+        (HEADER.replace("nRows=2", "nRows=6") + "time\tflexion\tslide\n" + TWICE, 11, "3 rows are written twice"),
+    ],
+)
+def test_what_is_odd_is_told_or_refused(tmp_path, text, line, message):
+    path = write(tmp_path, text)
+    with pytest.warns(ImplausibleWarning, match=rf"x\.mot:{line}: {message}"):
+        read_motion(path)
+    with pytest.raises(ModelError, match=message) as caught:
+        read_motion(path, strict=True)
+    assert caught.value.line == line
+
+
+@pytest.mark.peers
+def test_opensim_finds_the_first_column_of_a_label_and_all_rows(tmp_path, in_opensim):
+    path = write(tmp_path, GOOD.replace("slide", "flexion").replace("nRows=2", "nRows=9"))
+    script = """
+storage, values = opensim.Storage(arguments[0]), opensim.ArrayDouble()
+storage.getDataColumn("flexion", values)
+answer = [values.get(i) for i in range(values.getSize())]
+"""
+    with pytest.warns(ImplausibleWarning):
+        assert read_motion(path)["flexion"].to_list() == in_opensim(script, str(path))
 
 
 @pytest.mark.peers

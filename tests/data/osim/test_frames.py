@@ -70,7 +70,7 @@ def test_opensim_puts_the_bodies_alike(tmp_path, rng, in_opensim):
         (
             "<socket_child_frame>/bodyset/upper<",
             "<socket_child_frame>/ground<",
-            "body 'ground' is held already, by its",
+            "the joint links 'ground' with itself",
         ),
         ("SliderJoint", "UniversalJoint", "needs 2 coordinates, not 1"),
     ],

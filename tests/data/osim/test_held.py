@@ -160,6 +160,13 @@ def test_what_cannot_be_is_refused_by_name(constraint, message):
         Model(SYSTEM, constraints=(constraint,))
 
 
+def test_a_polynomial_of_one_coordinate_is_a_constraint(tmp_path):
+    """OpenSim has it among the functions of couplers too."""
+    gear = PolynomialCoupler("d", ("b1",), (0.1, 0.5, -0.3), ((0,), (1,), (2,)), 1.5, name="gear")
+    Model(SYSTEM, constraints=(gear,), name="held").save(tmp_path / "held.osim")
+    assert load_model(tmp_path / "held.osim", strict=True).constraints == (gear,)
+
+
 def test_what_is_not_enforced_or_not_known_is_told(tmp_path):
     path = tmp_path / "held.osim"
     Model(SYSTEM, constraints=HELD["point"], name="held").save(path)
