@@ -72,7 +72,7 @@ class WrapTorus(Wrap):
         share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
         crossing = A + share[..., None] * (B - A)
         through = (A[..., 2] * B[..., 2] >= 0) | (dot(crossing[..., :2], crossing[..., :2]) < R * R)
-        inside = ~((self._depth(A) > 0) & (self._depth(B) > 0))
+        inside = self.holds(A) | self.holds(B)
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside & where
         path = taut_through(A, B, R, r, free, (wraps | (free & where)) if backwards else wraps)
@@ -87,10 +87,9 @@ class WrapTorus(Wrap):
         ends = [(dot(x, out) - self.ring_radius, x[..., 2]) for x in (A, B)]
         return around(ends[0], ends[1], self.tube_radius, (-1.0, 0.0)).jump
 
-    def _depth(self, x: Array) -> Array:
-        """How far outside the tube a point is."""
+    def holds(self, x: Array) -> Array:
         aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius
-        result: Array = np.sqrt(aside * aside + x[..., 2] * x[..., 2]) - self.tube_radius
+        result: Array = aside * aside + x[..., 2] * x[..., 2] <= self.tube_radius * self.tube_radius
         return result
 
     def meets(self, A: Array, B: Array) -> Array:
