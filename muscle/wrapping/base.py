@@ -143,6 +143,10 @@ class Wrap(Record, ABC):
         return self.contact(A, B, where=np.zeros(A.shape[:-1]) > 0).on
 
     @abstractmethod
+    def holds(self, x: Array) -> Array:
+        """(...) whether points x (..., 3) lie inside, so that no path from there goes around the surface."""
+
+    @abstractmethod
     def normal(self, P: Array) -> Array:
         """(..., 3) a vector across the surface at a point P (..., 3) of it, of any length; in the surface's frame."""
 

@@ -16,14 +16,19 @@ geodesic variations, Multibody System Dynamics 36, 2016, solve the same problem 
 all tangent points, for given contacts; here each surface keeps its own solution, which leaves one unknown per surface
 but the first.
 
+No path touches all that it should where surfaces overlap, so that one would be touched inside another, or where a path
+slips off the end of a cylinder only while another surface is touched: sweeps then go round in circles. There a surface
+is passed over, one whose contact lies inside another before one that comes and goes, until what is left settles.
+
 In a compiled kernel every kind of surface is one function (`touch`), and a sweep is one for all pieces over the same
 kinds in the same order: the surfaces' places and numbers are data. k surfaces take at most ROUNDS (SWEEPS + STEPS
-(k + 1)) + 1 sweeps; most poses settle within a few.
+(k + 1)) + CHOICES WATCHED sweeps; most poses settle within a few.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 import numpy as np
 
@@ -41,6 +46,8 @@ __all__ = ["Piece", "alone", "taut"]
 ROUNDS = 2  # of sweeps alone and then with Newton's method
 SWEEPS = 8  # which mostly suffice
 STEPS = 6  # of Newton's method, each with a sweep behind it that brings X back onto the surfaces
+CHOICES = 6  # times that a surface is passed over, where no path touches all,
+WATCHED = 4  # after so many sweeps in which what is touched went on changing
 DIFFERENCE = 1e-6  # for slopes, of the distance between the ends
 BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
 MEMORY = 12  # numbers of the sweep before, for each surface
@@ -73,11 +80,16 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         return Piece()
     kinds = tuple(wrap.prototype for wrap in wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
+    taken = 0.0 * given[..., :1] + np.ones(len(wraps))
     state = 0.0 * given[..., :1] * np.ones((4 + SIZE + MEMORY) * len(wraps) + 1)
     unsolved: Array | bool = True
-    for _ in range(ROUNDS):
-        state = iterate(partial(_swept, kinds), state, given, SWEEPS, SETTLED, unsolved)
-        state = iterate(partial(_newton, kinds), state, given, STEPS, SETTLED, _Sweep(state, kinds).unsolved)
+    for again in range(ROUNDS):
+        if again:
+            start_again = joined([_Sweep(state, kinds).X, taken])
+            taken = iterate(partial(_fewer, kinds), start_again, given, CHOICES, 0.0, unsolved)[..., 4 * len(wraps) :]
+        whole = joined([given, taken])
+        state = iterate(partial(_swept, kinds), state, whole, SWEEPS, SETTLED, unsolved)
+        state = iterate(partial(_newton, kinds), state, whole, STEPS, SETTLED, _Sweep(state, kinds).unsolved)
         unsolved = _Sweep(state, kinds).unsolved
     contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, _Sweep(state, kinds).contacts, strict=True))
     return Piece(wraps, contacts, unsolved)
@@ -135,7 +147,7 @@ class _Sweep:
 @dataclass(frozen=True)
 class _Chain:
     """Surfaces by their prototypes, and all numbers of a piece as one array: its ends, then of every surface the axes
-    and the origin of its frame in the world, and its numbers."""
+    and the origin of its frame in the world, and its numbers; and 1 for each that is not passed over."""
 
     kinds: tuple[Wrap, ...]
     given: Array
@@ -144,6 +156,11 @@ class _Chain:
     def ends(self) -> tuple[Array, Array]:
         """(..., 3) each."""
         return self.given[..., 0:3], self.given[..., 3:6]
+
+    @property
+    def taken(self) -> list[Array]:
+        """(...) each, whether a surface is not passed over."""
+        return [self.given[..., i - len(self.kinds)] > 0 for i in range(len(self.kinds))]
 
     def surfaces(self) -> list[tuple[Wrap, Array, Array, Array]]:
         """Prototype, rows of the frame's axes (..., 3, 3), origin and numbers of each."""
@@ -156,6 +173,15 @@ class _Chain:
             first = last
         return found
 
+    def hides(self, number: int, x: Array) -> Array:
+        """(...) whether a point (..., 3) lies inside a surface other than the one of this number."""
+        found = [
+            kind.shaped(numbers).holds(matvec(axes, x - origin)) & taken
+            for i, ((kind, axes, origin, numbers), taken) in enumerate(zip(self.surfaces(), self.taken, strict=True))
+            if i != number
+        ]
+        return reduce(or_, found)
+
     def sweep(self, X: Array, frozen: bool = False) -> tuple[Array, list[Array]]:
         """The numbers of a sweep from X, and the directions across the path where it comes onto each surface, zero
         where it does not. frozen: what is touched stays touched, bending backwards where it must, and nothing else."""
@@ -166,10 +192,13 @@ class _Chain:
         for point, touching in zip(reversed(P[1:]), reversed(on[1:]), strict=True):
             afters.append(np.where(touching[..., None], point, afters[-1]))
         before, found, arrivals, lateral = start, [], [], []
-        for (kind, axes, origin, numbers), after, held in zip(self.surfaces(), reversed(afters), on, strict=True):
+        for (kind, axes, origin, numbers), after, held, taken in zip(
+            self.surfaces(), reversed(afters), on, self.taken, strict=True
+        ):
             A, B, *line = (matvec(axes, x - origin) for x in (before, after, start, end))
-            found.append(touched(kind, numbers, (A, B), (line[0], line[1]), held if frozen else True, frozen))
-            c = Touch.unpacked(found[-1])
+            contact = touched(kind, numbers, (A, B), (line[0], line[1]), held if frozen else True, frozen)
+            c = Touch.unpacked(contact).passed_over(~taken)
+            found.append(c.packed(contact))
             touching = (held if frozen else c.on)[..., None]
             came, left = (origin + vecmat(x, axes) for x in (c.P, c.Q))
             side = _direction(cross(vecmat(as_array(c.across), axes), came - before))
@@ -187,6 +216,32 @@ def _swept(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     better = _accelerated(X, r, X_before, r_before)
     numbers = _sweep(kinds, better, given)[0]
     return joined([numbers, *(FAINT * x for x in (_Sweep(numbers, kinds).X - better, X, r))])
+
+
+def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """X after some sweeps, and 1 for each surface that is not passed over: where what is touched goes on changing, one
+    more is. It is the first whose contact lies inside another one, or else the first that was touched and then not."""
+    count = len(kinds)
+    X, taken = state[..., : 4 * count], state[..., 4 * count :]
+    chain = _Chain(kinds, joined([given, taken]))
+    hidden, lost = ([X[..., 0] > np.inf] * count for _ in range(2))
+    for _ in range(WATCHED):
+        after = _Sweep(_sweep(kinds, X, chain.given)[0], kinds).X
+        for i, touching in enumerate(_touching(X, count)):
+            hidden[i] = hidden[i] | (touching & chain.hides(i, X[..., 4 * i : 4 * i + 3]))
+        X, before = after, X
+        lost = [a | (b & ~c) for a, b, c in zip(lost, _touching(before, count), _touching(X, count), strict=True)]
+    some_hidden, settled = reduce(or_, hidden), ~reduce(or_, lost)
+    kept = []
+    for i in range(count):
+        passed = ~settled & np.where(some_hidden, hidden[i], lost[i])
+        settled = settled | passed
+        kept.append(np.where(passed, 0.0, taken[..., i])[..., None])
+    return joined([X, *kept])
+
+
+def _touching(X: Array, count: int) -> list[Array]:
+    return [X[..., 4 * i + 3] > 0 for i in range(count)]
 
 
 def _sweep(kinds: tuple[Wrap, ...], X: Array, given: Array, frozen: bool = False) -> tuple[Array, list[Array]]:

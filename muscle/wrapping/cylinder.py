@@ -80,6 +80,11 @@ class WrapCylinder(Wrap):
         sign = np.where(offset < 0, -1.0, 1.0)
         return (sign * dy, -sign * dx), np.abs(offset)
 
+    def holds(self, x: Array) -> Array:
+        """Beyond the ends of the cylinder too."""
+        result: Array = x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] <= self.radius * self.radius
+        return result
+
     def onto(self, x: Array) -> Array:
         return np.concatenate([self.radius * unit(x[..., :2]), x[..., 2:]], axis=-1)
 

@@ -119,6 +119,11 @@ class WrapEllipsoid(Wrap):
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         return (a, b), _central(a, b), inside
 
+    def holds(self, x: Array) -> Array:
+        scaled = x / as_array(self.radii)
+        result: Array = dot(scaled, scaled) <= 1.0
+        return result
+
     def onto(self, x: Array) -> Array:
         result: Array = unit(x / as_array(self.radii)) * as_array(self.radii)
         return result

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
-from myoquat.muscle.wrapping.vectors import plane_of, project, unit
+from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
 
@@ -49,6 +49,10 @@ class WrapSphere(Wrap):
         winding = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
         return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, winding.jump)
+
+    def holds(self, x: Array) -> Array:
+        result: Array = dot(x, x) <= self.radius * self.radius
+        return result
 
     def onto(self, x: Array) -> Array:
         return self.radius * unit(x)

@@ -5,7 +5,7 @@ the ends of the path, and the formula is a step that is taken once (`myoquat.ker
 it as one function for all surfaces of its kind and quadrant.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,15 @@ class Touch(Contact):
         P, Q, across = (x[..., 3 * i : 3 * i + 3] for i in range(3))
         arc, on, inside, jump, missed = (x[..., i] for i in range(9, SIZE))
         return cls(on > 0, P, Q, arc, inside > 0, jump, missed, across)
+
+    def passed_over(self, where: Array) -> "Touch":
+        """The same that is not touched where the condition holds, and told as passed over where it would be."""
+        return replace(self, on=self.on & ~where, inside=self.inside | (self.on & where))
+
+    def packed(self, numbers: Array) -> Array:
+        """(..., SIZE) its numbers, of which only `on` and `inside` differ from those it was unpacked from."""
+        flags = [np.where(x, 1.0, 0.0)[..., None] for x in (self.on, self.inside)]
+        return joined([numbers[..., :10], *flags, numbers[..., 12:]])
 
 
 def touched(

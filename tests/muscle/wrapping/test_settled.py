@@ -14,7 +14,9 @@ from myoquat.muscle import (
     Muscle,
     PathFlag,
     PathPoint,
+    WrapCylinder,
     WrapEllipsoid,
+    WrapSphere,
     WrapTorus,
     path_flags,
     path_jacobian,
@@ -85,3 +87,24 @@ def test_no_path_around_an_ellipsoid_is_wrong_unflagged(shape):
     assert wrapped.mean() > 0.4
     assert unsolved.sum() <= 3
     assert np.all(missed(model, q)[~unsolved] < 1e-7)
+
+
+BALL = WrapSphere(body="ground", radius=0.03)
+INSIDE_IT = WrapCylinder(body="ground", position=(0.012, 0.02, 0.0), radius=0.012, length=0.1, quadrant="+y")
+
+
+def test_where_surfaces_overlap_one_is_passed_over():
+    """Through a sphere and a cylinder that reaches out of it: solved, told, and with the Jacobian of the path."""
+    path = (PathPoint("ground", (-0.06, 0.0, 0.0)), PathPoint("z", (0.0, 0.0, 0.0)))
+    slides = reach(BALL, (0.0, 0.0, 0.0)).system
+    both = Model(slides, (Muscle("m", path, wraps=(BALL, INSIDE_IT)),))
+    q = np.random.default_rng(3).uniform((0.045, -0.05, -0.04), (0.09, 0.05, 0.04), (2000, 3))
+    flags = path_flags(both, q)[:, 0]
+    unsolved, passed, jump = ((flags & int(bit)) > 0 for bit in (PathFlag.UNSOLVED, PathFlag.INSIDE, PathFlag.JUMP))
+    assert unsolved.sum() <= 2
+    assert 20 < passed.sum() < 1800
+    wrong = missed(both, q) > 1e-7
+    assert not np.any(wrong & ~unsolved & ~jump)
+    over_ball = Model(slides, (Muscle("m", path, wraps=(BALL,)),))
+    lengths, others = (path_lengths(m, q)[:, 0] for m in (both, over_ball))
+    assert np.all(lengths[~unsolved] > others[~unsolved] - 1e-9)  # a surface more never makes a path shorter

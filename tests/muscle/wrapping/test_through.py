@@ -1,0 +1,178 @@
+"""Paths through a ring: one moment about the axis along all of them, taut, and solved for every pair of ends."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import PrismaticJoint
+from myoquat.muscle import Model, Muscle, PathPoint, WrapTorus, path_jacobian, path_lengths
+from myoquat.muscle.wrapping.moments import along_tube, bridge, clear_of_tube, tangent
+
+SHARES = (0.1, 0.5, 0.8, 0.96)  # the tube's radius, of the ring's
+
+
+def ring(share):
+    return WrapTorus(body="ground", ring_radius=0.05, tube_radius=0.05 * share)
+
+
+def opposite(rng, count):
+    """Ends on opposite sides of the plane of a ring of radius 0.05 m."""
+    A, B = rng.normal(scale=0.06, size=(2, count, 3))
+    A[:, 2], B[:, 2] = np.abs(A[:, 2]), -np.abs(B[:, 2])
+    swap = rng.random(count) < 0.5
+    return np.where(swap[:, None], A, B), np.where(swap[:, None], B, A)
+
+
+def length(wrap, A, B):
+    c = wrap.contact(A, B)
+    wrapped = np.linalg.norm(A - c.P, axis=-1) + c.arc + np.linalg.norm(B - c.Q, axis=-1)
+    return np.where(c.on, wrapped, np.linalg.norm(A - B, axis=-1))
+
+
+def depth(wrap, x):
+    """How far outside the tube points are."""
+    return np.hypot(np.hypot(x[..., 0], x[..., 1]) - wrap.ring_radius, x[..., 2]) - wrap.tube_radius
+
+
+def moment(A, B):
+    d = B - A
+    return (A[..., 0] * d[..., 1] - A[..., 1] * d[..., 0]) / np.linalg.norm(d, axis=-1)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_every_pair_of_ends_has_a_taut_path(share):
+    wrap, t = ring(share), np.linspace(0, 1, 201)[:, None, None]
+    A, B = opposite(np.random.default_rng(0), 3000)
+    c = wrap.contact(A, B)
+    assert np.all(c.missed < 1e-9)
+    assert c.on.sum() > 1000
+    A, B, P, Q = A[c.on], B[c.on], c.P[c.on], c.Q[c.on]
+    np.testing.assert_allclose(moment(A, P), moment(Q, B), atol=1e-9 * wrap.ring_radius)
+    for start, end in ((A, P), (Q, B)):
+        assert depth(wrap, start + t * (end - start)).min() > -1e-9
+    A, B = (x[~c.on & ~c.inside] for x in opposite(np.random.default_rng(0), 3000))
+    assert depth(wrap, A + t * (B - A)).min() > -1e-9  # straight where it is free
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_the_jacobian_is_the_slope_of_the_length(share):
+    slides, parent = [], "ground"
+    for name, axis in zip("xyz", np.eye(3), strict=True):
+        slides.append(Body(name, parent, PrismaticJoint(axis=tuple(axis)), coordinate_names=(f"t{name}",), mass=1.0))
+        parent = name
+    start = (0.02, -0.03, 0.05)
+    path = (PathPoint("ground", start), PathPoint("z", (0.0, 0.0, 0.0)))
+    model = Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=(ring(share),)),))
+    q = np.random.default_rng(1).normal(scale=0.05, size=(600, 3))
+    q[:, 2] = -0.01 - np.abs(q[:, 2])
+    q = q[depth(ring(share), q) > 1e-3]
+    J, errors = path_jacobian(model, q)[:, 0], []
+    for h in (1e-4, 1e-5, 1e-6):  # the best of several steps: far from a touch that begins, and of a bend
+        l = {k: path_lengths(model, q[:, None] + k * h * np.eye(3))[..., 0] for k in (-2, -1, 1, 2)}
+        errors.append(np.abs((8 * (l[1] - l[-1]) - (l[2] - l[-2])) / (12 * h) - J))
+    assert np.quantile(np.min(errors, axis=0), 0.99) < 1e-8
+    assert np.min(errors, axis=0).max() < 1e-7
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_an_end_that_turns_about_the_axis_changes_the_length_by_the_moment(share):
+    """dL/dphi of an end is the moment of the path, and the length is even about half a turn."""
+    wrap = ring(share)
+    turn = np.linspace(0.0, 2 * np.pi, 2001)
+    B = np.stack([0.06 * np.cos(turn), 0.06 * np.sin(turn), 0 * turn - 0.05], axis=-1)
+    A = np.broadcast_to([0.05, 0.0, 0.06], B.shape)
+    l, c = length(wrap, A, B), wrap.contact(A, B)
+    np.testing.assert_allclose(l, l[::-1], atol=1e-11)
+    last = np.where(c.on[:, None], c.Q, A)
+    np.testing.assert_allclose(np.gradient(l, turn)[2:-2], moment(last, B)[2:-2], atol=1e-5)
+    assert np.abs(np.diff(l)).max() < 0.06 * turn[1]  # no jump
+
+
+@pytest.mark.parametrize(
+    "ends", [(0.96, (0.06, 0.0, 0.06), (-0.07, 0.02, -0.06)), (0.7, (0.08, 0.0, 0.06), (-0.07, 0.01, -0.05))]
+)
+def test_a_path_that_bears_twice_is_the_shortest_over_a_point_of_the_hole(ends):
+    """Its pieces on both sides of the hole are paths of their own that bear once."""
+    share, A, B = ends
+    wrap, A, B = ring(share), np.array(A), np.array(B)
+    hole = wrap.ring_radius - wrap.tube_radius
+
+    step, middle = hole / 20, np.zeros(2)
+    for _ in range(12):  # finer and finer nets of points of the hole
+        net = middle + step * np.stack(np.meshgrid(*[np.arange(-20, 21.0)] * 2), axis=-1).reshape(-1, 2)
+        net = net[np.linalg.norm(net, axis=-1) < hole]
+        above, below = (np.concatenate([net, np.full((len(net), 1), z)], axis=-1) for z in (1e-15, -1e-15))
+        sums = length(wrap, np.broadcast_to(A, below.shape), below) + length(
+            wrap, above, np.broadcast_to(B, above.shape)
+        )
+        step, middle = step / 5, net[sums.argmin()]
+    assert np.linalg.norm(middle) < hole * (1 - 1e-3)  # in the air
+    np.testing.assert_allclose(length(wrap, A, B), sums.min(), atol=1e-12)
+
+
+def _integrand(psi, R, r, c, power, root):
+    rho = R + r * np.cos(psi)
+    return r * rho**power * (rho**2 - c**2) ** -root
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_geodesics_by_their_integrals(share):
+    R, r = 1.0, share
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        psi = np.pi + np.sort(rng.uniform(-1.2, 1.2, 2))
+        c = rng.uniform(-1, 1) * (R - r) * np.sqrt((R - r) / R)
+        turn = along_tube(*(np.array(np.tan((x - np.pi) / 2)) for x in psi), *map(np.array, (c, R, r)))
+
+        kinds = ((-1, 0.5), (1, 0.5), (1, 1.5))
+        limits = {"points": [np.pi], "epsabs": 1e-13, "epsrel": 1e-13, "limit": 200}
+        phi, arc, rate = (quad(_integrand, *psi, args=(R, r, c, *kind), **limits)[0] for kind in kinds)
+        np.testing.assert_allclose([turn.phi, turn.arc, turn.rate], [c * phi, arc, rate], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_a_line_across_the_hole_touches_both_sides(share):
+    R, r = np.array(1.0), np.array(share)
+    v = np.linspace(0.05, np.sqrt(np.pi / 2), 40)
+    b = bridge(v, R, r)
+    up, angle = 2 * b.u / (1 + b.u**2) * r, b.phi / 2
+    ends = [np.stack([b.rho * np.cos(s * angle), b.rho * np.sin(s * angle), s * up], axis=-1) for s in (-1, 1)]
+    np.testing.assert_allclose(np.linalg.norm(ends[1] - ends[0], axis=-1), b.length, rtol=1e-9)
+    np.testing.assert_allclose(moment(*ends), b.moment, atol=1e-12)
+    line = ends[0] + np.linspace(-0.3, 1.3, 1601)[:, None, None] * (ends[1] - ends[0])
+    apart = np.hypot(np.hypot(line[..., 0], line[..., 1]) - R, line[..., 2]) - r
+    assert np.abs(apart.min(axis=0)).max() < 1e-5
+    h = 1e-6
+    ahead, back = bridge(v + h, R, r), bridge(v - h, R, r)
+    for name, rate in (("moment", b.moment_rate), ("phi", b.phi_rate)):
+        np.testing.assert_allclose((getattr(ahead, name) - getattr(back, name)) / (2 * h), rate, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose((np.arctan(ahead.u) - np.arctan(back.u)) / h, b.psi_rate, rtol=1e-4, atol=1e-6)
+    mirrored = bridge(-v, R, r)
+    np.testing.assert_allclose([mirrored.moment, mirrored.phi], [-b.moment, -b.phi], rtol=1e-15)
+
+
+def test_tangents_touch_and_their_rates_are_slopes():
+    rng = np.random.default_rng(3)
+    x, phi = rng.normal(scale=2.0, size=(50, 3)), rng.uniform(-np.pi, np.pi, 50)
+    R, r, side, h = 1.0, 0.4, rng.choice([-1.0, 1.0], 50), 1e-6
+    t, ahead, back = (tangent(x, phi + k, R, r, side) for k in (0.0, h, -h))
+    normal = t.P - R * np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=-1)
+    touching = (
+        np.hypot(*(x[:, :2] * np.stack([np.cos(phi), np.sin(phi)], axis=-1)).sum(-1, keepdims=True).T - R, x[:, 2]) > r
+    )
+    assert np.abs(np.sum(normal * (x - t.P), axis=-1))[touching].max() < 1e-12
+    np.testing.assert_allclose(t.moment[touching], moment(t.P, x)[touching], atol=1e-12)
+    np.testing.assert_allclose(
+        ((ahead.moment - back.moment) / (2 * h))[touching], t.rate[touching], rtol=1e-4, atol=1e-6
+    )
+
+
+def test_a_line_is_clear_of_the_tube_where_no_point_of_it_is_within():
+    wrap, t = ring(0.5), np.linspace(0, 1, 2001)[:, None, None]
+    A, B = np.random.default_rng(4).normal(scale=0.06, size=(2, 2000, 3))
+    outside = (depth(wrap, A) > 0) & (depth(wrap, B) > 0)
+    A, B = A[outside], B[outside]
+    least = depth(wrap, A + t * (B - A)).min(axis=0)
+    sure = np.abs(least) > 1e-5
+    np.testing.assert_array_equal(clear_of_tube(A, B, 0.05, 0.025)[sure], least[sure] > 0)
