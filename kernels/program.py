@@ -29,10 +29,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.arrays import as_array
-from myoquat.kernels.body import Body, DeferredBody, Straight, StraightRecipe
+from myoquat.kernels.body import DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.notice import waiting
+from myoquat.kernels.parts import Body
 from myoquat.kernels.program_steps import (
     FormulaStep,
     Link,

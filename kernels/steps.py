@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels import batch as _batch
-from myoquat.kernels.body import Body, Entrywise, Straight
+from myoquat.kernels.body import Entrywise, Straight
 from myoquat.kernels.build import assembly, build
 from myoquat.kernels.cache import digest
 from myoquat.kernels.compiled import count_call
 from myoquat.kernels.notice import waiting
+from myoquat.kernels.parts import Body
 from myoquat.kernels.program import Program
 from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.schedules import Sample, sample
