@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics import articulated
+from myoquat.dynamics import articulated, factor
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.joints import state
 from myoquat.joints.door import system_of
@@ -174,10 +174,11 @@ class StateEquations:
         return [joined(parts)]
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        """(..., nu) udot."""
-        free = articulated.forward(self.system, q, u, self.force(t, q, u, given))
+        """(..., nu) udot. Constraints ask for the factor of the mass matrix, so it serves the free motion too."""
+        tau = self.force(t, q, u, given)
         if not self.constraints:
-            return free
+            return articulated.forward(self.system, q, u, tau)
+        free = factor.forward(self.system, q, u, tau, F=factor.mass_factor(self.system, q))
         held = Constraints(self.system, self.constraints)
         rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
         return held.acceleration(q, u, t, free, rest)[0]
