@@ -11,6 +11,7 @@ from myoquat.kernels import batch as _batch
 from myoquat.kernels import differentiation
 from myoquat.kernels.body import Deferred, Pattern, Straight, StraightRecipe, patterns_of
 from myoquat.kernels.cache import digest
+from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.differentiation import Derivative, Names
 from myoquat.kernels.notice import waiting
@@ -55,7 +56,7 @@ def compile(
     """
     start = time.perf_counter()
     formulas = as_list(function)
-    with waiting(f"compiling {name or name_of(formulas[0])}"):
+    with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():
         body = _body(function, inputs, outputs, name, content)
         kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
     kernel.build_seconds = time.perf_counter() - start
@@ -130,7 +131,8 @@ class Kernel(Compiled):
         """The kernel of a derivative, made only where the cache has no machine code for it."""
         key = digest("derivative", self._body.identity(), derivative.__name__, str(of), str(wrt))
         body = Deferred(key, lambda: derivative(self._straight, of, wrt))
-        return Kernel(body, **self._options)
+        with waiting(f"differentiating {self.name}"), uncollected():
+            return Kernel(body, **self._options)
 
     @property
     def rows(self) -> np.ndarray:

@@ -31,6 +31,7 @@ import numpy as np
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.body import DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
+from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.parts import Body
@@ -310,7 +311,7 @@ def compile_program(
     def body() -> Body:
         return make().body(outputs)
 
-    with waiting(f"compiling {name}"):
+    with waiting(f"compiling {name}"), uncollected():
         if content is None or sources is None:
             found = body()
         else:

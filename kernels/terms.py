@@ -373,19 +373,22 @@ _METHODS: dict[str, Any] = {
 def ordered(outputs: Sequence[Term]) -> list[Term]:
     """The terms that the outputs need, each after its arguments and near to what needs it first."""
     found: dict[Term, None] = {}
-    waiting: list[Term] = []
-    for output in outputs:
-        waiting.append(output)
-        while waiting:
-            term = waiting[-1]
-            if term in found:
-                waiting.pop()
-                continue
-            missing = [x for x in term.arguments if x not in found]
-            if missing:
-                waiting += reversed(missing)
-            else:
-                found[waiting.pop()] = None
+    waiting = [*reversed(outputs)]
+    while waiting:
+        term = waiting[-1]
+        if term in found:
+            waiting.pop()
+            continue
+        a, b, c = term.a, term.b, term.c
+        before = len(waiting)
+        if c is not None and c not in found:
+            waiting.append(c)
+        if b is not None and b not in found:
+            waiting.append(b)
+        if a is not None and a not in found:
+            waiting.append(a)
+        if len(waiting) == before:
+            found[waiting.pop()] = None
     return list(found)
 
 
