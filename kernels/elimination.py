@@ -15,7 +15,7 @@ from myoquat.kernels.terms import Recording, Scalar, Term
 
 __all__ = ["Edge", "contracted"]
 
-_PRICE = 1 / 3  # of a product here against an edge less for those who run through
+_PRICE = 0.1  # of a product here against an edge less for those who run through
 
 
 class Edge(NamedTuple):
