@@ -9,6 +9,7 @@ NAMES = {
     "threads": "benchmarks.own.threads",  # two threads against one
     "cold": "benchmarks.own.cold",  # import, build, compile
     "first": "benchmarks.opensim.first",  # the wait before the first number of real models, in new processes
+    "derivatives": "benchmarks.own.derivatives",  # of an interval of direct collocation: build, evaluate
     "elementary": "benchmarks.own.elementary",  # sin, exp, ...: errors and nanoseconds
     "simulation": "benchmarks.mujoco.simulation",  # a Runge-Kutta step of a muscle model
     "rigid_bodies": "benchmarks.own.rigid_bodies",  # no timing: errors against exact solutions, methods, formulations

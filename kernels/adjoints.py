@@ -1,16 +1,17 @@
-"""Derivatives of terms, backwards: the adjoint of a term is the derivative of an output by it.
+"""Derivatives of terms, backwards: the adjoint of a term is the derivative of an output by it; and forwards.
 
 Walking from an output to the inputs, every term adds to the adjoints of its arguments the own adjoint times the partial
 derivative. A selection hands its adjoint to the chosen argument alone, so that what was not chosen, infinite or not a
-number, takes no part. Conditions, and what jumps, have no derivative.
+number, takes no part. Conditions, and what jumps, have no derivative. The same products, added up over the arguments of
+a term instead, carry a direction forwards.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TypeAlias
 
 from myoquat.kernels.terms import Recording, Scalar, Term, ordered
 
-__all__ = ["gradients", "substituted"]
+__all__ = ["CHOICES", "EDGED", "Rule", "gradients", "links", "pulled", "pushed", "substituted"]
 
 Rule: TypeAlias = Callable[[Recording, Term, Scalar], Scalar]  # (recording, term, its adjoint) -> that of an argument
 
@@ -18,16 +19,65 @@ Rule: TypeAlias = Callable[[Recording, Term, Scalar], Scalar]  # (recording, ter
 def gradients(recording: Recording, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
     """[of each output, its derivative by each input]."""
     order = ordered([x for x in outputs if type(x) is Term])
-    moving = set(inputs)
-    place: dict[Term, int] = {}
-    for k, term in enumerate(order):
-        place[term] = k
-        if any(x in moving for x in term.arguments):
-            moving.add(term)
+    moving = _moving(order, inputs)
+    place = {term: k for k, term in enumerate(order)}
     return [
         _gradient(recording, x, inputs, moving, place) if isinstance(x, Term) and x in moving else [0.0] * len(inputs)
         for x in outputs
     ]
+
+
+def pulled(recording: Recording, seeds: dict[Term, Scalar], inputs: Sequence[Term]) -> list[Scalar]:
+    """The derivative by each input of the sum of terms times their seeds."""
+    order = ordered(list(seeds))
+    moving = _moving(order, inputs)
+    adjoints = dict(seeds)
+    for term in reversed(order):
+        adjoint = adjoints.get(term)
+        if adjoint is not None and term in moving:
+            _hand_on(recording, term, adjoint, adjoints, moving)
+    return [adjoints.get(x, 0.0) for x in inputs]
+
+
+def pushed(recording: Recording, seeds: dict[Term, Scalar], order: Sequence[Term]) -> dict[Term, Scalar]:
+    """The derivatives of the terms in `order` along the direction in which the inputs have the seeds; those that are
+    not in the answer do not move."""
+    dots = dict(seeds)
+    for term in order:
+        for argument, rule in links(term):
+            dot = dots.get(argument)
+            if dot is not None:
+                part = rule(recording, term, dot)
+                if type(part) is Term or part != 0.0:
+                    known = dots.get(term)
+                    dots[term] = part if known is None else recording.add(known, part)
+    return dots
+
+
+def links(term: Term) -> list[tuple[Term, Rule]]:
+    """The arguments through which a term moves, each with its rule."""
+    rules = _RULES.get(term.operation, ())
+    return [(x, rule) for x, rule in zip(term.arguments, rules, strict=False) if x.operation != "const"]
+
+
+def _moving(order: Sequence[Term], inputs: Sequence[Term]) -> set[Term]:
+    """The terms of `order` that depend on the inputs, and these."""
+    moving = set(inputs)
+    for term in order:
+        if any(x in moving for x in term.arguments):
+            moving.add(term)
+    return moving
+
+
+def _hand_on(
+    recording: Recording, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term]
+) -> None:
+    """Add a term's adjoint to those of its arguments."""
+    for argument, rule in zip(term.arguments, _RULES.get(term.operation, ()), strict=False):
+        if argument in moving:
+            part = rule(recording, term, adjoint)
+            known = adjoints.get(argument)
+            adjoints[argument] = part if known is None else recording.add(known, part)
 
 
 def substituted(recording: Recording, wanted: Sequence[Scalar], values: dict[Term, Scalar]) -> list[Scalar]:
@@ -35,7 +85,7 @@ def substituted(recording: Recording, wanted: Sequence[Scalar], values: dict[Ter
     new: dict[Term, Scalar] = dict(values)
     for term in ordered([x for x in wanted if type(x) is Term]):
         if term not in new and any(x in new for x in term.arguments):
-            new[term] = recording.again(term, *(new.get(x, _plain(x)) for x in term.arguments))
+            new[term] = recording.again(term.operation, *(new.get(x, _plain(x)) for x in term.arguments))
     return [new.get(x, x) if isinstance(x, Term) else x for x in wanted]
 
 
@@ -52,11 +102,7 @@ def _gradient(
         adjoint = adjoints.get(term, 0.0)
         if type(adjoint) is not Term and adjoint == 0.0:
             continue
-        for argument, rule in zip(term.arguments, _RULES.get(term.operation, ()), strict=False):
-            if argument in moving:
-                part = rule(recording, term, adjoint)
-                known = adjoints.get(argument)
-                adjoints[argument] = part if known is None else recording.add(known, part)
+        _hand_on(recording, term, adjoint, adjoints, moving)
     return [adjoints.get(x, 0.0) for x in inputs]
 
 
@@ -163,3 +209,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     ),
 }
 _RULES["max"] = _RULES["min"]
+CHOICES = frozenset(("if", "select", "min", "max"))  # of which an argument that is not chosen takes no part
+EDGED = frozenset(  # with derivatives that are infinite, or not a number, at finite arguments
+    ("div", "inv", "sqrt", "fmod", "tan", "asin", "acos", "atan2", "log", "log1p", "pow")
+)

@@ -3,63 +3,29 @@
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from myoquat.kernels import packing, slots
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port, write_driver
-from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, write_lookup
 from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
+from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, price, slots_of, take_ports
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.tape import Inner, Tape, casadi_outputs, read_tape
+from myoquat.kernels.sweeps import Sweep, write_sweep
+from myoquat.kernels.tape import Inner, Tape, in_casadi, played
 from myoquat.kernels.trace import Function, Loop, Signature, Traced, casadi_function
 
-__all__ = [
-    "Body",
-    "Cost",
-    "Deferred",
-    "DeferredBody",
-    "Entrywise",
-    "Ports",
-    "Straight",
-    "StraightRecipe",
-    "price",
-    "slots_of",
-    "take_ports",
-]
+__all__ = ["Deferred", "DeferredBody", "Entrywise", "Pattern", "Straight", "StraightRecipe", "patterns_of"]
 
-_PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
-_PRICE_ELEMENTARY = 1.5
 _PRICE_PORT = 0.2
-
-
-Ports = dict[str, Port]
-
-
-class Cost(NamedTuple):
-    """Operations per state, and a rough price in nanoseconds."""
-
-    operations: int
-    price: float
-
-
-class Body(Protocol):
-    """Something that evaluates named inputs to named outputs on the slots of a frame."""
-
-    @property
-    def signature(self) -> Signature: ...
-
-    def identity(self) -> str:
-        """Text that two bodies share only if they write the same code."""
-
-    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'."""
 
 
 @dataclass(frozen=True)
@@ -90,30 +56,38 @@ class Called:
         return digest("called", self.formula.identity())
 
     def unrolled(self) -> Inner:
-        """The formula on SX expressions."""
-        return Inner(lambda taken: casadi_outputs(self.formula.tape, taken, self.formula.unrolled), *self.ends)
+        """The formula in its place."""
+        straight = self.formula
+        return Inner(lambda apply, taken: played(straight.tape, taken, apply, straight.unrolled), *self.ends)
 
 
-Part = Repeated | Called | Element | Lookup
+Pattern = tuple[np.ndarray, np.ndarray]  # rows, columns of the entries that are not structurally zero
+Part = Repeated | Called | Element | Lookup | Sweep
 
 
 @dataclass(frozen=True)
 class Straight:
-    """One traced formula as a body: straight code, but for calls of what is inside it, in order."""
+    """One traced formula as a body: straight code, but for calls of what is inside it, in order.
+
+    `patterns`: of an output that holds some entries of a matrix, which ones. `gradients`: of an output that is the
+    derivative of one number by an input, that input: its own derivative by this is symmetric.
+    """
 
     tape: Tape
     signature: Signature
     inner: tuple[Part, ...] = ()
+    patterns: Mapping[str, Pattern] = field(default_factory=dict)
+    gradients: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, traced: Traced) -> "Straight":
         """The body of a formula."""
         return cls(traced.tape, traced.signature, tuple(map(_part, traced.inner)))
 
-    @classmethod
-    def of_casadi(cls, function: Any, signature: Signature) -> "Straight":
-        """The body of a `casadi.Function` of columns, with dense outputs."""
-        return cls(read_tape(function), signature)
+    @property
+    def straight(self) -> "Straight":
+        """The formula itself, as of a deferred one."""
+        return self
 
     @property
     def has_solver(self) -> bool:
@@ -122,7 +96,7 @@ class Straight:
 
     @property
     def unrolled(self) -> list[Inner]:
-        """What is inside a formula without a solver, on SX expressions."""
+        """What is inside a formula without a solver."""
         return [x.unrolled() for x in self.inner if not isinstance(x, Repeated)]
 
     @functools.cached_property
@@ -130,7 +104,7 @@ class Straight:
         """The formula as a `casadi.Function`: columns in, dense columns out (C order); for one without a solver."""
         columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
         inputs = [x for column in columns for x in casadi.vertsplit(column)]
-        flat = iter(casadi_outputs(self.tape, inputs, self.unrolled))
+        flat = iter(played(self.tape, inputs, in_casadi, self.unrolled))
         outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
         return casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 
@@ -243,8 +217,8 @@ class Deferred(DeferredBody):
         return self.body
 
     @property
-    def function(self) -> Any:
-        return self.straight.function
+    def patterns(self) -> Mapping[str, Pattern]:
+        return self.straight.patterns
 
     @property
     def has_solver(self) -> bool:
@@ -265,18 +239,9 @@ def _part(inner: Loop | Element | Function | Lookup) -> Part:
     return Repeated(Straight.of(inner.step), inner.times, inner.settle)
 
 
-class InnerCall(NamedTuple):
-    """A loop or a table in machine code: `void name(ptr frame)`, the slots that it reads and writes, and its cost."""
-
-    name: str
-    taken: list[int]
-    given: list[int]
-    cost: Cost
-
-
 def _ends(part: Part) -> packing.Ends:
     """What a loop, a table or a function gives and takes."""
-    if isinstance(part, Called):
+    if isinstance(part, (Called, Sweep)):
         return part.ends
     if isinstance(part, Lookup):
         return packing.Ends(part.gives, 1)
@@ -289,6 +254,8 @@ def _ends(part: Part) -> packing.Ends:
 def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]") -> InnerCall:
     """A table, a function, or one or several loops of one step."""
     part = group[0]
+    if isinstance(part, Sweep):
+        return write_sweep(module, name, frame, part)
     if isinstance(part, Called):
         return _write_call(module, name, frame, part.formula)
     if isinstance(part, Lookup):
@@ -334,7 +301,7 @@ def _write_search(module: Module, name: str, frame: Frame, table: Lookup) -> Inn
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     steps = len(table.knots).bit_length() + table.gives
-    return InnerCall(name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, _PRICE * steps))
+    return InnerCall(name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, PRICE * steps))
 
 
 def _write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: int) -> InnerCall:
@@ -439,7 +406,9 @@ class StraightRecipe:
         return self.body.identity()
 
     def notes(self) -> dict[str, Any]:
-        return self.body.signature.notes()
+        patterns = getattr(self.body, "patterns", {})
+        listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in patterns.items()]
+        return self.body.signature.notes() | ({"patterns": listed} if listed else {})
 
     def write(self, module: Module) -> Size:
         frame = Frame()
@@ -452,17 +421,9 @@ class StraightRecipe:
         return Size(frame.slots, cost.operations, cost.price + transfers)
 
 
-def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
-    """Fresh slots for arrays of the given lengths."""
-    return {name: Port(frame.take(length), length) for name, length in lengths.items()}
-
-
-def slots_of(ports: Sequence[Port]) -> list[int]:
-    """The slots of several ports one after the other."""
-    return [port.slot + k for port in ports for k in range(port.length)]
-
-
-def price(tape: Tape) -> Cost:
-    """What a tape costs: the price only decides whether threads are worth it."""
-    elementary = sum(node.operation in ARITY for node in tape.nodes)
-    return Cost(tape.operations, _PRICE * (tape.operations - elementary) + _PRICE_ELEMENTARY * elementary)
+def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
+    """The patterns from a kernel's notes."""
+    return {
+        name: (np.array(rows, dtype=int), np.array(columns, dtype=int))
+        for name, rows, columns in notes.get("patterns", [])
+    }

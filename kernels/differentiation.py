@@ -1,53 +1,99 @@
 """Exact derivatives of a traced formula, as traced formulas.
 
-Each function takes a `casadi.Function` and its Signature and returns another pair. `of` and `wrt` name outputs and
-inputs (one name, several, or None for all). CasADi differentiates and shares common subexpressions.
+Each function takes a formula and gives another one. `of` and `wrt` name outputs and inputs (one name, several, or None
+for all). The recorder of tracings differentiates and shares common subexpressions.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.libraries import casadi
-from myoquat.kernels.trace import Shape, Signature, casadi_function
+from myoquat.kernels.adjoints import pulled, pushed
+from myoquat.kernels.body import Pattern, Straight
+from myoquat.kernels.entries import Entries, entries_of
+from myoquat.kernels.sweeps import Sweep
+from myoquat.kernels.tape import played
+from myoquat.kernels.terms import Reciprocals, Recording, Scalar, Term, ordered
+from myoquat.kernels.trace import Shape, Signature
 
-__all__ = ["Names", "Pattern", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
+__all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
 
 Names = str | Sequence[str] | None
-Pattern = tuple[np.ndarray, np.ndarray]  # rows, columns of the entries that are not structurally zero
+Derivative = Callable[[Straight, Names, Names], Straight]
+Flat = dict[str, list[Any]]  # name -> the components of an input or output, in order
 
 
 @dataclass
-class _Expressions:
-    """A function opened up: symbols of the inputs and expressions of the outputs, columns by name."""
+class _Opened:
+    """A formula opened up: the terms of its inputs and what its outputs are, by name."""
 
     signature: Signature
-    inputs: dict[str, Any]
-    outputs: dict[str, Any]
+    recording: Recording
+    inputs: Flat
+    outputs: Flat
 
-    def function(
-        self, name: str, added: dict[str, tuple[Any, Shape]], outputs: dict[str, tuple[Any, Shape]]
-    ) -> tuple[Any, Signature]:
-        """(casadi.Function, Signature) with the inputs, `added` inputs, and `outputs`."""
+    def body(
+        self,
+        name: str,
+        added: dict[str, tuple[list[Term], Shape]],
+        outputs: dict[str, tuple[list[Scalar], Shape]],
+        sweeps: Sequence[tuple[Sweep, list[Term], list[Term]]] = (),
+    ) -> Straight:
+        """The formula with the inputs, `added` inputs, and `outputs`; of each sweep what it takes and gives."""
         signature = Signature(
             f"{self.signature.name}_{name}",
             {**self.signature.inputs, **{key: shape for key, (_, shape) in added.items()}},
             {key: shape for key, (_, shape) in outputs.items()},
         )
-        columns = [*self.inputs.values(), *(symbol for symbol, _ in added.values())]
-        return casadi_function(signature, columns, [column for column, _ in outputs.values()]), signature
+        taken = [*_joined(self.inputs, self.inputs), *itertools.chain(*(x for x, _ in added.values()))]
+        given: list[Scalar] = [*itertools.chain(*(x for x, _ in outputs.values()))]
+        for _, takes, gives in sweeps:
+            taken, given = [*taken, *gives], [*given, *takes]
+        return Straight(self.recording.tape(taken, given), signature, tuple(sweep for sweep, _, _ in sweeps))
+
+    def seeds(self, names: Sequence[str], suffix: str, shapes: dict[str, Shape]) -> dict[str, tuple[list[Term], Shape]]:
+        """Fresh symbols 'name_suffix' of the named shapes."""
+        return {f"{n}_{suffix}": (self.recording.inputs(int(np.prod(shapes[n]))), shapes[n]) for n in names}
+
+    def gradient(self, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Scalar]) -> list[Scalar]:
+        """Of the sum of the outputs times weights, by the inputs."""
+        seeds: dict[Term, Scalar] = {}
+        for output, weight in zip(_joined(self.outputs, rows), weights, strict=True):
+            if type(output) is Term:
+                seeds[output] = self.recording.add(seeds[output], weight) if output in seeds else weight
+        return pulled(self.recording, seeds, _joined(self.inputs, columns))
+
+    def along(self, values: Sequence[Scalar], columns: Sequence[str], dots: Sequence[Term]) -> list[Scalar]:
+        """The derivatives of values along a direction of the inputs."""
+        order = ordered([x for x in values if type(x) is Term])
+        found = pushed(self.recording, dict(zip(_joined(self.inputs, columns), dots, strict=True)), order)
+        return [found.get(x, 0.0) if type(x) is Term else 0.0 for x in values]
+
+    def split(self, columns: Sequence[str], whole: list[Scalar], suffix: str) -> dict[str, tuple[list[Scalar], Shape]]:
+        """The numbers `whole` cut into one piece per input."""
+        flat = iter(whole)
+        return {
+            f"{name}_{suffix}": ([*itertools.islice(flat, len(self.inputs[name]))], self.signature.inputs[name])
+            for name in columns
+        }
 
 
-def _opened(function: Any, signature: Signature) -> _Expressions:
-    symbols = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(signature.input_sizes)]
-    columns = function.call(symbols)
-    return _Expressions(
-        signature,
-        dict(zip(signature.inputs, symbols, strict=True)),
-        dict(zip(signature.outputs, columns, strict=True)),
-    )
+def _opened(straight: Straight) -> _Opened:
+    signature, recording = straight.signature, Reciprocals()
+    inputs = {name: recording.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
+    results = iter(played(straight.tape, _joined(inputs, inputs), recording.play, straight.unrolled))
+    outputs = {
+        name: [*itertools.islice(results, size)]
+        for name, size in zip(signature.outputs, signature.output_sizes, strict=True)
+    }
+    return _Opened(signature, recording, inputs, outputs)
+
+
+def _joined(parts: Flat, names: Any) -> list[Any]:
+    return [x for name in names for x in parts[name]]
 
 
 def _chosen(signature: Signature, kind: str, names: Names, available: dict[str, Shape]) -> list[str]:
@@ -58,100 +104,89 @@ def _chosen(signature: Signature, kind: str, names: Names, available: dict[str, 
     return chosen
 
 
-def _pairs(signature: Signature, of: Names, wrt: Names) -> list[tuple[str, str]]:
+def _sides(signature: Signature, of: Names, wrt: Names) -> tuple[list[str], list[str]]:
     rows = _chosen(signature, "output", of, signature.outputs)
-    columns = _chosen(signature, "input", wrt, signature.inputs)
-    return [(y, x) for y in rows for x in columns]
+    return rows, _chosen(signature, "input", wrt, signature.inputs)
 
 
-def jacobian(function: Any, signature: Signature, of: Names, wrt: Names) -> tuple[Any, Signature]:
+def jacobian(straight: Straight, of: Names, wrt: Names) -> Straight:
     """Outputs 'dy/dx' of shape (*y_shape, *x_shape), y slowest; structural zeros are constants."""
-    open_ = _opened(function, signature)
-    outputs = {}
-    for y, x in _pairs(signature, of, wrt):
-        transposed = casadi.jacobian(open_.outputs[y], open_.inputs[x]).T
-        shape = signature.outputs[y] + signature.inputs[x]
-        outputs[f"d{y}/d{x}"] = (casadi.vec(casadi.densify(transposed)), shape)
-    return open_.function("jacobian", {}, outputs)
+    open_, pairs, entries = _matrix(straight, of, wrt)
+    outputs: dict[str, tuple[list[Scalar], Shape]] = {}
+    for (y, x), places in pairs.items():
+        width = len(open_.inputs[x])
+        dense: list[Scalar] = [0.0] * (len(open_.outputs[y]) * width)
+        for (i, j), value in places.items():
+            dense[i * width + j] = value
+        outputs[f"d{y}/d{x}"] = dense, straight.signature.outputs[y] + straight.signature.inputs[x]
+    gradients = {f"d{y}/d{x}": x for y, x in pairs if len(open_.outputs[y]) == 1}
+    return replace(open_.body("jacobian", {}, outputs, entries.sweeps), gradients=gradients)
 
 
-def sparse_jacobian(
-    function: Any, signature: Signature, of: Names, wrt: Names
-) -> tuple[Any, Signature, dict[str, Pattern]]:
+def sparse_jacobian(straight: Straight, of: Names, wrt: Names) -> Straight:
     """As `jacobian`, but each output holds only the nonzeros, row by row; with their pattern under the same name."""
-    open_ = _opened(function, signature)
-    outputs: dict[str, tuple[Any, Shape]] = {}
-    patterns = {}
-    for y, x in _pairs(signature, of, wrt):
-        transposed = casadi.jacobian(open_.outputs[y], open_.inputs[x]).T
-        name = f"d{y}/d{x}"
-        entries = casadi.vertcat(casadi.SX(0, 1), *transposed.nonzeros())
-        outputs[name] = (entries, (transposed.nnz(),))
-        sparsity = transposed.sparsity()
-        patterns[name] = (np.array(sparsity.get_col(), dtype=int), np.array(sparsity.row(), dtype=int))
-    return *open_.function("jacobian", {}, outputs), patterns
+    open_, pairs, entries = _matrix(straight, of, wrt)
+    outputs: dict[str, tuple[list[Scalar], Shape]] = {}
+    patterns: dict[str, Pattern] = {}
+    for (y, x), places in pairs.items():
+        outputs[f"d{y}/d{x}"] = list(places.values()), (len(places),)
+        rows, columns = np.array(list(places), dtype=int).reshape(-1, 2).T
+        patterns[f"d{y}/d{x}"] = rows, columns
+    return replace(open_.body("jacobian", {}, outputs, entries.sweeps), patterns=patterns)
 
 
-def jvp(function: Any, signature: Signature, of: Names, wrt: Names) -> tuple[Any, Signature]:
+def _matrix(
+    straight: Straight, of: Names, wrt: Names
+) -> tuple[_Opened, dict[tuple[str, str], dict[tuple[int, int], Scalar]], Entries]:
+    """The formula, the entries that are not structurally zero by output, input and place, and where they are from."""
+    rows, columns = _sides(straight.signature, of, wrt)
+    open_ = _opened(straight)
+    symmetric = len(rows) == 1 and columns == [straight.gradients.get(rows[0])]
+    sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
+    entries = entries_of(open_.recording, *sides, symmetric)
+    above = dict(zip(rows, itertools.accumulate([0, *(len(open_.outputs[y]) for y in rows)]), strict=False))
+    before = dict(zip(columns, itertools.accumulate([0, *(len(open_.inputs[x]) for x in columns)]), strict=False))
+    pairs = {}
+    for y, x in itertools.product(rows, columns):
+        every = itertools.product(range(len(open_.outputs[y])), range(len(open_.inputs[x])))
+        places = (((i, j), entries.values.get((above[y] + i, before[x] + j))) for i, j in every)
+        pairs[y, x] = {place: value for place, value in places if value is not None}
+    return open_, pairs, entries
+
+
+def jvp(straight: Straight, of: Names, wrt: Names) -> Straight:
     """Directional derivative: more inputs 'x_dot', outputs 'y_dot' of the shapes of y."""
-    open_ = _opened(function, signature)
-    rows = _chosen(signature, "output", of, signature.outputs)
-    columns = _chosen(signature, "input", wrt, signature.inputs)
-    dots = _seeds(columns, "dot", signature.inputs)
-    x = casadi.vertcat(*(open_.inputs[name] for name in columns))
-    seed = casadi.vertcat(*(symbol for symbol, _ in dots.values()))
+    rows, columns = _sides(straight.signature, of, wrt)
+    open_ = _opened(straight)
+    dots = open_.seeds(columns, "dot", straight.signature.inputs)
+    moved = iter(open_.along(_joined(open_.outputs, rows), columns, [x for terms, _ in dots.values() for x in terms]))
     outputs = {
-        f"{y}_dot": (casadi.densify(casadi.jtimes(open_.outputs[y], x, seed)), signature.outputs[y]) for y in rows
+        f"{y}_dot": ([*itertools.islice(moved, len(open_.outputs[y]))], straight.signature.outputs[y]) for y in rows
     }
-    return open_.function("jvp", dots, outputs)
+    return open_.body("jvp", dots, outputs)
 
 
-def vjp(function: Any, signature: Signature, of: Names, wrt: Names) -> tuple[Any, Signature]:
+def vjp(straight: Straight, of: Names, wrt: Names) -> Straight:
     """Gradient of sum_y y_bar . y: more inputs 'y_bar', outputs 'x_bar' of the shapes of x."""
-    open_ = _opened(function, signature)
-    rows = _chosen(signature, "output", of, signature.outputs)
-    columns = _chosen(signature, "input", wrt, signature.inputs)
-    bars = _seeds(rows, "bar", signature.outputs)
-    gradient = _gradient(open_, rows, columns, bars)
-    return open_.function("vjp", bars, _split(signature, columns, gradient, "bar"))
+    rows, columns = _sides(straight.signature, of, wrt)
+    open_ = _opened(straight)
+    bars = open_.seeds(rows, "bar", straight.signature.outputs)
+    gradient = open_.gradient(rows, columns, [x for terms, _ in bars.values() for x in terms])
+    body = open_.body("vjp", bars, open_.split(columns, gradient, "bar"))
+    return replace(body, gradients={f"{x}_bar": x for x in columns})
 
 
-def hvp(function: Any, signature: Signature, of: Names, wrt: Names) -> tuple[Any, Signature]:
+def hvp(straight: Straight, of: Names, wrt: Names) -> Straight:
     """Hessian of an output times 'x_dot': outputs 'x_hvp' of the shapes of x.
 
     Where the outputs chosen are more than one number, the Hessian is that of sum_y y_bar . y, with more inputs 'y_bar'.
     """
-    open_ = _opened(function, signature)
-    rows = _chosen(signature, "output", of, signature.outputs)
-    columns = _chosen(signature, "input", wrt, signature.inputs)
-    bars = _seeds(rows, "bar", signature.outputs)
-    scalar = sum(symbol.numel() for symbol, _ in bars.values()) == 1
-    weights = {name: (casadi.SX.ones(1, 1), shape) for name, (_, shape) in bars.items()} if scalar else bars
-    gradient = _gradient(open_, rows, columns, weights)
-    dots = _seeds(columns, "dot", signature.inputs)
-    x = casadi.vertcat(*(open_.inputs[name] for name in columns))
-    product = casadi.jtimes(gradient, x, casadi.vertcat(*(symbol for symbol, _ in dots.values())))
-    added = dots if scalar else {**bars, **dots}
-    return open_.function("hvp", added, _split(signature, columns, product, "hvp"))
-
-
-def _seeds(names: list[str], suffix: str, shapes: dict[str, Shape]) -> dict[str, tuple[Any, Shape]]:
-    """Fresh symbols 'name_suffix' of the named shapes."""
-    return {
-        f"{name}_{suffix}": (casadi.SX.sym(f"{suffix}{k}", int(np.prod(shapes[name]))), shapes[name])
-        for k, name in enumerate(names)
-    }
-
-
-def _gradient(open_: _Expressions, rows: list[str], columns: list[str], weights: dict[str, Any]) -> Any:
-    y = casadi.vertcat(*(open_.outputs[name] for name in rows))
-    x = casadi.vertcat(*(open_.inputs[name] for name in columns))
-    return casadi.jtimes(y, x, casadi.vertcat(*(symbol for symbol, _ in weights.values())), True)
-
-
-def _split(signature: Signature, columns: list[str], whole: Any, suffix: str) -> dict[str, tuple[Any, Shape]]:
-    """The column `whole` cut into one piece per input."""
-    sizes = [signature.input_sizes[list(signature.inputs).index(name)] for name in columns]
-    edges = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-    pieces = casadi.vertsplit(casadi.densify(whole), edges)
-    return {f"{name}_{suffix}": (piece, signature.inputs[name]) for name, piece in zip(columns, pieces, strict=True)}
+    rows, columns = _sides(straight.signature, of, wrt)
+    open_ = _opened(straight)
+    bars = open_.seeds(rows, "bar", straight.signature.outputs)
+    weights: list[Scalar] = [x for terms, _ in bars.values() for x in terms]
+    scalar = len(weights) == 1
+    gradient = open_.gradient(rows, columns, [1.0] if scalar else weights)
+    dots = open_.seeds(columns, "dot", straight.signature.inputs)
+    product = open_.along(gradient, columns, [x for terms, _ in dots.values() for x in terms])
+    return open_.body("hvp", dots if scalar else {**bars, **dots}, open_.split(columns, product, "hvp"))

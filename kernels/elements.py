@@ -85,8 +85,10 @@ def _recording(*elements: Any) -> Recording:
 
 
 def _add(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).add(a, b)
+    if type(a) is Term:
+        return a.recording.add(a, b)
+    if type(b) is Term:
+        return b.recording.add(a, b)
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
@@ -95,8 +97,10 @@ def _add(a: Any, b: Any) -> Any:
 
 
 def _subtract(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).subtract(a, b)
+    if type(a) is Term:
+        return a.recording.subtract(a, b)
+    if type(b) is Term:
+        return b.recording.subtract(a, b)
     if isinstance(b, float) and b == 0.0:
         return a
     if isinstance(a, float) and a == 0.0:
@@ -105,8 +109,10 @@ def _subtract(a: Any, b: Any) -> Any:
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).multiply(a, b)
+    if type(a) is Term:
+        return a.recording.multiply(a, b)
+    if type(b) is Term:
+        return b.recording.multiply(a, b)
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and not isinstance(y, float):
             if x == 0.0:
@@ -119,8 +125,10 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).divide(a, b)
+    if type(a) is Term:
+        return a.recording.divide(a, b)
+    if type(b) is Term:
+        return b.recording.divide(a, b)
     if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
         return 0.0
     if isinstance(b, float) and b == 1.0:
@@ -129,8 +137,10 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).power(a, b)
+    if type(a) is Term:
+        return a.recording.power(a, b)
+    if type(b) is Term:
+        return b.recording.power(a, b)
     if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
         return functools.reduce(operator.mul, [a] * int(b))
     return _term(a, b) ** _term(b, a)

@@ -2,20 +2,21 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from myoquat.kernels import batch as _batch
 from myoquat.kernels import differentiation
-from myoquat.kernels.body import Deferred, Straight, StraightRecipe
+from myoquat.kernels.body import Deferred, Pattern, Straight, StraightRecipe, patterns_of
 from myoquat.kernels.cache import digest
+from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
-from myoquat.kernels.differentiation import Names, Pattern
+from myoquat.kernels.differentiation import Derivative, Names
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.sources import sources_digest
-from myoquat.kernels.trace import Formula, Signature, as_list, name_of, trace
+from myoquat.kernels.trace import Formula, as_list, name_of, trace
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Kernel", "compile"]
@@ -55,7 +56,7 @@ def compile(
     """
     start = time.perf_counter()
     formulas = as_list(function)
-    with waiting(f"compiling {name or name_of(formulas[0])}"):
+    with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():
         body = _body(function, inputs, outputs, name, content)
         kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
     kernel.build_seconds = time.perf_counter() - start
@@ -97,13 +98,12 @@ class Kernel(Compiled):
         body: Straight | Deferred,
         *,
         formulas: Sequence[Formula] | None = None,
-        patterns: Mapping[str, Pattern] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(StraightRecipe(body), **options)
         self._body = body
         self._formulas = formulas
-        self.patterns = dict(patterns or {})
+        self.patterns = patterns_of(self._code.notes)
 
     # ---- derivatives ----------------------------------------------------------------------------------------
 
@@ -113,10 +113,7 @@ class Kernel(Compiled):
         `sparse`: only the entries that are not structurally zero, (..., nonzeros) row by row; `patterns`, or `rows`
         and `cols` if there is one output, tell where they belong in the matrix (y.size, x.size).
         """
-        if not sparse:
-            return self._derived(differentiation.jacobian, of, wrt)
-        function, signature, patterns = differentiation.sparse_jacobian(self._function, self._signature, of, wrt)
-        return Kernel(Straight.of_casadi(function, signature), patterns=patterns, **self._options)
+        return self._derived(differentiation.sparse_jacobian if sparse else differentiation.jacobian, of, wrt)
 
     def jvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
         """Kernel of directional derivatives: more inputs 'x_dot', outputs 'y_dot'."""
@@ -130,16 +127,12 @@ class Kernel(Compiled):
         """Kernel of Hessian times 'x_dot', outputs 'x_hvp'; of sum y_bar . y where `of` is more than one number."""
         return self._derived(differentiation.hvp, of, wrt)
 
-    def _derived(self, derivative: Callable[..., tuple[Any, Signature]], of: Names, wrt: Names) -> "Kernel":
-        """The kernel of a derivative, found by the key of this one where it has one."""
-
-        def make() -> Straight:
-            return Straight.of_casadi(*derivative(self._function, self._signature, of, wrt))
-
-        if not isinstance(self._body, Deferred):
-            return Kernel(make(), **self._options)
-        key = digest("derivative", self._body.key, derivative.__name__, str(of), str(wrt))
-        return Kernel(Deferred(key, make), **self._options)
+    def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
+        """The kernel of a derivative, made only where the cache has no machine code for it."""
+        key = digest("derivative", self._body.identity(), derivative.__name__, str(of), str(wrt))
+        body = Deferred(key, lambda: derivative(self._straight, of, wrt))
+        with waiting(f"differentiating {self.name}"), uncollected():
+            return Kernel(body, **self._options)
 
     @property
     def rows(self) -> np.ndarray:
@@ -165,16 +158,17 @@ class Kernel(Compiled):
         ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
         a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
         """
+        return self._straight.function
+
+    @property
+    def _straight(self) -> Straight:
+        """The formula; ValueError if there is a solver inside."""
         if self._body.has_solver:
             raise ValueError(
                 f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
                 "differentiate inside the formula (jacobian_at), where the solver's result stands still"
             )
-        return self._body.function
-
-    @property
-    def _function(self) -> Any:
-        return self.casadi_function
+        return self._body.straight
 
     def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:
         """The formula itself in NumPy, state after state: slow, the reference for the compiled one.
@@ -207,9 +201,9 @@ class Kernel(Compiled):
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._body, self.patterns, self._options)
+        return _restored, (self._body, self._options)
 
 
-def _restored(body: Straight | Deferred, patterns: dict[str, Pattern], options: dict[str, Any]) -> Kernel:
+def _restored(body: Straight | Deferred, options: dict[str, Any]) -> Kernel:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Kernel(body, patterns=patterns, **options)
+    return Kernel(body, **options)

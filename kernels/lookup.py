@@ -15,9 +15,8 @@ from myoquat.kernels.cache import digest
 from myoquat.kernels.elements import is_term, is_traced
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.iterate import gathering
-from myoquat.kernels.libraries import casadi
 from myoquat.kernels.mapped import differentiated
-from myoquat.kernels.tape import Inner
+from myoquat.kernels.tape import Apply, Inner, Node
 from myoquat.kernels.terms import Scalar, Term
 from myoquat.kernels.typing import Array
 
@@ -42,13 +41,17 @@ class Lookup:
         return digest("lookup", str(self.gives), np.array([self.knots, *self.columns]).tobytes())
 
     def unrolled(self) -> Inner:
-        """The chain of selections, on SX expressions."""
+        """The chain of selections."""
 
-        def function(taken: list[Any]) -> list[Any]:
-            values = [casadi.SX(column[0]) for column in self.columns]
+        def function(apply: Apply, taken: list[Any]) -> list[Any]:
+            def number(value: float) -> Any:
+                return apply(Node("const", number=value))
+
+            values = [number(column[0]) for column in self.columns]
             for k in range(1, len(self.knots)):
-                after = taken[0] >= self.knots[k]
-                values = [casadi.if_else(after, c[k], v) for c, v in zip(self.columns, values, strict=True)]
+                after = apply(Node("le", 0, 0), number(self.knots[k]), taken[0])
+                entries = [number(column[k]) for column in self.columns]
+                values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
             return values
 
         return Inner(function, self.gives, 1)

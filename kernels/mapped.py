@@ -18,8 +18,7 @@ from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.cache import digest
 from myoquat.kernels.elements import is_term, is_traced
 from myoquat.kernels.iterate import gathering
-from myoquat.kernels.libraries import casadi
-from myoquat.kernels.tape import Inner, Node, Tape, arguments, casadi_outputs
+from myoquat.kernels.tape import Apply, Inner, Node, Tape, arguments, played
 from myoquat.kernels.terms import Scalar, Term, number_of
 from myoquat.kernels.typing import Array
 
@@ -89,13 +88,14 @@ class Element:
         return len(self.numbers)
 
     def unrolled(self) -> Inner:
-        """The rows one after the other, on SX expressions, column by column in and out."""
+        """The rows one after the other, column by column in and out."""
 
-        def function(taken: list[Any]) -> list[Any]:
+        def function(apply: Apply, taken: list[Any]) -> list[Any]:
             results = []
             for row, numbers in enumerate(self.numbers):
                 given = [taken[self.count * i + row] for i in range(self.width)]
-                results.append(casadi_outputs(self.tape, [*given, *map(casadi.SX, numbers.tolist())]))
+                fixed = [apply(Node("const", number=x)) for x in numbers.tolist()]
+                results.append(played(self.tape, [*given, *fixed], apply))
             return [x for column in zip(*results, strict=True) for x in column]
 
         return Inner(function, len(self.tape.outputs) * self.count, self.width * self.count)

@@ -29,11 +29,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.arrays import as_array
-from myoquat.kernels.body import Body, DeferredBody, Straight, StraightRecipe
+from myoquat.kernels.body import DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
+from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.mapped import written_out
 from myoquat.kernels.notice import waiting
+from myoquat.kernels.parts import Body
 from myoquat.kernels.program_steps import (
     FormulaStep,
     Link,
@@ -311,7 +313,7 @@ def compile_program(
     def body() -> Body:
         return make().body(outputs)
 
-    with waiting(f"compiling {name}"):
+    with waiting(f"compiling {name}"), uncollected():
         if content is None or sources is None:
             found = body()
         else:

@@ -51,11 +51,11 @@ class _Copy:
 def _shared_reciprocals(tape: Tape) -> Tape:
     """a/d, b/d, ... with one divisor become one 1/d and products: CasADi turns every x (1/d) into x/d."""
     divisors: Counter[int] = Counter()
-    for node in tape.nodes:
-        if node.operation == "div":
-            divisors[node.b] += 1
-        elif node.operation == "inv":
-            divisors[node.a] += 1
+    for operation, a, b, _, _ in tape.nodes:
+        if operation == "div":
+            divisors[b] += 1
+        elif operation == "inv":
+            divisors[a] += 1
     if all(count == 1 for count in divisors.values()):
         return tape
     copy = _Copy(tape)
@@ -66,14 +66,14 @@ def _shared_reciprocals(tape: Tape) -> Tape:
             inverses[divisor] = copy.append(Node("inv", copy.moved[divisor]))
         return inverses[divisor]
 
-    for index, node in enumerate(tape.nodes):
-        if node.operation == "inv" and divisors[node.a] > 1:
-            copy.moved[index] = inverse(node.a)
-        elif node.operation == "div" and divisors[node.b] > 1:
-            factor = inverse(node.b)
-            numerator = tape.nodes[node.a]
+    for index, (operation, a, b, _, _) in enumerate(tape.nodes):
+        if operation == "inv" and divisors[a] > 1:
+            copy.moved[index] = inverse(a)
+        elif operation == "div" and divisors[b] > 1:
+            factor = inverse(b)
+            numerator = tape.nodes[a]
             one = numerator.operation == "const" and numerator.number == 1.0
-            copy.moved[index] = factor if one else copy.append(Node("mul", copy.moved[node.a], factor))
+            copy.moved[index] = factor if one else copy.append(Node("mul", copy.moved[a], factor))
         else:
             copy.keep(index)
     return copy.finish()
@@ -82,7 +82,7 @@ def _shared_reciprocals(tape: Tape) -> Tape:
 def _selections(tape: Tape) -> Tape:
     """(c ? a : 0) + (not c ? b : 0) becomes c ? a : b."""
     nodes = tape.nodes
-    sums = ((index, _selection(nodes, node)) for index, node in enumerate(nodes) if node.operation == "add")
+    sums = ((index, _selection(nodes, node)) for index, node in enumerate(nodes) if node[0] == "add")
     found = {index: selection for index, selection in sums if selection is not None}
     if not found:
         return tape
@@ -97,8 +97,8 @@ def _selections(tape: Tape) -> Tape:
 
 def _selection(nodes: list[Node], node: Node) -> tuple[int, int, int] | None:
     """(condition, if true, if false) of an addition that is a selection."""
-    first, second = nodes[node.a], nodes[node.b]
-    if first.operation != "if" or second.operation != "if":
+    first, second = nodes[node[1]], nodes[node[2]]
+    if first[0] != "if" or second[0] != "if":
         return None
     if nodes[second.a].operation == "not" and nodes[second.a].a == first.a:
         return first.a, first.b, second.b

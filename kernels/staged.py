@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from myoquat.kernels import slots
-from myoquat.kernels.body import Cost, Ports, Straight, price, take_ports
+from myoquat.kernels.body import Straight
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lower import Frame, emit_values
+from myoquat.kernels.parts import Cost, Ports, price, take_ports
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.trace import Shape, Signature
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from myoquat.kernels.body import Body, Ports, Straight, take_ports
+from myoquat.kernels.body import Straight
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
 from myoquat.kernels.lower import Frame
+from myoquat.kernels.parts import Body, Ports, take_ports
 
 __all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]
 

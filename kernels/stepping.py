@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from myoquat.kernels import slots
-from myoquat.kernels.body import Body, Ports
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import ENTRY, Port
 from myoquat.kernels.ir import Builder, Module, double
 from myoquat.kernels.outcome import Outcome
+from myoquat.kernels.parts import Body, Ports
 from myoquat.kernels.rows import read_rows, write_rows
 from myoquat.kernels.sampling import read_sample
 from myoquat.kernels.step_plan import HEADER, Places, StepPlan

@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels import batch as _batch
-from myoquat.kernels.body import Body, Entrywise, Straight
+from myoquat.kernels.body import Entrywise, Straight
 from myoquat.kernels.build import assembly, build
 from myoquat.kernels.cache import digest
+from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import count_call
 from myoquat.kernels.notice import waiting
+from myoquat.kernels.parts import Body
 from myoquat.kernels.program import Program
 from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.schedules import Sample, sample
@@ -113,7 +115,7 @@ def step_loop(
         raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
     stages = _stages(name, method) if rhs is not None else None
     wanted = _Wanted(name, state, shapes["inputs"], shapes["parameters"], rhs, step, stages, node, project, bound)
-    with waiting(f"compiling {name}"):
+    with waiting(f"compiling {name}"), uncollected():
         recipe = wanted.recipe(content)
         return StepLoop(
             name, state, wanted.nodes, recipe, shapes["inputs"], shapes["parameters"],

@@ -5,14 +5,14 @@ import importlib
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from myoquat.kernels.cache import digest
 from myoquat.kernels.libraries import casadi
 
-__all__ = ["Inner", "Node", "Tape", "arguments", "casadi_outputs", "levels", "read_tape"]
+__all__ = ["Apply", "Inner", "Node", "Tape", "arguments", "in_casadi", "levels", "played", "read_tape"]
 
 
 class Node(NamedTuple):
@@ -166,16 +166,19 @@ def levels(tape: Tape, gives: Sequence[int]) -> list[int]:
     return found
 
 
-class Inner(NamedTuple):
-    """A function in the middle of a tape, on SX expressions: how many numbers it gives and takes."""
+Apply: TypeAlias = Callable[..., Any]  # of a node that is no input, and of its arguments: what it gives
 
-    function: Callable[[list[Any]], list[Any]]
+
+class Inner(NamedTuple):
+    """A function in the middle of a tape, on whatever the tape is played on: how many numbers it gives and takes."""
+
+    function: Callable[[Apply, list[Any]], list[Any]]
     gives: int
     takes: int
 
 
-def casadi_outputs(tape: Tape, inputs: list[Any], calls: Sequence[Inner] = ()) -> list[Any]:
-    """The outputs of a tape as scalar SX expressions of its flat inputs, scalars too, without those of its calls.
+def played(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inner] = ()) -> list[Any]:
+    """The outputs of a tape on other kinds of numbers, without those of its calls: `apply` does an operation.
 
     A call gives its results for the last inputs of the tape, and takes its last outputs, in order.
     """
@@ -188,20 +191,21 @@ def casadi_outputs(tape: Tape, inputs: list[Any], calls: Sequence[Inner] = ()) -
         if number:
             call = calls[number - 1]
             taken = [values[i] for i in tape.outputs[first_out : first_out + call.takes]]
-            given[first_in : first_in + call.gives] = call.function(taken)
+            given[first_in : first_in + call.gives] = call.function(apply, taken)
             first_in, first_out = first_in + call.gives, first_out + call.takes
         for index, node in enumerate(tape.nodes):
-            if level[index] == number:
-                values[index] = _in_casadi(node, values, given)
+            if level[index] != number:
+                continue
+            if node.operation == "input":
+                values[index] = given[int(node.number)]
+            else:
+                values[index] = apply(node, *(values[i] for i in arguments(node)))
     return [values[i] for i in tape.outputs[:own]]
 
 
-def _in_casadi(node: Node, values: list[Any], inputs: list[Any]) -> Any:
-    if node.operation == "const":
-        return casadi.SX(node.number)
-    if node.operation == "input":
-        return inputs[int(node.number)]
-    return _IN_CASADI[node.operation](*(values[i] for i in arguments(node)))
+def in_casadi(node: Node, *values: Any) -> Any:
+    """A node that is no input on SX expressions."""
+    return casadi.SX(node.number) if node.operation == "const" else _IN_CASADI[node.operation](*values)
 
 
 def _named(name: str) -> Any:

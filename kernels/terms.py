@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.kernels.tape import Node, Tape
 
-__all__ = ["Recording", "Scalar", "Term", "number_of", "ordered"]
+__all__ = ["Reciprocals", "Recording", "Scalar", "Term", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
@@ -310,10 +310,14 @@ class Recording:
             return a if bool(b) == (operation == "and") else float(operation == "or")
         return a if a is b else self._commutative(operation, a, b)  # type: ignore[arg-type]
 
-    def again(self, term: Term, *values: Scalar) -> Scalar:
-        """The operation of a term on other values."""
-        known = _METHODS.get(term.operation)
-        return self.call(term.operation, *values) if known is None else known(self, *values)
+    def again(self, operation: str, *values: Scalar) -> Scalar:
+        """The operation of a term that is there on other values."""
+        known = _METHODS.get(operation)
+        return self.call(operation, *values) if known is None else known(self, *values)
+
+    def play(self, node: Node, *values: Scalar) -> Scalar:
+        """A node of a tape that is no input, on terms."""
+        return node.number if node.operation == "const" else self.again(node.operation, *values)
 
     # ---- out -------------------------------------------------------------------------------------------------
 
@@ -335,10 +339,33 @@ class Recording:
         return Tape(nodes, [at[term] for term in wanted], len(inputs))
 
 
+class Reciprocals(Recording):
+    """A recording that divides by multiplying with 1 / b, which is there once for each b: so what is divided does not
+    depend on what else there is. What a derivative divides by it mostly divides by several times."""
+
+    def divide(self, a: Scalar, b: Scalar) -> Scalar:
+        found = super().divide(a, b)
+        if type(found) is not Term or found.operation != "div" or found.b is None or found.b.operation == "const":
+            return found
+        inverse = self.invert(found.b)
+        return self._commutative("mul", _only(found), inverse) if type(inverse) is Term else found
+
+    def twice(self, a: Scalar) -> Scalar:
+        if type(a) is Term and a.operation == "mul":
+            for factor, other in ((a.a, a.b), (a.b, a.a)):
+                if factor is not None and factor.operation == "inv" and _only(factor).operation == "twice":
+                    assert other is not None
+                    return self.divide(other, _only(_only(factor)))
+        return super().twice(a)
+
+
 _METHODS: dict[str, Any] = {
-    "add": Recording.add, "sub": Recording.subtract, "mul": Recording.multiply, "div": Recording.divide,
-    "neg": Recording.negate, "inv": Recording.invert, "twice": Recording.twice, "pow": Recording.power,
-    "sq": lambda recording, a: recording.multiply(a, a), "select": Recording.select,
+    "add": lambda recording, a, b: recording.add(a, b), "sub": lambda recording, a, b: recording.subtract(a, b),
+    "mul": lambda recording, a, b: recording.multiply(a, b), "div": lambda recording, a, b: recording.divide(a, b),
+    "neg": lambda recording, a: recording.negate(a), "inv": lambda recording, a: recording.invert(a),
+    "twice": lambda recording, a: recording.twice(a), "pow": lambda recording, a, b: recording.power(a, b),
+    "sq": lambda recording, a: recording.multiply(a, a),
+    "select": lambda recording, condition, a, b: recording.select(condition, a, b),
     "if": lambda recording, condition, a: recording.select(condition, a, 0.0),
 }  # fmt: skip
 
@@ -346,19 +373,22 @@ _METHODS: dict[str, Any] = {
 def ordered(outputs: Sequence[Term]) -> list[Term]:
     """The terms that the outputs need, each after its arguments and near to what needs it first."""
     found: dict[Term, None] = {}
-    waiting: list[Term] = []
-    for output in outputs:
-        waiting.append(output)
-        while waiting:
-            term = waiting[-1]
-            if term in found:
-                waiting.pop()
-                continue
-            missing = [x for x in term.arguments if x not in found]
-            if missing:
-                waiting += reversed(missing)
-            else:
-                found[waiting.pop()] = None
+    waiting = [*reversed(outputs)]
+    while waiting:
+        term = waiting[-1]
+        if term in found:
+            waiting.pop()
+            continue
+        a, b, c = term.a, term.b, term.c
+        before = len(waiting)
+        if c is not None and c not in found:
+            waiting.append(c)
+        if b is not None and b not in found:
+            waiting.append(b)
+        if a is not None and a not in found:
+            waiting.append(a)
+        if len(waiting) == before:
+            found[waiting.pop()] = None
     return list(found)
 
 

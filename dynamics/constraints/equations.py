@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics import articulated, composite, factor, inverse
+from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.dynamics.regularity import singular_velocity
 from myoquat.joints import state
@@ -82,11 +82,10 @@ class Constraints:
         `rest` (..., k) is added to b: stabilization."""
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
         A, solve = self.jacobian(q, t), self._solver(q, t)
+        force = tau - inverse.inverse(self.system, q, u, None)
         if self.weightless:
-            force = tau - inverse.inverse(self.system, q, u, None) + matvec(np.swapaxes(A, -1, -2), b)
-            free = solve(force[..., None])[..., 0]
-        else:
-            free = articulated.forward(self.system, q, u, tau)
+            force = force + matvec(np.swapaxes(A, -1, -2), b)
+        free = solve(force[..., None])[..., 0]
         step, multipliers = _least(solve, A, b - matvec(A, free))
         return free + step, multipliers
 

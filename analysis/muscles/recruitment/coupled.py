@@ -22,7 +22,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Links, Programs, Status, solve_linked, terms
 from myoquat.analysis.muscles.recruitment.enclosure import enclosed, outer_lines
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
-from myoquat.analysis.muscles.recruitment.lines import tangents
+from myoquat.analysis.muscles.recruitment.lines import chords, tangents
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.reach import Reach
 from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment
@@ -60,7 +60,8 @@ class CoupledRecruitment:
         self.m, self.step = low.shape[1], np.diff(self.time)
         single = Recruitment(demands, self.effort, self.backend)
         self.found, self.slopes, self.centre = single.found, single.slopes, single.centre
-        self.F0, self.bent = single.F0, np.flatnonzero(single.bent)
+        self.F0, F1 = chords(demands.tensions, demands.lower, len(self.time))
+        self.bent = np.flatnonzero(are_bent(demands, self.F0, F1))
         self._straighten(self.bent)
         self.single = tuple(v.copy() for v in (self.found.x, self.found.y, self.found.z))
         self.alone = self.lost = self.found.status == Status.INFEASIBLE

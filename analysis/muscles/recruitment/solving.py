@@ -14,7 +14,7 @@ from myoquat.analysis.muscles.recruitment.reach import reachable
 from myoquat.analysis.muscles.recruitment.settling import Settling
 from myoquat.kernels.typing import Array
 
-__all__ = ["MET", "ROUNDS", "Recruitment"]
+__all__ = ["MET", "ROUNDS", "Recruitment", "are_bent"]
 
 AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken as affine
 MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
@@ -89,7 +89,7 @@ class Recruitment:
         m, centre = len(demands.model.muscles), self.centre[frames]
         F0, F1 = chords(demands.tensions, demands.lower, len(frames))
         found = self._on_lines(demands, F0, F1, centre)
-        open_ = np.flatnonzero(_are_bent(demands, F0, F1) & are_met(found.status))
+        open_ = np.flatnonzero(are_bent(demands, F0, F1) & are_met(found.status))
         if self.settles and len(open_):
             near, left = self._settle(frames[open_], found.x[open_], found.y[open_], demands.taken(open_))
             found.put(open_[near.status == Status.SOLVED], near.taken(near.status == Status.SOLVED))
@@ -120,7 +120,7 @@ class Recruitment:
         return found
 
 
-def _are_bent(demands: Demands, F0: Array, F1: Array) -> Array:
+def are_bent(demands: Demands, F0: Array, F1: Array) -> Array:
     """(t,) whether a law is off its chord F0 + F1 a (t, m)."""
     middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
     off = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)

@@ -1,0 +1,82 @@
+"""Derivatives of one interval of direct collocation: the midpoint rule between two states of two_link and its muscles.
+
+34 variables (two states of 14, six activations), 14 equations, the Hessian of multipliers times equations. Each is
+built in a new process without a cache, then found in it by another one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+__all__ = ["run"]
+
+_SCRIPT = """
+import json, time
+import numpy as np
+from myoquat import kernels
+from myoquat.data import load_model
+from myoquat.dynamics import articulated
+from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply
+from myoquat.muscle import states
+
+model, h = load_model("two_link"), 0.01
+
+def turned(q, u, time):
+    balls = [quaternion_multiply(q[..., 4 * i : 4 * i + 4], quaternion_exp(time * u[..., 3 * i : 3 * i + 3]))
+             for i in range(2)]
+    return np.concatenate(balls, axis=-1)
+
+def equations(z):
+    before, after, activation = z[..., :14], z[..., 14:28], z[..., 28:]
+    u = (before[..., 8:] + after[..., 8:]) / 2
+    q = turned(before[..., :8], u, h / 2)
+    udot = articulated.forward(model.system, q, u, states.torques(model, q, u, activation))
+    moved = after[..., :8] - turned(before[..., :8], u, h)
+    return np.concatenate([moved, after[..., 8:] - before[..., 8:] - h * udot], axis=-1)
+
+rng = np.random.default_rng(0)
+z, y_bar = rng.normal(size=(4096, 34)) * 0.1, rng.normal(size=(4096, 14))
+z[:, [0, 4, 14, 18]] += 1
+made = {"equations": lambda: kernels.compile(equations, {"z": 34}, ["y"], name="interval", content="interval")}
+made["Jacobian"] = lambda: found["equations"].jacobian(sparse=True)
+made["gradient"] = lambda: found["equations"].vjp()
+made["Hessian"] = lambda: found["gradient"].jacobian("z_bar", "z", sparse=True)
+found, rows = {}, []
+for what, make in made.items():
+    began = time.perf_counter()
+    found[what] = kernel = make()
+    built = time.perf_counter() - began
+    given = (z, y_bar)[: len(kernel.inputs)]
+    kernel(*given, threads=1)
+    times = []
+    for _ in range(9):
+        began = time.perf_counter()
+        kernel(*given, threads=1)
+        times.append(time.perf_counter() - began)
+    entries = len(kernel.rows) if kernel.patterns else sum(np.prod(shape) for shape in kernel.outputs.values())
+    rows.append({"what": what, "numbers": int(entries), "built": built, "us": 1e6 * sorted(times)[4] / len(z)})
+print(json.dumps(rows))
+"""
+ASKED = {"Hessian": 0.5}  # [s] to be built
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows: how many numbers each has, seconds until it is there, and microseconds of one thread per interval."""
+    with tempfile.TemporaryDirectory() as folder:
+        cold, cached = _rows(folder), _rows(folder)
+    return [
+        {"work": "one interval of two_link", "what": row["what"], "numbers": row["numbers"], "built, s": row["built"]}
+        | {"from the cache, s": again["built"], "us per interval": row["us"]}
+        | ({"asked, s": ASKED[row["what"]]} if row["what"] in ASKED else {})
+        for row, again in zip(cold, cached, strict=True)
+    ]
+
+
+def _rows(cache: str) -> list[dict[str, Any]]:
+    """What a new process measured."""
+    environment = {**os.environ, "MYOQUAT_CACHE": cache}
+    done = subprocess.run([sys.executable, "-c", _SCRIPT], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)

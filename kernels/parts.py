@@ -1,0 +1,64 @@
+"""What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from myoquat.kernels.driver import Port
+from myoquat.kernels.elementary import ARITY
+from myoquat.kernels.ir import Module
+from myoquat.kernels.lower import Frame
+from myoquat.kernels.tape import Tape
+from myoquat.kernels.trace import Signature
+
+__all__ = ["PRICE", "Body", "Cost", "InnerCall", "Ports", "price", "slots_of", "take_ports"]
+
+PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
+_PRICE_ELEMENTARY = 1.5
+
+Ports = dict[str, Port]
+
+
+class Cost(NamedTuple):
+    """Operations per state, and a rough price in nanoseconds."""
+
+    operations: int
+    price: float
+
+
+class Body(Protocol):
+    """Something that evaluates named inputs to named outputs on the slots of a frame."""
+
+    @property
+    def signature(self) -> Signature: ...
+
+    def identity(self) -> str:
+        """Text that two bodies share only if they write the same code."""
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'."""
+
+
+class InnerCall(NamedTuple):
+    """A loop, a table or a sweep in machine code: `void name(ptr frame)`, the slots that it reads and writes, and its
+    cost."""
+
+    name: str
+    taken: list[int]
+    given: list[int]
+    cost: Cost
+
+
+def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
+    """Fresh slots for arrays of the given lengths."""
+    return {name: Port(frame.take(length), length) for name, length in lengths.items()}
+
+
+def slots_of(ports: Sequence[Port]) -> list[int]:
+    """The slots of several ports one after the other."""
+    return [port.slot + k for port in ports for k in range(port.length)]
+
+
+def price(tape: Tape) -> Cost:
+    """What a tape costs: the price only decides whether threads are worth it."""
+    elementary = sum(node.operation in ARITY for node in tape.nodes)
+    return Cost(tape.operations, PRICE * (tape.operations - elementary) + _PRICE_ELEMENTARY * elementary)
