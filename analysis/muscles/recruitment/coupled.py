@@ -25,7 +25,7 @@ from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import chords, tangents
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.reach import Reach
-from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment
+from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment, are_bent
 from myoquat.analysis.muscles.recruitment.whole import Coupled, WholeTrial
 from myoquat.kernels.typing import Array
 
