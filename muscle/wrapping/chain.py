@@ -53,7 +53,7 @@ BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way b
 MEMORY = 12  # numbers of the sweep before, for each surface
 SETTLED = 1e-10  # [m] by which the last step may move X
 SOLVED = 1e-9  # [m] by which X may miss Phi(X)
-FAINT = 2.0**-30  # so little of a number that its changes do not count as moves
+FAINT = 2.0**-40  # so little of a number that its changes do not count as moves
 
 
 @dataclass(frozen=True)
