@@ -11,8 +11,8 @@ F. Van Loan, Matrix Computations, 4th ed., 2013, section 4.3.5].
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
+from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
 __all__ = ["BandedRows", "Links"]
@@ -150,7 +150,7 @@ class BandedRows:
         np.add.at(band, self.at[4], self._between(near, far))
         matrix = band.reshape((self.width, self.size), order="F")
         matrix[0] = np.where(matrix[0] > 0, matrix[0] * (1 + REGULAR), 1.0)
-        factor, info = lapack.dpbtrf(matrix, lower=1, overwrite_ab=1)
+        factor, info = scipy.linalg.lapack.dpbtrf(matrix, lower=1, overwrite_ab=1)
         if info:
             raise np.linalg.LinAlgError("the rows of the programs are not positive definite")
         found: Array = factor
@@ -169,5 +169,5 @@ class BandedRows:
         """The multipliers (k, r) and (l,) of right sides (k, r) and (l,)."""
         right = np.empty(self.size)
         right[self.rows], right[self.places] = rows, link_rows
-        found, _ = lapack.dpbtrs(factor, right, lower=1, overwrite_b=1)
+        found, _ = scipy.linalg.lapack.dpbtrs(factor, right, lower=1, overwrite_b=1)
         return found[self.rows], found[self.places]
