@@ -4,13 +4,13 @@ activation dynamics, frame after frame or all frames as one problem."""
 import numpy as np
 import pytest
 import xarray as xr
+from shoulder import shoulder
 
 from myoquat.analysis.muscles import Coupled, Effort, MetabolicEffort, Reserve, redundancy
 from myoquat.analysis.muscles.convex import are_met
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, verify_results
 from myoquat.data import Motion
-from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
-from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, Model, Muscle
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
 
@@ -32,17 +32,12 @@ OPTIONS = {
 
 def study(options):
     """A shoulder of five muscles with elastic tendons, shaken; strengths, a fiber length and a mass vary."""
-    inertia = (0.02, 0.03, 0.015, 0.0, 0.0, 0.0)
-    arm = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia)
-    muscles = []
-    for k in range(5):
-        angle = 2 * np.pi * k / 5
-        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
-        end = PathPoint("arm", (0.02, -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
+    (system, paths), muscles = shoulder(), []
+    for k, (origin, end) in enumerate(paths):
         half = np.linalg.norm(np.subtract(origin.position, end.position)) / 2
         law = Millard2012(500.0, half, half, tendon="elastic", damping=0.1)
         muscles.append(Muscle(f"m{k}", (origin, end), law, activation_dynamics=ActivationDynamics(form="quadratic")))
-    system, t = ArticulatedSystem((arm,)), 0.01 * np.arange(8)
+    t = 0.01 * np.arange(8)
     swing = np.stack([0.2 * np.sin(25 * t), 0.3 * np.sin(35 * t + 1), 0.2 * np.cos(30 * t)], axis=-1)
     q = np.array([system.integrate(system.neutral(), v) for v in swing])
     u = np.gradient(swing, t, axis=0)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
+from shoulder import shoulder
 
 from myoquat.analysis.muscles.recruitment import Effort, JointCone, Reserve, redundancy
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
-from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
-from myoquat.muscle import LawA, Model, Muscle, PathPoint, muscle_wrenches
+from myoquat.muscle import LawA, Model, Muscle, muscle_wrenches
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -22,15 +22,8 @@ SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "peak_load", "leas
 @pytest.fixture(scope="module")
 def study():
     """A shoulder of five muscles, swung; strengths, an insertion and a mass vary."""
-    inertia = (0.02, 0.03, 0.015, 0.0, 0.0, 0.0)
-    arm = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia)
-    muscles = []
-    for k in range(5):
-        angle = 2 * np.pi * k / 5
-        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
-        end = PathPoint("arm", (0.02, -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(Muscle(f"m{k}", (origin, end), LawA(0.3, 300.0)))
-    system = ArticulatedSystem((arm,))
+    system, paths = shoulder()
+    muscles = [Muscle(f"m{k}", path, LawA(0.3, 300.0)) for k, path in enumerate(paths)]
     t = np.linspace(0.0, 0.4, 5)
     q = np.array([system.integrate(system.neutral(), v) for v in np.stack([0.2 * t, 0.3 * t**2, 0.5 * t], axis=-1)])
     u = np.stack([0.2 + 0 * t, 0.6 * t, 0.5 + 0 * t], axis=-1)
