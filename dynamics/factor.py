@@ -12,7 +12,6 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import mirrored
 from myoquat.kernels.called import called
-from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array
 
 __all__ = ["ancestors", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
@@ -50,7 +49,6 @@ def factor(order: list[tuple[int, list[int]]], M: Array) -> Array:
     return F
 
 
-@once
 def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) the factor of M(q). In a kernel of a large system it is a function of its own: constraints ask for
     it once for accelerations and twice, at other coordinates, for a projection."""

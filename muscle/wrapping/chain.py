@@ -187,7 +187,7 @@ class _Chain:
         where it does not. frozen: what is touched stays touched, bending backwards where it must, and nothing else."""
         start, end = self.ends
         P = [X[..., 4 * i : 4 * i + 3] for i in range(len(self.kinds))]
-        on = [X[..., 4 * i + 3] > 0 for i in range(len(self.kinds))]
+        on = _touching(X, len(self.kinds))
         afters = [end]
         for point, touching in zip(reversed(P[1:]), reversed(on[1:]), strict=True):
             afters.append(np.where(touching[..., None], point, afters[-1]))
@@ -241,6 +241,7 @@ def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 
 
 def _touching(X: Array, count: int) -> list[Array]:
+    """(...) each, whether the path touches a surface."""
     return [X[..., 4 * i + 3] > 0 for i in range(count)]
 
 

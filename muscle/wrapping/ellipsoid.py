@@ -22,7 +22,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
-from myoquat.muscle.wrapping.geodesics import Rates, finite, followed, within
+from myoquat.muscle.wrapping.geodesics import Force, finite, followed, within
 from myoquat.muscle.wrapping.sections import shortest_section
 from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
@@ -217,7 +217,7 @@ def geodesic(
     y'' = -K y with Gauss' curvature K; what it is along stays as it was.
     """
     given = joined([D, part])
-    z, w, _ = followed(_part, joined([x, y]), joined([v, dy]), 0.0 * x[..., :0], length, _longest, given, FINEST)
+    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST)
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 
 
@@ -232,15 +232,16 @@ def _longest(y: Array, w: Array, given: Array) -> Array:
     return longest
 
 
-def _part(y: Array, w: Array, given: Array) -> Rates:
+def _part(y: Array, w: Array, given: Array) -> Force:
     """The right side, x'' = -j D x / |D x|^4 and y'' = -D1 D2 D3 y / |D x|^4, along a part that begins at (x, y)."""
     D, n, v = given[..., :3], given[..., :3] * y[..., :3], w[..., :3]
     j = (dot(n, n) * dot(v, D * v))[..., None]
     factors = joined([-j * D, -(D[..., :1] * D[..., 1:2] * D[..., 2:])])
 
-    def rates(y: Array) -> tuple[Array, Array]:
+    def force(y: Array) -> Array:
         n = D * y[..., :3]
         g = 1.0 / dot(n, n)
-        return (g * g)[..., None] * (factors * y), y[..., :0]
+        found: Array = (g * g)[..., None] * (factors * y)
+        return found
 
-    return rates
+    return force

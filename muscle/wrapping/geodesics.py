@@ -1,4 +1,4 @@
-"""Geodesics in parts: the loop that every surface without a closed form shares.
+"""Geodesics in parts, for surfaces without a closed form.
 
 On a surface whose geodesics obey x'' = f(x), where no velocity enters f, Stoermer's rule needs one evaluation of f per
 step and its error holds even powers of the step only, so that results of 1, 2, 3, ... steps extrapolate to high order
@@ -16,48 +16,46 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.extrapolation import extrapolated
 
-__all__ = ["finite", "followed", "within"]
+__all__ = ["Force", "finite", "followed", "within"]
 
 MOST = 512  # parts of a geodesic
 
-Part = Callable[[Array, Array, Array], "Rates"]  # x, v, given -> the right side
+Part = Callable[[Array, Array, Array], "Force"]  # x, v, given -> the right side
 Longest = Callable[[Array, Array, Array], Array]  # x, v, given -> how long a part may be (..., 1)
-Rates = Callable[[Array], tuple[Array, Array]]  # x -> x'', z'
+Force = Callable[[Array], Array]  # x -> x''
 
 
 def followed(
-    part: Part, x: Array, v: Array, z: Array, length: Array, longest: Longest, given: Array, finest: int
-) -> tuple[Array, Array, Array]:
-    """x (..., n), v = x' (..., n) and z (..., k) after `length` (..., 1), in parts of at most longest(x, v, given).
+    part: Part, x: Array, v: Array, length: Array, longest: Longest, given: Array, finest: int
+) -> tuple[Array, Array]:
+    """x (..., n) and v = x' (..., n) after `length` (..., 1), in parts of at most longest(x, v, given).
 
-    part(x, v, given) is the function x -> x'', z' that holds along one part, from the numbers `given` (..., c) and
-    where the part begins. What MOST parts do not reach is left out; a solver sees it as a condition not met.
+    part(x, v, given) is the function x -> x'' that holds along one part, from the numbers `given` (..., c) and where
+    the part begins. What MOST parts do not reach is left out; a solver sees it as a condition not met.
     """
-    n, k = x.shape[-1], z.shape[-1]
-    end = iterate(partial(_advanced, (part, longest), n, k, finest), joined([x, v, z, length]), given, MOST)
-    return end[..., :n], end[..., n : 2 * n], end[..., 2 * n : 2 * n + k]
+    n = x.shape[-1]
+    end = iterate(partial(_advanced, (part, longest), n, finest), joined([x, v, length]), given, MOST)
+    return end[..., :n], end[..., n : 2 * n]
 
 
-def _advanced(rules: tuple[Part, Longest], n: int, k: int, finest: int, state: Array, given: Array) -> Array:
+def _advanced(rules: tuple[Part, Longest], n: int, finest: int, state: Array, given: Array) -> Array:
     """One part further; a state that has arrived stands still."""
-    x, v, z, left = state[..., :n], state[..., n : 2 * n], state[..., 2 * n : 2 * n + k], state[..., -1:]
+    x, v, left = state[..., :n], state[..., n : 2 * n], state[..., -1:]
     part, longest = rules
     h = within(left, longest(x, v, given))
-    rates = part(x, v, given)
-    moved = extrapolated(lambda count: _stoermer(x, v, z, h / count, count, rates), finest)
+    force = part(x, v, given)
+    moved = extrapolated(lambda count: _stoermer(x, v, h / count, count, force), finest)
     return joined([np.where(left != 0, moved, state[..., :-1]), left - h])
 
 
-def _stoermer(x: Array, v: Array, z: Array, h: Array, count: int, rates: Rates) -> Array:
-    """`count` steps of h, with the velocities between the points; z by the trapezoidal rule."""
-    force, rate = rates(x)
+def _stoermer(x: Array, v: Array, h: Array, count: int, force: Force) -> Array:
+    """`count` steps of h, with the velocities between the points."""
+    f = force(x)
     for k in range(count):
-        v = v + (h if k else 0.5 * h) * force
+        v = v + (h if k else 0.5 * h) * f
         x = x + h * v
-        before = rate
-        force, rate = rates(x)
-        z = z + 0.5 * h * (before + rate)
-    return joined([x, v + 0.5 * h * force, z])
+        f = force(x)
+    return joined([x, v + 0.5 * h * f])
 
 
 def finite(x: Array) -> Array:

@@ -20,10 +20,10 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.moments import Tangent, along_tube, bridge, passes_tube, tangent
+from myoquat.muscle.wrapping.moments import Bridge, Tangent, Turn, along_tube, bridge, passes_tube, tangent
 from myoquat.muscle.wrapping.vectors import dot
 
-__all__ = ["Passage", "azimuth", "taut_through"]
+__all__ = ["Passage", "azimuth", "crossing", "taut_through"]
 
 NEWTON = 12  # steps
 SETTLED = 1e-9  # [rad, m] by which the last but one step may move
@@ -142,6 +142,14 @@ def taut_through(A: Array, B: Array, R: Array, r: Array, free: Array, where: Arr
     return Passage(numbers)
 
 
+def crossing(A: Array, B: Array) -> Array:
+    """(..., 3) where the line from A to B (..., 3) meets the plane z = 0; between points on the same side, where it is
+    as much of the way as their heights have it."""
+    share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
+    result: Array = A + share[..., None] * (B - A)
+    return result
+
+
 def azimuth(x: Array) -> Array:
     """(...) the angle of points (..., 3) around the z axis."""
     result: Array = np.arctan2(x[..., 1], x[..., 0])
@@ -184,6 +192,16 @@ def _bent(line: Tangent, c: Array, r: Array) -> Array:
     return result
 
 
+def _over_gap(ring: _Ring, unknowns: Array) -> tuple[tuple[Tangent, Tangent], Bridge, list[Turn], Array]:
+    """The lines of a path that bears twice, the one across the hole, the geodesics before and behind that, and the
+    azimuth from P to Q, from phi at P and Q and the parameter of the line across."""
+    P, Q = ring.lines(unknowns)
+    gap = bridge(unknowns[..., 2], *ring.radii)
+    at = ring.side * gap.u
+    turns = [along_tube(P.u, -at, gap.moment, *ring.radii), along_tube(at, Q.u, gap.moment, *ring.radii)]
+    return (P, Q), gap, turns, ring.side * (turns[0].phi + turns[1].phi) + gap.phi
+
+
 def _bearing_once(unknowns: Array, given: Array) -> Array:
     """A step for phi at P and Q, the moment, and the share of the way that B has turned back."""
     ring, c, share = _Ring(given), unknowns[..., 2], unknowns[..., 3]
@@ -205,11 +223,8 @@ def _bearing_twice(unknowns: Array, given: Array) -> Array:
     """A step for phi at P and Q and the parameter of the line across the hole."""
     ring, v = _Ring(given), unknowns[..., 2]
     side, r = ring.side, ring.radii[1]
-    lines = P, Q = ring.lines(unknowns)
-    gap = bridge(v, *ring.radii)
-    c = gap.moment
-    turns = [along_tube(P.u, -side * gap.u, c, *ring.radii), along_tube(side * gap.u, Q.u, c, *ring.radii)]
-    phi = side * (turns[0].phi + turns[1].phi) + gap.phi
+    lines, gap, turns, phi = _over_gap(ring, unknowns)
+    (P, Q), c = lines, gap.moment
     h = -P.moment - c, Q.moment - c, phi - (unknowns[..., 1] - unknowns[..., 0])
     at_gap = c * r * gap.psi_rate / (gap.rho * np.sqrt(gap.rho * gap.rho - c * c))
     by_v = side * (turns[0].rate + turns[1].rate) * gap.moment_rate + gap.phi_rate - 2.0 * at_gap
@@ -239,15 +254,11 @@ def _judged_once(unknowns: Array, given: Array) -> Array:
 def _judged_twice(unknowns: Array, given: Array) -> Array:
     """(..., 11) the passage, from phi at P and Q and the parameter of the line across the hole."""
     ring = _Ring(given)
-    P, Q = ring.lines(unknowns)
-    gap = bridge(unknowns[..., 2], *ring.radii)
-    c, at = gap.moment, ring.side * gap.u
-    turns = [along_tube(P.u, -at, c, *ring.radii), along_tube(at, Q.u, c, *ring.radii)]
-    phi = ring.side * (turns[0].phi + turns[1].phi) + gap.phi
+    (P, Q), gap, turns, phi = _over_gap(ring, unknowns)
     arcs = [ring.side * turn.arc for turn in turns]
     taut = ~ring.free & (arcs[0] > 0) & (arcs[1] > 0) & _lines_pass(ring, P, Q)
     arc = arcs[0] + gap.length + arcs[1]
-    return _packed(ring, (P, Q), (unknowns[..., 0], unknowns[..., 1], c), (phi, arc), taut)
+    return _packed(ring, (P, Q), (unknowns[..., 0], unknowns[..., 1], gap.moment), (phi, arc), taut)
 
 
 def _lines_pass(ring: _Ring, P: Tangent, Q: Tangent) -> Array:
@@ -287,8 +298,7 @@ def _from_edge(_: Array, given: Array) -> Array:
     """The path that bears once near where a string over the edge of the hole lies."""
     ring = _Ring(given)
     A, B = ring.ends
-    share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
-    phi = azimuth(A + share[..., None] * (B - A))
+    phi = azimuth(crossing(A, B))
     for _turn in range(TURNS):
         X = ring.hole[..., None] * np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
         pulls = [x / np.sqrt(dot(x - X, x - X))[..., None] for x in (A, B)]

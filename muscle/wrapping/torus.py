@@ -10,7 +10,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.moments import clear_of_tube
-from myoquat.muscle.wrapping.through import SOLVED, azimuth, taut_through
+from myoquat.muscle.wrapping.through import SOLVED, azimuth, crossing, taut_through
 from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
@@ -69,16 +69,15 @@ class WrapTorus(Wrap):
     ) -> Contact:
         none = 0.0 * (A[..., 0] + B[..., 0])
         R, r = self.ring_radius + none, self.tube_radius + none
-        share = np.abs(A[..., 2]) / np.maximum(np.abs(A[..., 2]) + np.abs(B[..., 2]), 1e-300)
-        crossing = A + share[..., None] * (B - A)
-        through = (A[..., 2] * B[..., 2] >= 0) | (dot(crossing[..., :2], crossing[..., :2]) < R * R)
+        x = crossing(A, B)
+        through = (A[..., 2] * B[..., 2] >= 0) | (dot(x[..., :2], x[..., :2]) < R * R)
         inside = self.holds(A) | self.holds(B)
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside & where
         path = taut_through(A, B, R, r, free, (wraps | (free & where)) if backwards else wraps)
         on = wraps & (path.missed <= SOLVED)
         return Contact(
-            on, path.P, path.Q, path.arc, inside, self._jump(A, B, azimuth(crossing)), np.where(wraps, path.missed, 0.0)
+            on, path.P, path.Q, path.arc, inside, self._jump(A, B, azimuth(x)), np.where(wraps, path.missed, 0.0)
         )
 
     def _jump(self, A: Array, B: Array, phi: Array) -> Array:
