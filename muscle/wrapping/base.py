@@ -15,7 +15,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
-__all__ = ["QUADRANTS", "Contact", "Line", "Wrap"]
+__all__ = ["QUADRANTS", "Contact", "Geodesic", "Line", "Near", "Wrap"]
 
 QUADRANTS = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
 
@@ -41,6 +41,31 @@ class Contact:
     inside: Array
     jump: Array
     missed: Array | float = 0.0
+
+
+@dataclass(frozen=True)
+class Near:
+    """Where a solver begins, in the surface's frame: at P, Q (..., 3) and arc (...) of a contact that is nearly right,
+    where `known` (...). rough (...): where its first guess will do."""
+
+    P: Array
+    Q: Array
+    arc: Array
+    known: Array
+    rough: Array
+
+
+@dataclass(frozen=True)
+class Geodesic:
+    """The end x (..., 3) [m] of a geodesic and its direction t (..., 3) there; and the values and rates there (...) of
+    the Jacobi fields along it: a from 1 at rest, r from 0 at the rate 1."""
+
+    x: Array
+    t: Array
+    a: Array
+    da: Array
+    r: Array
+    dr: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,14 +154,27 @@ class Wrap(Record, ABC):
 
     @abstractmethod
     def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
     ) -> Contact:
         """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
 
         `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
         surfaces act too, so that these do not push the path to and fro. `where` (...): what a solver may leave out is
-        false. backwards: where the path would not touch, P, Q and arc are those of one that bends backwards.
+        false. near: where it begins. A closed form needs neither.
         """
+
+    @abstractmethod
+    def geodesic(
+        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
+    ) -> Geodesic:
+        """The geodesic from P (..., 3) in the direction t (..., 3) for `length` (..., 1), backwards where that is below
+        zero; in the surface's frame. `where` (...): what a solver may leave out is false. step (...) [rad]: of the
+        iteration before one that needs the geodesic only to steer."""
+
+    @abstractmethod
+    def bent(self, P: Array, v: Array) -> Array:
+        """(..., 3) how the outer unit normal at P (..., 3) changes along v (..., 3) in the tangent plane, but for parts
+        along the normal; in the surface's frame."""
 
     def meets(self, A: Array, B: Array) -> Array:
         """(...) whether the path from A to B (..., 3) touches, as far as can be told without a solver."""

@@ -5,8 +5,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.vectors import unit
 
@@ -50,7 +51,7 @@ class WrapCylinder(Wrap):
         return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
 
     def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
     ) -> Contact:
         ahead, to_axis = self._side(line)
         winding = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead, self.ahead is not None)
@@ -86,7 +87,25 @@ class WrapCylinder(Wrap):
         return result
 
     def onto(self, x: Array) -> Array:
-        return np.concatenate([self.radius * unit(x[..., :2]), x[..., 2:]], axis=-1)
+        return np.concatenate([as_array(self.radius)[..., None] * unit(x[..., :2]), x[..., 2:]], axis=-1)
 
     def normal(self, P: Array) -> Array:
         return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
+
+    def geodesic(
+        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
+    ) -> Geodesic:
+        s, R = length[..., 0], as_array(self.radius)
+        angle = s * (P[..., 0] * t[..., 1] - P[..., 1] * t[..., 0]) / (R * R)
+        cos, sin = np.cos(angle), np.sin(angle)
+        x, v = (
+            np.stack([cos * w[..., 0] - sin * w[..., 1], sin * w[..., 0] + cos * w[..., 1], w[..., 2]], axis=-1)
+            for w in (P, t)
+        )
+        rise = np.stack([0.0 * s, 0.0 * s, s * t[..., 2]], axis=-1)
+        return Geodesic(x + rise, v, 1.0 + 0.0 * s, 0.0 * s, s, 1.0 + 0.0 * s)
+
+    def bent(self, P: Array, v: Array) -> Array:
+        flat = np.stack([v[..., 0], v[..., 1], 0.0 * v[..., 2]], axis=-1)
+        result: Array = flat / as_array(self.radius)[..., None]
+        return result

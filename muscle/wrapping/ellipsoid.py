@@ -20,11 +20,11 @@ from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import Force, finite, followed, within
 from myoquat.muscle.wrapping.sections import shortest_section
-from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
+from myoquat.muscle.wrapping.vectors import direction, dot, plane_of, project, unit
 
 __all__ = ["WrapEllipsoid"]
 
@@ -32,7 +32,8 @@ NEWTON = 8  # steps for theta and s
 SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the last but one may have missed
 FINEST = 7  # substeps of the finest rule that is extrapolated
 PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
-ROUGH, LONGER = 0.05, 2.0  # after a step of more than this [rad], how many times as long parts may be: they only steer
+LONGER = ((1.0, 3.0), (2e-2, 2.0), (1e-3, 1.5))  # after so long a step [rad] parts may be so many times as long:
+FINE = LONGER[-1][0]  # such steps only steer, and are not the last
 LOST = 1e9  # how far a solution is that was not found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
@@ -78,22 +79,27 @@ class WrapEllipsoid(Wrap):
         return {"radii": tuple(along * np.array(self.radii))}
 
     def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
     ) -> Contact:
         radii = as_array(self.radii)
         (a, b), winding, inside = self._stretched(A, B)
         on = winding.on & ~inside
-        sought = where if backwards else on & where
+        sought = on & where
         none = 0.0 * a[..., :1]
-        onto = unit(a)
-        start = iterate(_started, joined([onto, onto, none]), joined([a, b, radii]), 1, where=sought)
         center = a / dot(a, a)[..., None]
+        known = none[..., 0] > 0 if near is None else near.known
+        rough = none[..., 0] > 0 if near is None else near.rough
+        start = iterate(_started, joined([unit(a), unit(a), none]), joined([a, b, radii]), 1, where=sought & ~known)
         f1 = start[..., :3] - center
+        state = joined([none, start[..., 6:], start[..., 3:6] * radii, none, none + np.pi])
+        if near is not None:
+            f1 = np.where(known[..., None], _on_outline(near.P / radii, a, center), f1)
+            state = np.where(known[..., None], joined([none, near.arc[..., None], near.Q, none, none + FINE]), state)
         f2 = cross(unit(a), f1)
-        state = joined([none, start[..., 6:], start[..., 3:6] * radii, none - 1.0])
         given = joined([a, b, center, f1, f2, 1.0 / radii])
-        solved = iterate(_newton, state, given, NEWTON, SETTLED, sought)
-        solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST]))
+        solved = iterate(_newton, state, given, NEWTON, SETTLED, sought & ~rough)
+        solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST, none]))
+        missed = np.where(rough, LOST, solved[..., 5])
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
         return Contact(
@@ -103,7 +109,7 @@ class WrapEllipsoid(Wrap):
             solved[..., 1],
             inside,
             winding.jump * smallest,
-            np.where(on, np.maximum(solved[..., 5], 0.0), 0.0),
+            np.where(on, missed, 0.0),
         )
 
     def meets(self, A: Array, B: Array) -> Array:
@@ -133,6 +139,22 @@ class WrapEllipsoid(Wrap):
         result: Array = P / (radii * radii)
         return result
 
+    def geodesic(
+        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
+    ) -> Geodesic:
+        radii = as_array(self.radii)
+        zero = 0.0 * length
+        y, dy = joined([zero + 1.0, zero]), joined([zero, zero + 1.0])
+        part = PART * longer(step + zero[..., 0])[..., None]
+        x, t, y, dy = geodesic(P, t, y, dy, length, 1.0 / (radii * radii), part, where)
+        return Geodesic(x, t, y[..., 0], dy[..., 0], y[..., 1], dy[..., 1])
+
+    def bent(self, P: Array, v: Array) -> Array:
+        radii = as_array(self.radii)
+        n = self.normal(P)
+        result: Array = v / (radii * radii) / np.sqrt(dot(n, n))[..., None]
+        return result
+
 
 def _central(a: Array, b: Array) -> Winding:
     """The path in the plane through the scaled ends and the centre."""
@@ -147,9 +169,18 @@ def _started(_: Array, given: Array) -> Array:
     return joined([start.p, start.x, start.arc[..., None]])
 
 
+def _on_outline(p: Array, a: Array, center: Array) -> Array:
+    """(..., 3) from the centre to the point nearest to p of the circle on which lines from a touch the unit sphere."""
+    out = p - center
+    size = np.sqrt(1.0 - dot(center, center))[..., None]
+    along = unit(a)
+    result: Array = size * direction(out - dot(out, along)[..., None] * along)
+    return result
+
+
 def _newton(state: Array, given: Array) -> Array:
-    """theta, s, the end of the geodesic and how far it may still be from the solution, below zero before the first,
-    after a step of Newton's method: a step leaves about its square times the greatest curvature of the surface."""
+    """theta, s, the end of the geodesic, how far it may still be from the solution, and how far the step went [rad], no
+    less than FINE, after a step of Newton's method: it leaves about its square times the greatest curvature."""
     a, b, center, f1, f2, scale = (given[..., 3 * i : 3 * i + 3] for i in range(6))
     c, s = np.cos(state[..., :1]), np.sin(state[..., :1])
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
@@ -158,8 +189,7 @@ def _newton(state: Array, given: Array) -> Array:
     size = 1 / np.minimum(np.minimum(scale[..., 0], scale[..., 1]), scale[..., 2])
     least = 1 / np.maximum(np.maximum(scale[..., 0], scale[..., 1]), scale[..., 2])
     curvature = size / (least * least)
-    missed = state[..., 5]
-    part = np.where((missed < 0) | (missed > curvature * (ROUGH * size) ** 2), LONGER * PART, PART)
+    part = PART * longer(state[..., 6])
     along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
     y, dy = dot(dx, side)[..., None], dot(dv, side)[..., None]
     x, v, y, dy = geodesic(x, v, y, dy, state[..., 1:2], D, part[..., None])
@@ -179,8 +209,16 @@ def _newton(state: Array, given: Array) -> Array:
     run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
-    missed = curvature * moved * moved
-    return joined([state[..., :1] + rotation[..., None], state[..., 1:2] + run[..., None], end, missed[..., None]])
+    numbers = state[..., 0] + rotation, state[..., 1] + run, *(end[..., i] for i in range(3))
+    return np.stack([*numbers, curvature * moved * moved, np.maximum(moved / size, FINE)], axis=-1)
+
+
+def longer(step: Array) -> Array:
+    """(...) how many times as long parts of a geodesic may be after a step of so much [rad]."""
+    times: Array = 1.0 + 0.0 * step
+    for least, factor in reversed(LONGER):
+        times = np.where(step > least, factor, times)
+    return times
 
 
 def _ahead(d: Array, v: Array, n: Array, D: Array) -> Array:
@@ -209,15 +247,15 @@ def _bending(x: Array, v: Array, D: Array) -> Array:
 
 
 def geodesic(
-    x: Array, v: Array, y: Array, dy: Array, length: Array, D: Array, part: Array
+    x: Array, v: Array, y: Array, dy: Array, length: Array, D: Array, part: Array, where: Array | bool = True
 ) -> tuple[Array, Array, Array, Array]:
-    """Point and unit velocity after `length` (..., 1), and how far a neighbour is aside, y (..., 1), with its rate dy.
+    """Point and unit velocity after `length` (..., 1), and how far neighbours are aside, y (..., n), with the rates dy.
 
     All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation,
     y'' = -K y with Gauss' curvature K; what it is along stays as it was.
     """
     given = joined([D, part])
-    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST)
+    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST, where)
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 
 
@@ -236,7 +274,8 @@ def _part(y: Array, w: Array, given: Array) -> Force:
     """The right side, x'' = -j D x / |D x|^4 and y'' = -D1 D2 D3 y / |D x|^4, along a part that begins at (x, y)."""
     D, n, v = given[..., :3], given[..., :3] * y[..., :3], w[..., :3]
     j = (dot(n, n) * dot(v, D * v))[..., None]
-    factors = joined([-j * D, -(D[..., :1] * D[..., 1:2] * D[..., 2:])])
+    aside = -(D[..., :1] * D[..., 1:2] * D[..., 2:])
+    factors = joined([-j * D, *(aside for _ in range(y.shape[-1] - 3))])
 
     def force(y: Array) -> Array:
         n = D * y[..., :3]

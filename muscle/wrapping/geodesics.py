@@ -26,15 +26,23 @@ Force = Callable[[Array], Array]  # x -> x''
 
 
 def followed(
-    part: Part, x: Array, v: Array, length: Array, longest: Longest, given: Array, finest: int
+    part: Part,
+    x: Array,
+    v: Array,
+    length: Array,
+    longest: Longest,
+    given: Array,
+    finest: int,
+    where: Array | bool = True,
 ) -> tuple[Array, Array]:
     """x (..., n) and v = x' (..., n) after `length` (..., 1), in parts of at most longest(x, v, given).
 
     part(x, v, given) is the function x -> x'' that holds along one part, from the numbers `given` (..., c) and where
-    the part begins. What MOST parts do not reach is left out; a solver sees it as a condition not met.
+    the part begins. where (...): the others stay where they begin. What MOST parts do not reach is left out; a solver
+    sees it as a condition not met.
     """
     n = x.shape[-1]
-    end = iterate(partial(_advanced, (part, longest), n, finest), joined([x, v, length]), given, MOST)
+    end = iterate(partial(_advanced, (part, longest), n, finest), joined([x, v, length]), given, MOST, where=where)
     return end[..., :n], end[..., n : 2 * n]
 
 

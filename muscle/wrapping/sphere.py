@@ -3,8 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import around
 from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
@@ -42,7 +45,7 @@ class WrapSphere(Wrap):
         return {"radius": self.radius * factors.sum() / 3}
 
     def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
     ) -> Contact:
         e1, e2 = plane_of(A, B)
         a, b = project(A, e1, e2), project(B, e1, e2)
@@ -55,7 +58,21 @@ class WrapSphere(Wrap):
         return result
 
     def onto(self, x: Array) -> Array:
-        return self.radius * unit(x)
+        result: Array = as_array(self.radius)[..., None] * unit(x)
+        return result
 
     def normal(self, P: Array) -> Array:
         return P
+
+    def geodesic(
+        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
+    ) -> Geodesic:
+        R = as_array(self.radius)
+        angle = length[..., 0] / R
+        c, s = np.cos(angle), np.sin(angle)
+        x = c[..., None] * P + (R * s)[..., None] * t
+        return Geodesic(x, c[..., None] * t - (s / R)[..., None] * P, c, -s / R, R * s, c)
+
+    def bent(self, P: Array, v: Array) -> Array:
+        result: Array = v / as_array(self.radius)[..., None]
+        return result

@@ -20,6 +20,8 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
+from myoquat.muscle.wrapping.base import Near
+from myoquat.muscle.wrapping.geodesics import within
 from myoquat.muscle.wrapping.moments import Bridge, Tangent, Turn, along_tube, bridge, passes_tube, tangent
 from myoquat.muscle.wrapping.vectors import dot
 
@@ -71,8 +73,8 @@ class Passage:
 
 @dataclass(frozen=True)
 class _Ring:
-    """What is given: the ends, the radii, 1 where psi grows along the path and -1 where it falls, and whether the line
-    between the ends is free, so that a path is sought that bends backwards."""
+    """What is given: the ends, the radii, 1 where psi grows along the path and -1 where it falls, and where a path that
+    is nearly right comes onto the tube and leaves it."""
 
     numbers: Array
 
@@ -94,16 +96,13 @@ class _Ring:
         return self.numbers[..., 8]
 
     @property
-    def free(self) -> Array:
-        return self.numbers[..., 9] > 0
+    def near(self) -> tuple[Array, Array]:
+        return self.numbers[..., 9:12], self.numbers[..., 12:15]
 
     @property
     def between(self) -> Array:
         """(...) the angle about the axis from A to B, within half a turn."""
-        A, B = self.ends
-        cross = A[..., 0] * B[..., 1] - A[..., 1] * B[..., 0]
-        result: Array = np.arctan2(cross, A[..., 0] * B[..., 0] + A[..., 1] * B[..., 1])
-        return result
+        return _about_axis(*self.ends)
 
     def lines(self, unknowns: Array, turned: Array | float = 0.0) -> tuple[Tangent, Tangent]:
         """The path in the air at both ends, seen from the tube; B may be turned about the axis."""
@@ -117,17 +116,22 @@ class _Ring:
         )
 
 
-def taut_through(A: Array, B: Array, R: Array, r: Array, free: Array, where: Array) -> Passage:
+def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Near | None = None) -> Passage:
     """The taut path from A to B (..., 3) around the inner side of a tube of radius r (...) along a ring of radius R.
 
-    free (...): the line from A to B does not enter the tube; P, Q and arc are then those of a path that bends
-    backwards. where (...): elsewhere nothing is sought.
+    where (...): elsewhere nothing is sought. near: where to begin; where it is rough, only a string over the edge of
+    the hole is looked at.
     """
     none = 0.0 * (A[..., 0] + B[..., 0])
-    given = joined([A, B, *(x[..., None] for x in (R, r, _side(A, B), np.where(free, 1.0, 0.0)))])
+    begin = [A, B] if near is None else [near.P, near.Q]
+    given = joined([A, B, *(x[..., None] for x in (R, r, _side(A, B))), *begin])
     numbers = joined(
         [A + none[..., None], B + none[..., None], np.stack([none, none + LOST, none, none, none], axis=-1)]
     )
+    if near is not None:
+        numbers = iterate(_guessed, numbers, given, 1, where=where & near.rough)
+        numbers = iterate(_from_near, numbers, given, 1, where=where & near.known)
+        where = where & ~near.rough
     attempts: list[Attempt] = [
         _from_edge,
         _across,
@@ -153,6 +157,13 @@ def crossing(A: Array, B: Array) -> Array:
 def azimuth(x: Array) -> Array:
     """(...) the angle of points (..., 3) around the z axis."""
     result: Array = np.arctan2(x[..., 1], x[..., 0])
+    return result
+
+
+def _about_axis(A: Array, B: Array) -> Array:
+    """(...) the angle about the axis from A to B (..., 3), within half a turn."""
+    cross = A[..., 0] * B[..., 1] - A[..., 1] * B[..., 0]
+    result: Array = np.arctan2(cross, A[..., 0] * B[..., 0] + A[..., 1] * B[..., 1])
     return result
 
 
@@ -247,7 +258,7 @@ def _judged_once(unknowns: Array, given: Array) -> Array:
     phi, arc = ring.side * turn.phi, ring.side * turn.arc
     over = (ring.side * P.u < 0) & (ring.side * Q.u > 0)
     bends = (ring.hole * ring.hole * ring.hole > ring.radii[0] * c * c) | ~over
-    taut = ring.free | ((arc > 0) & bends & _lines_pass(ring, P, Q))
+    taut = (arc > 0) & bends & _lines_pass(ring, P, Q)
     return _packed(ring, (P, Q), (unknowns[..., 0], unknowns[..., 1], c), (phi, arc), taut)
 
 
@@ -256,7 +267,7 @@ def _judged_twice(unknowns: Array, given: Array) -> Array:
     ring = _Ring(given)
     (P, Q), gap, turns, phi = _over_gap(ring, unknowns)
     arcs = [ring.side * turn.arc for turn in turns]
-    taut = ~ring.free & (arcs[0] > 0) & (arcs[1] > 0) & _lines_pass(ring, P, Q)
+    taut = (arcs[0] > 0) & (arcs[1] > 0) & _lines_pass(ring, P, Q)
     arc = arcs[0] + gap.length + arcs[1]
     return _packed(ring, (P, Q), (unknowns[..., 0], unknowns[..., 1], gap.moment), (phi, arc), taut)
 
@@ -294,16 +305,47 @@ def _twice(phi: tuple[Array, Array], v: Array, given: Array) -> Array:
     return _judged_twice(iterate(_bearing_twice, start, given, NEWTON, SETTLED), given)
 
 
+def _guessed(_: Array, given: Array) -> Array:
+    """The plane path near where a string over the edge of the hole lies, which is no solution."""
+    ring = _Ring(given)
+    phi = _at_edge(ring)
+    P, Q = ring.lines(np.stack([phi, phi], axis=-1))
+    arc = 2.0 * ring.radii[1] * ring.side * (np.arctan(Q.u) - np.arctan(P.u))
+    return joined([P.P, Q.P, np.stack([arc, 0.0 * arc + LOST, phi, phi, 0.0 * arc], axis=-1)])
+
+
+def _from_near(_: Array, given: Array) -> Array:
+    """The path that bears once near one that is nearly right."""
+    ring = _Ring(given)
+    P, Q = ring.near
+    phi = azimuth(P)
+    psi = phi + _about_axis(P, Q)
+    return _once((phi, psi), _moment(ring, phi, psi), 1.0, given)
+
+
 def _from_edge(_: Array, given: Array) -> Array:
     """The path that bears once near where a string over the edge of the hole lies."""
     ring = _Ring(given)
+    phi = _at_edge(ring)
+    return _once((phi, phi), _moment(ring, phi, phi), 1.0, given)
+
+
+def _moment(ring: _Ring, phi: Array, psi: Array) -> Array:
+    """(...) [m] the mean moment of the lines at two azimuths, within the hole's radius."""
+    P, Q = ring.lines(np.stack([phi, psi], axis=-1))
+    result: Array = within(0.5 * (Q.moment - P.moment), NEARER * ring.hole)
+    return result
+
+
+def _at_edge(ring: _Ring) -> Array:
+    """(...) the azimuth at which a string over the edge of the hole lies."""
     A, B = ring.ends
     phi = azimuth(crossing(A, B))
     for _turn in range(TURNS):
         X = ring.hole[..., None] * np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
         pulls = [x / np.sqrt(dot(x - X, x - X))[..., None] for x in (A, B)]
         phi = azimuth(pulls[0] + pulls[1])
-    return _once((phi, phi), 0.0 * phi, 1.0, given)
+    return phi
 
 
 def _across(_: Array, given: Array) -> Array:

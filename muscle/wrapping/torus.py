@@ -5,15 +5,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from myoquat.joints.stacking import joined
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.geodesics import Force, followed
 from myoquat.muscle.wrapping.moments import clear_of_tube
 from myoquat.muscle.wrapping.through import SOLVED, azimuth, crossing, taut_through
 from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapTorus"]
+
+PART = 0.8  # length of a part of a geodesic, of the lesser of the tube's radius and the distance from the axis
+FINEST = 7  # substeps of the finest rule that is extrapolated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +70,7 @@ class WrapTorus(Wrap):
         return {"ring_radius": self.ring_radius * mean, "tube_radius": self.tube_radius * mean}
 
     def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, backwards: bool = False
+        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
     ) -> Contact:
         none = 0.0 * (A[..., 0] + B[..., 0])
         R, r = self.ring_radius + none, self.tube_radius + none
@@ -74,8 +79,9 @@ class WrapTorus(Wrap):
         inside = self.holds(A) | self.holds(B)
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside & where
-        path = taut_through(A, B, R, r, free, (wraps | (free & where)) if backwards else wraps)
-        on = wraps & (path.missed <= SOLVED)
+        path = taut_through(A, B, R, r, wraps, near)
+        guessed = wraps & (near.rough if near is not None else False)
+        on = guessed | (wraps & (path.missed <= SOLVED))
         return Contact(
             on, path.P, path.Q, path.arc, inside, self._jump(A, B, azimuth(x)), np.where(wraps, path.missed, 0.0)
         )
@@ -96,10 +102,53 @@ class WrapTorus(Wrap):
         return np.zeros(np.broadcast_shapes(A.shape[:-1], B.shape[:-1])) > 0
 
     def onto(self, x: Array) -> Array:
-        ring = self.ring_radius * unit(x * np.array([1.0, 1.0, 0.0]))
-        return ring + self.tube_radius * unit(x - ring)
+        R, r = (as_array(size)[..., None] for size in (self.ring_radius, self.tube_radius))
+        ring = R * unit(x * np.array([1.0, 1.0, 0.0]))
+        result: Array = ring + r * unit(x - ring)
+        return result
 
     def normal(self, P: Array) -> Array:
         flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
         result: Array = P - as_array(self.ring_radius)[..., None] * unit(flat)
         return result
+
+    def geodesic(
+        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
+    ) -> Geodesic:
+        R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
+        zero = 0.0 * length
+        moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
+        given = joined([R + zero, r + zero, moment])
+        y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
+        z, w = followed(_part, y, w, length, _longest, given, FINEST, where)
+        return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
+
+    def bent(self, P: Array, v: Array) -> Array:
+        R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
+        x, y = P[..., :1], P[..., 1:2]
+        along = R * (x * v[..., 1:2] - y * v[..., :1]) / (x * x + y * y) ** 1.5
+        result: Array = (v - along * np.concatenate([-y, x, 0.0 * x], axis=-1)) / r
+        return result
+
+
+def _part(y: Array, w: Array, given: Array) -> Force:
+    """The right side, x'' = -k n and y'' = -K y, with the curvatures k along the path and K of the surface: a geodesic
+    of moment c goes around the axis by c / rho of its way (Clairaut's theorem), and around the tube by the rest."""
+    R, r, c = (given[..., i : i + 1] for i in range(3))
+
+    def force(y: Array) -> Array:
+        ring = R / np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
+        n = joined([(1.0 - ring) * y[..., :2], y[..., 2:3]]) / r
+        outward = (1.0 - ring) / r  # cos(psi) / rho
+        around = c * c * ring * ring / (R * R)
+        k = (1.0 - around) / r + around * outward
+        return joined([-k * n, -outward / r * y[..., 3:]])
+
+    return force
+
+
+def _longest(y: Array, w: Array, given: Array) -> Array:
+    """(..., 1) how long a part may be: of the lesser of the tube's radius and the distance from the axis."""
+    rho = np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
+    longest: Array = PART * np.minimum(given[..., 1:2], rho)
+    return longest

@@ -13,26 +13,25 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.base import Contact, Line, Near, Wrap
 
-__all__ = ["SIZE", "Touch", "touched"]
+__all__ = ["SIZE", "START", "Touch", "packed_near", "touched", "unpacked_near"]
 
 FAR = 1e9  # [m] that stands for no jump, and for a solution that was not found
-SIZE = 14  # numbers of a touch
+SIZE = 11  # numbers of a touch
+START = 9  # of where its solver begins
 
 
 @dataclass(frozen=True)
 class Touch(Contact):
-    """A contact in the surface's frame, and a vector (..., 3) across the surface at P."""
-
-    across: Array | float = 0.0
+    """A contact in the surface's frame, from its numbers and back."""
 
     @classmethod
     def unpacked(cls, x: Array) -> "Touch":
         """From its numbers (..., SIZE)."""
-        P, Q, across = (x[..., 3 * i : 3 * i + 3] for i in range(3))
-        arc, on, inside, jump, missed = (x[..., i] for i in range(9, SIZE))
-        return cls(on > 0, P, Q, arc, inside > 0, jump, missed, across)
+        P, Q = (x[..., 3 * i : 3 * i + 3] for i in range(2))
+        arc, on, inside, jump, missed = (x[..., i] for i in range(6, SIZE))
+        return cls(on > 0, P, Q, arc, inside > 0, jump, missed)
 
     def passed_over(self, where: Array) -> "Touch":
         """The same that is not touched where the condition holds, and told as passed over where it would be."""
@@ -41,26 +40,38 @@ class Touch(Contact):
     def packed(self, numbers: Array) -> Array:
         """(..., SIZE) its numbers, of which only `on` and `inside` differ from those it was unpacked from."""
         flags = [np.where(x, 1.0, 0.0)[..., None] for x in (self.on, self.inside)]
-        return joined([numbers[..., :10], *flags, numbers[..., 12:]])
+        return joined([numbers[..., :7], *flags, numbers[..., 9:]])
 
 
 def touched(
-    wrap: Wrap, numbers: Array, ends: Line, line: Line, where: Array | bool = True, backwards: bool = False
+    wrap: Wrap, numbers: Array, ends: Line, line: Line, where: Array | bool = True, near: Near | None = None
 ) -> Array:
     """(..., SIZE) the numbers of `wrap.contact` between two points of the surface's frame, for a surface of `numbers`
     (..., n); zeros where `where` is false."""
     none = 0.0 * ends[0][..., :1]
     needed = none + 1.0 if where is True else np.where(where, 1.0, 0.0)[..., None]
-    given = joined([*ends, *line, needed, numbers])
-    step = partial(_touched, wrap.prototype, backwards)
-    return iterate(step, none * np.ones(SIZE), given, 1, where=needed[..., 0] > 0)
+    begin = none * np.ones(START) if near is None else packed_near(near)
+    given = joined([*ends, *line, needed, begin, numbers])
+    return iterate(partial(_touched, wrap.prototype), none * np.ones(SIZE), given, 1, where=needed[..., 0] > 0)
 
 
-def _touched(wrap: Wrap, backwards: bool, before: Array, given: Array) -> Array:
+def packed_near(near: Near) -> Array:
+    """(..., START) its numbers."""
+    flags = [np.where(x, 1.0, 0.0)[..., None] for x in (near.known, near.rough)]
+    return joined([near.P, near.Q, near.arc[..., None], *flags])
+
+
+def unpacked_near(x: Array) -> Near:
+    """From its numbers (..., START)."""
+    return Near(x[..., 0:3], x[..., 3:6], x[..., 6], x[..., 7] > 0, x[..., 8] > 0)
+
+
+def _touched(wrap: Wrap, before: Array, given: Array) -> Array:
     """All numbers of the contact."""
     A, B, *line = (given[..., 3 * i : 3 * i + 3] for i in range(4))
-    here = wrap.shaped(given[..., 13:])
-    c = here.contact(A, B, (line[0], line[1]), given[..., 12] > 0, backwards)
+    near = unpacked_near(given[..., 13 : 13 + START])
+    here = wrap.shaped(given[..., 13 + START :])
+    c = here.contact(A, B, (line[0], line[1]), given[..., 12] > 0, near)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     numbers = [c.arc, *flags, np.minimum(c.jump, FAR), np.minimum(c.missed + 0.0 * c.arc, FAR)]
-    return joined([c.P, c.Q, here.normal(c.P), *(x[..., None] for x in numbers)])
+    return joined([c.P, c.Q, *(x[..., None] for x in numbers)])

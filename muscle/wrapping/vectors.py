@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.joints.vectors import cross, dot
 from myoquat.kernels.typing import Array
 
-__all__ = ["dot", "plane_of", "project", "unit"]
+__all__ = ["direction", "dot", "plane_of", "project", "unit"]
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
@@ -31,6 +31,13 @@ def _least_along(A: Array) -> Array:
 def unit(v: Array) -> Array:
     """v as a unit vector."""
     result: Array = v / np.sqrt(np.sum(v * v, axis=-1))[..., None]
+    return result
+
+
+def direction(v: Array) -> Array:
+    """v as a unit vector; zero stays zero."""
+    square = np.sum(v * v, axis=-1)
+    result: Array = v / np.sqrt(np.where(square > 0, square, 1.0))[..., None]
     return result
 
 

@@ -1,0 +1,205 @@
+"""Sweeps over the surfaces of a piece of a path, each solved between its neighbours.
+
+Let X hold, for every surface, the point where the path comes onto it, and whether it is touched. A *sweep* Phi(X) takes
+the surfaces in order and solves each between its neighbours, the last point where the path left a surface and the next
+X of one that is touched: the path touches it there or passes it by. No sweep makes the path longer, so sweeps pull the
+string taut. A displacement of X along the path changes nothing to first order, so Phi removes it; across the path Phi
+converges only linearly, which Anderson's method makes faster with one sweep in memory (D. G. Anderson, J. ACM 12, 547,
+1965).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
+
+import numpy as np
+
+from myoquat.joints.stacking import joined
+from myoquat.kernels import iterate
+from myoquat.kernels.typing import Array
+from myoquat.muscle.wrapping.base import Near, Wrap
+from myoquat.muscle.wrapping.touch import SIZE, START, Touch, packed_near, touched, unpacked_near
+from myoquat.muscle.wrapping.variations import Placed
+
+__all__ = ["MEMORY", "SETTLED", "SOLVED", "Chain", "Sweep", "at_rest", "drawn", "fewer", "swept", "touching", "unswept"]
+
+BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
+MEMORY = 12  # numbers of the sweep before, for each surface
+WATCHED = 4  # sweeps in which what is touched went on changing
+SETTLED = 1e-10  # [m] by which the last sweep may move X
+SOLVED = 1e-9  # [m] by which X may miss Phi(X)
+FAINT = 2.0**-40  # so little of a number that its changes do not count as moves
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The numbers of a sweep (..., n): X (..., 4 k), where the path comes onto each surface, in the world, and 1 where
+    it touches it; the contacts in the surfaces' frames; how far X was from where it came out; and, times FAINT, what it
+    moved, and the X and the moves of the sweep before, zero where there was none."""
+
+    numbers: Array
+    kinds: tuple[Wrap, ...]
+
+    @property
+    def X(self) -> Array:
+        return self.numbers[..., : 4 * len(self.kinds)]
+
+    @property
+    def contacts(self) -> list[Touch]:
+        rest = self.numbers[..., 4 * len(self.kinds) :]
+        return [Touch.unpacked(rest[..., SIZE * i : SIZE * (i + 1)]) for i in range(len(self.kinds))]
+
+    @property
+    def unsolved(self) -> Array:
+        """(...) whether X is no solution, or the contact of a surface is none."""
+        missed = np.logical_not(self.numbers[..., (4 + SIZE) * len(self.kinds)] <= SOLVED * FAINT)
+        for contact in self.contacts:
+            missed = missed | np.logical_not(contact.missed <= SOLVED)
+        return missed
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Surfaces by their prototypes, and all numbers of a piece as one array: its ends, then of every surface the axes
+    and the origin of its frame in the world, and its numbers; and 1 for each that is not passed over."""
+
+    kinds: tuple[Wrap, ...]
+    given: Array
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """(..., 3) each."""
+        return self.given[..., 0:3], self.given[..., 3:6]
+
+    @property
+    def taken(self) -> list[Array]:
+        """(...) each, whether a surface is not passed over."""
+        return [self.given[..., i - len(self.kinds)] > 0 for i in range(len(self.kinds))]
+
+    def surfaces(self) -> list[tuple[Placed, Array]]:
+        """Each where it is, and its numbers."""
+        found, first = [], 6
+        for kind in self.kinds:
+            last = first + 12 + len(kind.numbers())
+            x = self.given[..., first:last]
+            rows = np.stack([x[..., 0:3], x[..., 3:6], x[..., 6:9]], axis=-2)
+            found.append((Placed(kind.shaped(x[..., 12:]), rows, x[..., 9:12]), x[..., 12:]))
+            first = last
+        return found
+
+    def hides(self, number: int, x: Array) -> Array:
+        """(...) whether a point (..., 3) lies inside a surface other than the one of this number."""
+        found = [
+            placed.wrap.holds(placed.seen(x)) & taken
+            for i, ((placed, _), taken) in enumerate(zip(self.surfaces(), self.taken, strict=True))
+            if i != number
+        ]
+        return reduce(or_, found)
+
+    def sweep(self, X: Array, near: Sequence[Near]) -> Array:
+        """The numbers of a sweep from X, each surface solved from near a contact."""
+        start, end = self.ends
+        P = [X[..., 4 * i : 4 * i + 3] for i in range(len(self.kinds))]
+        on = touching(X, len(self.kinds))
+        afters = [end]
+        for point, touched_next in zip(reversed(P[1:]), reversed(on[1:]), strict=True):
+            afters.append(np.where(touched_next[..., None], point, afters[-1]))
+        before, found, arrivals = start, [], []
+        for kind, (placed, numbers), after, taken, begin in zip(
+            self.kinds, self.surfaces(), reversed(afters), self.taken, near, strict=True
+        ):
+            A, B, *line = (placed.seen(x) for x in (before, after, start, end))
+            contact = touched(kind, numbers, (A, B), (line[0], line[1]), near=begin)
+            c = Touch.unpacked(contact).passed_over(~taken)
+            found.append(c.packed(contact))
+            here = c.on[..., None]
+            arrivals += [np.where(here, placed.in_world(c.P), 0.0), np.where(here, 1.0, 0.0)]
+            before = np.where(here, placed.in_world(c.Q), before)
+        r = joined(arrivals) - X
+        return joined([*arrivals, *found, FAINT * np.sqrt(np.sum(r * r, axis=-1))[..., None]])
+
+
+def swept(
+    kinds: tuple[Wrap, ...], X: Array, given: Array, near: Sequence[Near] = (), rough: Array | bool = False
+) -> Array:
+    """The numbers of a `Sweep` without those of the sweep before: `Chain.sweep`, which stands once in a kernel for all
+    sweeps over the same kinds.
+
+    given: the numbers of a `Chain`. near: where solvers begin. rough (...): where their first guess will do.
+    """
+    none = 0.0 * X[..., 0]
+    point = none[..., None] * np.ones(3)
+    unknown = Near(point, point, none, none > 0, (none <= 0) & rough)
+    begin = [packed_near(x) for x in near or [unknown] * len(kinds)]
+    numbers = none[..., None] * np.ones((4 + SIZE) * len(kinds) + 1)
+    return iterate(partial(_swept, kinds), numbers, joined([X, *begin, given]), 1)
+
+
+def _swept(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
+    """The numbers of a sweep from X and from what is near, which stand in front of the given ones."""
+    count = len(kinds)
+    first, last = 4 * count, (4 + START) * count
+    near = [unpacked_near(given[..., i : i + START]) for i in range(first, last, START)]
+    return Chain(kinds, given[..., last:]).sweep(given[..., :first], near)
+
+
+def drawn(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """The numbers of Phi(X), X being drawn on from the last two sweeps where both touch the same surfaces."""
+    X, k = Sweep(state, kinds).X, len(kinds)
+    r, X_before, r_before = (x / FAINT for x in np.split(state[..., -MEMORY * k :], 3, axis=-1))
+    better = _accelerated(X, r, X_before, r_before)
+    numbers = swept(kinds, better, given)
+    return joined([numbers, *(FAINT * x for x in (Sweep(numbers, kinds).X - better, X, r))])
+
+
+def unswept(given: Array, count: int) -> Array:
+    """The numbers of a `Sweep` over so many surfaces before the first, where none is touched; for each of a batch."""
+    return at_rest(0.0 * given[..., :1] * np.ones((4 + SIZE) * count + 1), count)
+
+
+def at_rest(numbers: Array, count: int) -> Array:
+    """The numbers of a `Sweep` over so many surfaces from its own, as though there had been none before it."""
+    return joined([numbers, 0.0 * numbers[..., :1] * np.ones(MEMORY * count)])
+
+
+def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """X after some sweeps, and 1 for each surface that is not passed over: where what is touched goes on changing, one
+    more is. It is the first whose contact lies inside another one, or else the first that was touched and then not.
+
+    given: the numbers of a `Chain` but the last, and 1 where rough sweeps tell.
+    """
+    count = len(kinds)
+    X, taken, rough = state[..., : 4 * count], state[..., 4 * count :], given[..., -1] > 0
+    chain = Chain(kinds, joined([given[..., :-1], taken]))
+    hidden, lost = ([X[..., 0] > np.inf] * count for _ in range(2))
+    for _ in range(WATCHED):
+        after = Sweep(swept(kinds, X, chain.given, rough=rough), kinds).X
+        for i, here in enumerate(touching(X, count)):
+            hidden[i] = hidden[i] | (here & chain.hides(i, X[..., 4 * i : 4 * i + 3]))
+        X, before = after, X
+        lost = [a | (b & ~c) for a, b, c in zip(lost, touching(before, count), touching(X, count), strict=True)]
+    some_hidden, settled = reduce(or_, hidden), ~reduce(or_, lost)
+    kept = []
+    for i in range(count):
+        passed = ~settled & np.where(some_hidden, hidden[i], lost[i])
+        settled = settled | passed
+        kept.append(np.where(passed, 0.0, taken[..., i])[..., None])
+    return joined([X, *kept])
+
+
+def touching(X: Array, count: int) -> list[Array]:
+    """(...) each, whether the path touches a surface."""
+    return [X[..., 4 * i + 3] > 0 for i in range(count)]
+
+
+def _accelerated(X: Array, r: Array, X_before: Array, r_before: Array) -> Array:
+    """Anderson's method with one sweep in memory: the X of the line through both sweeps whose move would be least."""
+    d = r - r_before
+    flags = [x[..., 3::4] for x in (r, r_before, X - X_before)]
+    steady = np.sum(sum(np.abs(x) for x in flags), axis=-1) <= 0.0
+    square = np.where(steady, np.sum(d * d, axis=-1), 0.0)
+    part = np.sum(r * d, axis=-1) / np.where(square > 0, square, 1.0)
+    part = np.where(square > 0, np.minimum(np.maximum(part, -BEYOND), BETWEEN), 0.0)
+    result: Array = X - part[..., None] * (X - X_before)
+    return result

@@ -1,0 +1,251 @@
+"""A path over several surfaces, pulled taut at all its tangent points at once.
+
+Of every touched surface a state holds where the path comes onto it, P, in which direction t, how long the geodesic
+from there is, s, and where it ends, Q. The path is taut where each line d between two surfaces is tangent at both of
+its ends, d . n = 0 with the normal n, and goes straight on there, d . b = 0 with b = n x t. Newton's method moves P by
+alpha t + beta b, turns t by gamma about n, and moves Q by epsilon t + eta b, where eta = beta a + gamma r and a, r are
+the surface's Jacobi fields along the geodesic [A. Scholz, M. Sherman, I. Stavness, S. Delp, A. Kecskemethy, A fast
+multi-obstacle muscle wrapping method using natural geodesic variations, Multibody System Dynamics 36, 2016].
+
+On a taut path, what moves along it moves nothing aside, so that of the four conditions of a surface those of the lines
+aside make a system of their own, with one unknown beta per surface: the line before Q of the surface before gives
+gamma, and the line behind ties beta to that of the next surface. The tangencies give alpha and epsilon. The terms left
+out are of second order near the solution, as those are that Newton's method leaves out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.typing import Array
+from myoquat.muscle.wrapping.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.vectors import direction, dot, unit
+
+__all__ = ["VARIED", "Placed", "begun", "near", "varied"]
+
+VARIED = 10  # numbers of a surface: P, t, s and Q, in its frame
+FARTHEST = 0.5  # [rad] by which one step may turn what it moves
+FINE = 1e-3  # [rad]: no shorter step is told from others, so that it does not count as a change
+TINY = 1e-30  # no number is divided by less
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A surface, the rows of its frame's axes (..., 3, 3) and its origin (..., 3) in the world."""
+
+    wrap: Wrap
+    axes: Array
+    origin: Array
+
+    def seen(self, x: Array) -> Array:
+        """(..., 3) a point of the world in the surface's frame."""
+        return matvec(self.axes, x - self.origin)
+
+    def turned(self, v: Array) -> Array:
+        """(..., 3) a direction of the surface's frame in the world."""
+        return vecmat(v, self.axes)
+
+    def in_world(self, x: Array) -> Array:
+        """(..., 3) a point of the surface's frame in the world."""
+        return self.origin + self.turned(x)
+
+
+@dataclass(frozen=True)
+class _Tip:
+    """An end of a geodesic, in the world: the point x, the direction t, the normal n, and by how much n turns along t
+    and along b = n x t, times t: curved and twisted (...) [1/m]."""
+
+    x: Array
+    t: Array
+    n: Array
+    b: Array
+    curved: Array
+    twisted: Array
+
+
+@dataclass(frozen=True)
+class _Course:
+    """A geodesic from P to Q with its Jacobi fields and their rates, a, da, r, dr (...), where the path is `on` it."""
+
+    P: _Tip
+    Q: _Tip
+    fields: tuple[Array, Array, Array, Array]
+    on: Array
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The straight piece on one side of a surface: its length along the path [m], and by how much it leaves the tangent
+    plane there, d . n, as a row of the unknowns beta and 1."""
+
+    length: Array
+    above: Array
+
+
+@dataclass(frozen=True)
+class _Ray:
+    """What is aside at a surface, as rows (..., k + 1) of the unknowns beta of all surfaces and 1: gamma, eta, and by
+    how much t turns at Q; and the line before."""
+
+    gamma: Array
+    eta: Array
+    turn: Array
+    line: _Line
+
+
+@dataclass(frozen=True)
+class _Move:
+    """alpha, beta, gamma, epsilon, eta (...) of a surface."""
+
+    alpha: Array
+    beta: Array
+    gamma: Array
+    epsilon: Array
+    eta: Array
+
+    def turn(self, course: _Course) -> Array:
+        """(...) [rad] by about how much directions and normals turn."""
+        at_P = np.abs(self.alpha * course.P.curved) + np.abs(self.beta * course.P.twisted)
+        result: Array = np.abs(self.gamma) + at_P + np.abs(self.epsilon * course.Q.curved)
+        return result
+
+
+def begun(surfaces: Sequence[Placed], contacts: Sequence[Contact], start: Array) -> Array:
+    """(..., VARIED k + 1) the state from contacts that are nearly right, each in its surface's frame; its last number
+    is how far the step before went [rad]. start (..., 3): of the path."""
+    before, found = start, []
+    for placed, c in zip(surfaces, contacts, strict=True):
+        on = c.on[..., None]
+        P = np.where(on, c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
+        t = _within(P - placed.seen(before), unit(placed.wrap.normal(P)))
+        found += [P, t, np.where(on, c.arc[..., None], 0.0), c.Q]
+        before = np.where(on, placed.in_world(c.Q), before)
+    return joined([*found, FARTHEST + 0.0 * start[..., :1]])
+
+
+def near(state: Array, number: int) -> Contact:
+    """The contact of the surface of this number: P, Q and arc in its frame."""
+    z = state[..., VARIED * number : VARIED * (number + 1)]
+    on = z[..., 6] > 0
+    return Contact(on, z[..., 0:3], z[..., 7:10], z[..., 6], ~on, 0.0 * z[..., 6])
+
+
+def varied(surfaces: Sequence[Placed], on: Sequence[Array], ends: Line, state: Array) -> Array:
+    """The state (..., VARIED k + 1) after a step of Newton's method. on (...) each: a surface that is not touched
+    stands still."""
+    z = [state[..., VARIED * i : VARIED * (i + 1)] for i in range(len(surfaces))]
+    courses = [_course(*given, state[..., -1]) for given in zip(surfaces, z, on, strict=True)]
+    moves = _moves(courses, ends)
+    turns = [np.where(c.on, move.turn(c), 0.0) for c, move in zip(courses, moves, strict=True)]
+    turn = sum(turns, 0.0 * state[..., 0])[..., None]
+    share = FARTHEST / np.maximum(turn, FARTHEST)
+    found = [
+        np.where(course.on[..., None], _moved(placed, x, course, move, share), x)
+        for placed, x, course, move in zip(surfaces, z, courses, moves, strict=True)
+    ]
+    return joined([*found, np.maximum(turn, FINE)])
+
+
+def _course(placed: Placed, z: Array, on: Array, step: Array) -> _Course:
+    P, t = z[..., 0:3], z[..., 3:6]
+    end = placed.wrap.geodesic(P, t, z[..., 6:7], on, step)
+    return _Course(_tip(placed, P, t), _tip(placed, end.x, end.t), (end.a, end.da, end.r, end.dr), on)
+
+
+def _tip(placed: Placed, x: Array, t: Array) -> _Tip:
+    n = unit(placed.wrap.normal(x))
+    b = cross(n, t)
+    turned = placed.wrap.bent(x, t)
+    world = [placed.turned(v) for v in (t, n, b)]
+    return _Tip(placed.in_world(x), world[0], world[1], world[2], dot(t, turned), dot(b, turned))
+
+
+def _moves(courses: Sequence[_Course], ends: Line) -> list[_Move]:
+    """Newton's step."""
+    rays = _rays(courses, ends[0])
+    straight, behind = _behind(courses, rays, ends[1])
+    beta = _eliminated(straight)
+    given = joined([*(x[..., None] for x in beta), 1.0 + 0.0 * beta[0][..., None]])
+    found = []
+    for course, ray, line, own in zip(courses, rays, behind, beta, strict=True):
+        gamma, eta, risen, above = (dot(row, given) for row in (ray.gamma, ray.eta, ray.line.above, line.above))
+        alpha = -_ratio(risen + ray.line.length * course.P.twisted * own, ray.line.length * course.P.curved)
+        epsilon = -_ratio(above + line.length * course.Q.twisted * eta, line.length * course.Q.curved)
+        found.append(_Move(alpha, own, gamma, epsilon, eta))
+    return found
+
+
+def _rays(courses: Sequence[_Course], start: Array) -> list[_Ray]:
+    """From the start on, how rays go through that leave it."""
+    *unknowns, one = np.eye(len(courses) + 1)
+    x, b, aside, found = start, 0.0 * start, 0.0 * one, []
+    for course, own in zip(courses, unknowns, strict=True):
+        d, P = course.P.x - x, course.P
+        length = dot(d, P.t)
+        gamma = _ratio(_row(dot(d, P.b), one) + own - _row(dot(b, P.b), aside), length[..., None])
+        above = _row(dot(d, P.n), one) - _row(dot(b, P.n), aside)
+        a, da, r, dr = course.fields
+        eta, turn = _row(a, own) + _row(r, gamma), _row(da, own) + _row(dr, gamma)
+        found.append(_Ray(gamma, eta, turn, _Line(length, above)))
+        on = course.on[..., None]
+        x, b, aside = np.where(on, course.Q.x, x), np.where(on, course.Q.b, b), np.where(on, eta, aside)
+    return found
+
+
+def _behind(courses: Sequence[_Course], rays: Sequence[_Ray], end: Array) -> tuple[list[Array], list[_Line]]:
+    """The conditions that the line behind each surface goes straight on, as rows, and these lines."""
+    *unknowns, one = np.eye(len(courses) + 1)
+    x, b, aside = end, 0.0 * end, 0.0 * one
+    straight, lines = [], []
+    for course, ray, own in zip(reversed(courses), reversed(rays), reversed(unknowns), strict=True):
+        d, Q = x - course.Q.x, course.Q
+        length = dot(d, Q.t)
+        on = course.on[..., None]
+        row = _row(dot(d, Q.b), one) + _row(dot(b, Q.b), aside) - ray.eta - _row(length, ray.turn)
+        straight.append(np.where(on, row, own))
+        lines.append(_Line(length, _row(dot(d, Q.n), one) + _row(dot(b, Q.n), aside)))
+        x, b, aside = np.where(on, course.P.x, x), np.where(on, course.P.b, b), np.where(on, own, aside)
+    return straight[::-1], lines[::-1]
+
+
+def _moved(placed: Placed, z: Array, course: _Course, move: _Move, share: Array) -> Array:
+    """The numbers of a surface after as much of a move."""
+    wrap = placed.wrap
+    P, t = z[..., 0:3], z[..., 3:6]
+    b, t_Q, b_Q = (matvec(placed.axes, v) for v in (course.P.b, course.Q.t, course.Q.b))
+    alpha, beta, gamma, epsilon, eta = (
+        share * x[..., None] for x in (move.alpha, move.beta, move.gamma, move.epsilon, move.eta)
+    )
+    onto = wrap.onto(P + alpha * t + beta * b)
+    Q = wrap.onto(placed.seen(course.Q.x) + epsilon * t_Q + eta * b_Q)
+    return joined([onto, _within(t + gamma * b, unit(wrap.normal(onto))), z[..., 6:7] + epsilon - alpha, Q])
+
+
+def _within(v: Array, n: Array) -> Array:
+    """The direction of v in the plane across n; zero where it has none."""
+    return direction(v - dot(v, n)[..., None] * n)
+
+
+def _row(x: Array, row: Array) -> Array:
+    return x[..., None] * row
+
+
+def _ratio(x: Array, y: Array) -> Array:
+    """x / y, where y may vanish."""
+    result: Array = x / np.where(np.abs(y) > TINY, y, TINY)
+    return result
+
+
+def _eliminated(rows: Sequence[Array]) -> list[Array]:
+    """(...) each, the unknowns for which all rows (..., k + 1) vanish. Below one that is no end, the second variation
+    of a shortest path is positive: no pivots are needed."""
+    rows = list(rows)
+    for k in range(len(rows)):
+        rows[k] = _ratio(rows[k], rows[k][..., k, None])
+        for i in range(len(rows)):
+            if i != k:
+                rows[i] = rows[i] - rows[i][..., k, None] * rows[k]
+    return [-row[..., -1] for row in rows]
