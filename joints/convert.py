@@ -1,6 +1,5 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]

@@ -1,9 +1,9 @@
 """How a system shows itself: a line of text, and a table of its bodies for Jupyter."""
 
 from collections.abc import Iterable
-from html import escape
 
 from myoquat.joints.layout import Layout
+from myoquat.kernels.libraries import html
 
 __all__ = ["html_table", "system_html"]
 
@@ -16,11 +16,11 @@ def system_html(layout: Layout, title: str) -> str:
         (body.name, body.parent, body.joint.kind, ", ".join(body.names_of_coordinates), f"{body.mass:g}")
         for body in layout.bodies
     )
-    return f"<p>{escape(title)}</p>{html_table(COLUMNS, rows)}"
+    return f"<p>{html.escape(title)}</p>{html_table(COLUMNS, rows)}"
 
 
 def html_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """An HTML table of texts, escaped: names come from files of others."""
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

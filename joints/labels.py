@@ -4,9 +4,10 @@ A name may hold anything: line breaks, markup, mathematics, the end of a comment
 for one place and leaves ordinary names as they are.
 """
 
-import html
 import unicodedata
 from collections.abc import Collection, Iterable
+
+from myoquat.kernels.libraries import html
 
 __all__ = ["figure_label", "identifiers", "markup", "printable", "unique", "widget_label"]
 

@@ -1,6 +1,5 @@
 """Coordinates by name: a pose from a few of them, the angles that quaternions have replaced among them."""
 
-import difflib
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from myoquat.joints.axes import in_angles
 from myoquat.joints.convert import convert_coordinates
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["by_name", "named_system"]

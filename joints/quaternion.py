@@ -196,7 +196,7 @@ def quaternion_log(Q: ArrayLike) -> Array:
     return vector([np.where(turned, 2 * np.pi, ratio * x), ratio * y, ratio * z])
 
 
-def random_quaternions(n: int | tuple[int, ...], rng: np.random.Generator) -> Array:
+def random_quaternions(n: int | tuple[int, ...], rng: "np.random.Generator") -> Array:
     """(n, 4) unit quaternions, uniform over the sphere (both signs of every rotation); n may be a shape.
 
     >>> import numpy as np

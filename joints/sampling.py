@@ -1,6 +1,7 @@
 """Random systems: trees of any joint types, for tests, benchmarks and examples."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["KINDS", "random_joint", "random_system"]
 
-Rng = np.random.Generator
+Rng: TypeAlias = "np.random.Generator"
 
 
 def _axis(rng: Rng) -> tuple[float, float, float]:
@@ -56,7 +57,7 @@ def _ellipsoid(rng: Rng) -> EllipsoidJoint:
     return EllipsoidJoint((float(x), float(y), float(z)), str(rng.choice(SEQUENCES)))
 
 
-KINDS: dict[str, Callable[[Rng], Joint]] = {
+KINDS: "dict[str, Callable[[Rng], Joint]]" = {
     "fixed": lambda rng: FixedJoint(),
     "floating": lambda rng: FloatingJoint(),
     "revolute": lambda rng: RevoluteJoint(_axis(rng)),

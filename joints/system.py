@@ -291,7 +291,7 @@ class ArticulatedSystem(Record):
         """(nq,) neutral coordinates of every joint."""
         return np.concatenate([body.joint.neutral() for body in self.bodies] or [np.zeros(0)])
 
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         """(n, nq) random coordinates, each joint over its whole range."""
         result: Array = np.concatenate(
             [body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1

@@ -72,6 +72,8 @@ class SymbolArray(np.ndarray):
     __array_priority__ = 2000.0  # above casadi.array (1005), so that mixed products stay here
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not kwargs and method == "__call__" and ufunc in UFUNCS:  # nearly every call of a formula
+            return _wrap(UFUNCS[ufunc](*map(_plain, inputs)))
         out = kwargs.pop("out", None)
         kwargs = {k: v for k, v in kwargs.items() if k == "axis" or (v is not None and k not in _STORAGE)}
         if kwargs.get("where") is True:
@@ -142,7 +144,7 @@ def _plain(x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         array = np.asarray(x)
         return array if array.dtype == object else array.astype(float).astype(object)
-    if is_term(x) or isinstance(x, bool):
+    if is_term(x) or type(x) is float or isinstance(x, bool):
         return _zero_axes(x)
     if is_casadi(x) or is_sympy(x) or is_casadi_array(x):
         return np.asarray(as_array(x))

@@ -1,6 +1,7 @@
 """Machine code for a recipe: from the cache if it is there, else compiled and put there."""
 
 import functools
+import itertools
 import json
 import os
 import platform
@@ -13,8 +14,9 @@ from typing import Any, Protocol
 from myoquat.kernels.cache import Cache, digest
 from myoquat.kernels.driver import ENTRY
 from myoquat.kernels.ir import Module
-from myoquat.kernels.machine import Loaded, compile_object, versions
-from myoquat.kernels.settings import Target
+from myoquat.kernels.machine import Assembler, Loaded, versions
+from myoquat.kernels.settings import Target, thread_count
+from myoquat.kernels.units import Units
 
 __all__ = ["Code", "Recipe", "Size", "assembly", "build", "stored_code"]
 
@@ -60,20 +62,24 @@ def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Pa
     key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
     stored = stored_code(cache, key)
     if stored is None:
-        module = Module(lanes, target.fma, target.lanes)
-        size = recipe.write(module)
-        code, notes = compile_object(module.text(), target), recipe.notes()
-        cache.store(key, {"size": asdict(size), "notes": notes}, code)
+        with Assembler(target, thread_count()) as assembler:
+            units = Units(assembler.give)
+            size = recipe.write(Module(lanes, target.fma, target.lanes, units))
+            units.finish()
+            notes, objects = recipe.notes(), assembler.objects()
+        header = {"size": asdict(size), "notes": notes, "objects": [*map(len, objects)]}
+        cache.store(key, header, b"".join(objects))
         source = "compiled"
     else:
-        size, notes, code = stored
+        size, notes, objects = stored
         source = "cache"
-    function = Loaded(code, target, ENTRY).function(prototype)
+    function = Loaded(objects, target, ENTRY).function(prototype)
     return Code(function, size, notes, source, time.perf_counter() - start, key)
 
 
-def stored_code(cache: Cache, key: str) -> tuple[Size, dict[str, Any], bytes] | None:
-    """Size, notes and code of a kernel in the cache; None if there is none, or its header is not what `build` wrote."""
+def stored_code(cache: Cache, key: str) -> tuple[Size, dict[str, Any], list[bytes]] | None:
+    """Size, notes and object files of a kernel in the cache; None if there is none, or its header is not what `build`
+    wrote."""
     entry = cache.load(key)
     if entry is None:
         return None
@@ -84,7 +90,15 @@ def stored_code(cache: Cache, key: str) -> tuple[Size, dict[str, Any], bytes] | 
     whole = all(type(size[name]) is int and size[name] >= 0 for name in ("slots", "operations"))
     if not whole or not isinstance(size["price"], (int, float)) or not _is_signature(notes):
         return None
-    return Size(**size), notes, code
+    objects = _parts(code, header.get("objects"))
+    return None if objects is None else (Size(**size), notes, objects)
+
+
+def _parts(code: bytes, lengths: Any) -> list[bytes] | None:
+    """The code in parts of these lengths; None where it is not all of them."""
+    if not isinstance(lengths, list) or not all(type(n) is int and n > 0 for n in lengths) or sum(lengths) != len(code):
+        return None
+    return [code[end - n : end] for n, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -63,24 +63,24 @@ class _Web:
         self.recording = recording
         self.before: dict[Term, dict[Term, tuple[Scalar, bool, bool]]] = {}
         self.after: dict[Term, dict[Term, None]] = {}
+        self.chosen: dict[Term, set[Term]] = {}  # arguments through conditions, which stay as they are
         for edge in edges:
             self._add(*edge)
+            if edge.chosen:
+                self.chosen.setdefault(edge.term, set()).add(edge.argument)
 
     def growth(self, term: Term) -> float:
         """What it costs to eliminate a term: edges more, and the price of products."""
         before, after = self.before[term], self.after[term]
-        edges = -len(before) - len(after)
-        products = 0
+        arguments, count = before.keys(), len(before)
+        edges, factors = -count - len(after), 0
         for y in after:
             known = self.before[y]
-            upper = _is_sign(known[term][0])
-            for x, (part, *_) in before.items():
-                if x not in known:
-                    edges += 1
-                elif known[x][1]:
-                    return float("inf")
-                if not upper and not _is_sign(part):
-                    products += 1
+            if y in self.chosen and not self.chosen[y].isdisjoint(arguments):
+                return float("inf")
+            edges += count - len(arguments & known.keys())
+            factors += not _is_sign(known[term][0])
+        products = factors and factors * (count - sum(_is_sign(part) for part, *_ in before.values()))
         return edges + _PRICE * products
 
     def eliminate(self, term: Term) -> list[Term]:
@@ -103,4 +103,4 @@ class _Web:
 
 
 def _is_sign(part: Scalar) -> bool:
-    return not isinstance(part, Term) and abs(part) == 1.0
+    return type(part) is not Term and abs(part) == 1.0  # type: ignore[arg-type]

@@ -12,6 +12,8 @@ from copy import copy
 
 import numpy as np
 
+from myoquat.kernels.units import Units
+
 __all__ = ["Builder", "Module", "Value", "double"]
 
 Value = str | float
@@ -28,15 +30,17 @@ class Module:
 
     width: lanes of the processor's registers, of which a module for one lane packs elementary functions and loops.
     home: W of the kernel as a whole, also where a part of it takes more lanes (`widened`).
+    units: who else wants to have the functions, as they are written.
     """
 
-    def __init__(self, lanes: int, fma: bool, width: int = 1) -> None:
+    def __init__(self, lanes: int, fma: bool, width: int = 1, units: Units | None = None) -> None:
         self.lanes = self.home = lanes
         self.fma = fma
         self.width = width
         self._functions: dict[str, str] = {}
         self._globals: list[str] = []
-        self._declarations: dict[str, None] = {}
+        self._declarations: dict[str, str] = {}
+        self._units = units
 
     def builder(self, lanes: int | None = None) -> "Builder":
         """A builder for one more function of this module, of its own lanes unless others are named."""
@@ -50,14 +54,19 @@ class Module:
 
     def declare(self, result: str, name: str, arguments: Iterable[str]) -> None:
         """Name a function from outside: an intrinsic or one of libm."""
-        self._declarations[f"declare {result} @{name}({', '.join(arguments)})"] = None
+        if name not in self._declarations:
+            self._declarations[name] = line = f"declare {result} @{name}({', '.join(arguments)})"
+            if self._units:
+                self._units.know(name, line)
 
     def define(
-        self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "internal", facts: str = ""
+        self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "hidden", facts: str = ""
     ) -> None:
         """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`."""
-        head = f"define {linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts} {{"
-        self._functions[name] = "\n".join([head, *body.lines, "}"])
+        head = f"{linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts}"
+        self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
+        if self._units:
+            self._units.define(name, f"declare {head}", text)
 
     def once(self, name: str, write: Callable[[], None]) -> str:
         """Name of a function that `write` defines, written at its first use."""
@@ -74,10 +83,12 @@ class Module:
         data = np.ascontiguousarray(values).tobytes()
         written = "\\" + data.hex("\\") if data else ""
         self._globals.append(f'@{name} = internal constant [{len(data)} x i8] c"{written}", align 64')
+        if self._units:
+            self._units.know(name, self._globals[-1])
 
     def text(self) -> str:
         """The whole module as assembly."""
-        return "\n".join([*self._declarations, *self._globals, *self._functions.values(), "!0 = !{}", ""])
+        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), "!0 = !{}", ""])
 
 
 class Builder:

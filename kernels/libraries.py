@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "Library",
     "casadi",
+    "difflib",
+    "html",
     "is_imported",
     "masked",
     "metadata",
     "pandas",
     "resources",
     "scipy",
+    "subprocess",
     "sympy",
     "tomlkit",
     "xarray",
@@ -46,6 +49,9 @@ def masked(array: Any) -> bool:
 
 
 if TYPE_CHECKING:
+    import difflib
+    import html
+    import subprocess
     from importlib import metadata, resources
 
     import casadi
@@ -56,10 +62,13 @@ if TYPE_CHECKING:
     import xarray
 else:
     casadi = Library("casadi")
+    difflib = Library("difflib")
+    html = Library("html")
     metadata = Library("importlib.metadata")
     pandas = Library("pandas")
     resources = Library("importlib.resources")
     scipy = Library("scipy")  # it imports its parts when they are first used
     tomlkit = Library("tomlkit")
+    subprocess = Library("subprocess")
     sympy = Library("sympy")
     xarray = Library("xarray")

@@ -73,11 +73,12 @@ class _Emitter:
 
     def raw(self, index: int) -> str:
         """The register of a node: float lanes, or truth lanes for a comparison."""
-        if index not in self.values:
+        known = self.values.get(index)
+        if known is None:
             node = self.nodes[index]
             constant = node.operation == "const"
-            self.values[index] = self.b.constant(node.number) if constant else self.leaf(index)
-        return self.values[index]
+            known = self.values[index] = self.b.constant(node.number) if constant else self.leaf(index)
+        return known
 
     def number(self, index: int) -> str:
         value = self.raw(index)
@@ -91,7 +92,10 @@ class _Emitter:
         """Write one operation."""
         node = self.nodes[index]
         name = node.operation
-        if name in ("sin", "cos") and node.a in self.paired:
+        arithmetic = _ARITHMETIC.get(name)
+        if arithmetic:
+            self.values[index] = arithmetic(self.b, *map(self.number, arguments(node)))
+        elif name in ("sin", "cos") and node.a in self.paired:
             self.values[index] = self._of_pair(node)
         elif name in elementary.ARITY:
             operands = [self.number(i) for i in arguments(node)]
@@ -104,14 +108,13 @@ class _Emitter:
             self.values[index] = self.b.negate(self.truth(node.a))
         elif name == "if":
             self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), 0.0)
-        elif name == "select":
-            self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), self.number(node.c))
         else:
-            self.values[index] = _ARITHMETIC[name](self.b, *(self.number(i) for i in arguments(node)))
+            assert name == "select"
+            self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), self.number(node.c))
 
     def write(self, group: list[int]) -> None:
         """Write one operation, or several that go into one call."""
-        if len({arguments(self.nodes[i]) for i in group}) > 1:
+        if len(group) > 1 and len({arguments(self.nodes[i]) for i in group}) > 1:
             self.compute_packed(group)
         else:
             for index in group:

@@ -4,7 +4,7 @@ Each can be given as an argument, or by an environment variable that is read at 
 
     MYOQUAT_CPU      native (default), x86-64, x86-64-v2, x86-64-v3, x86-64-v4: the instructions that may be used
     MYOQUAT_LANES    1, 2, 4 or 8 states side by side; by default the width of the processor's registers
-    MYOQUAT_THREADS  threads of a call; by default the processors that this process may use
+    MYOQUAT_THREADS  threads of a call, and that compile; by default the processors that this process may use
     MYOQUAT_CACHE    folder of compiled kernels, or 'off'
 """
 

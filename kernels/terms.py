@@ -17,6 +17,7 @@ __all__ = ["Reciprocals", "Recording", "Scalar", "Term", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
+_new = tuple.__new__  # a Node of five values that are there, in half the time
 _SUM = 16  # terms of a sum among which the one that is subtracted is sought
 _POWERS = 100  # whole exponents up to which a power is written as products
 
@@ -328,14 +329,13 @@ class Recording:
         nodes: list[Node] = []
         at: dict[Term | None, int] = {None: -1}
         for term in ordered(wanted):
+            number: float = term.number
             if term.operation == "input":
                 if term not in places:
                     raise ValueError("the formula uses a symbol that is not among its arguments")
-                node = Node("input", number=places[term])
-            else:
-                node = Node(term.operation, at[term.a], at[term.b], at[term.c], term.number)
+                number = places[term]
             at[term] = len(nodes)
-            nodes.append(node)
+            nodes.append(_new(Node, (term.operation, at[term.a], at[term.b], at[term.c], number)))
         return Tape(nodes, [at[term] for term in wanted], len(inputs))
 
 

@@ -1,6 +1,5 @@
 """The model: an articulated system and its muscles."""
 
-import html
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from myoquat.joints.pose import by_name, named_system
 from myoquat.joints.system import ArticulatedSystem, check_state
 from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_digest
+from myoquat.kernels.libraries import html
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.actuators import Actuator

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.libraries import pandas as pd
+from myoquat.kernels.libraries import subprocess
 from myoquat.kernels.typing import Array
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
@@ -139,13 +139,13 @@ def _read(path: Path, kind: Literal["points", "plates", "channels"]) -> tuple[di
     return _received(path, done.stdout)
 
 
-def _run(command: list[str], seconds: int) -> subprocess.CompletedProcess[bytes]:
+def _run(command: list[str], seconds: int) -> "subprocess.CompletedProcess[bytes]":
     """A program's end and output. It limits its own time of the processor, which may be less than `seconds`."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, env=environment, timeout=seconds, check=False)
 
 
-def _ending(done: subprocess.CompletedProcess[bytes]) -> str:
+def _ending(done: "subprocess.CompletedProcess[bytes]") -> str:
     """What ended the process that read."""
     if done.returncode > 0:
         told = done.stderr.decode(errors="replace").strip().splitlines()

@@ -1,6 +1,5 @@
 """States of a system from a recorded motion, and back: by name, with degrees where the file has them."""
 
-import difflib
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -10,6 +9,7 @@ from myoquat.joints.axes import in_angles
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.libraries import difflib
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model

@@ -1,6 +1,5 @@
 """What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [

@@ -6,6 +6,7 @@ sentence "Angles are in degrees." (or "radians.") of older files. The rest is ke
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -104,9 +105,11 @@ def _without_repeated_labels(
     table: np.ndarray, labels: list[str], line: int, told: Told
 ) -> tuple[np.ndarray, list[str]]:
     """The first column of each label."""
-    first = {label: labels.index(label) for label in labels}
+    first: dict[str, int] = {}
+    for column, label in enumerate(labels):
+        first.setdefault(label, column)
     if len(first) < len(labels):
-        twice = [label for label in first if labels.count(label) > 1]
+        twice = [label for label, count in Counter(labels).items() if count > 1]
         named = ", ".join(map(repr, twice[:SHOWN])) + (", ..." if len(twice) > SHOWN else "")
         told(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
     return table[:, list(first.values())], list(first)

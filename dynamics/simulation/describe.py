@@ -1,9 +1,9 @@
 """Short descriptions of what is simulated, for representations in a console and in Jupyter."""
 
 from collections.abc import Mapping
-from html import escape
 
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.kernels.libraries import html
 
 __all__ = ["counted", "described", "html_table"]
 
@@ -24,5 +24,5 @@ def counted(count: int, singular: str, plural: str) -> str:
 
 def html_table(rows: Mapping[str, str]) -> str:
     """A table of two columns, names and values as plain text."""
-    cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items())
     return f"<table>{''.join(cells)}</table>"

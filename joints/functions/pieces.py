@@ -19,17 +19,27 @@ def chosen(x: Array, knots: Sequence[float], *columns: Sequence[float]) -> tuple
 
     A derivative with respect to x sees constants.
     """
-    plain = not is_symbolic(x) and all(isinstance(entry, float) for column in columns for entry in column)
-    if plain:  # the same entries without a comparison for every knot
+    fixed = all(isinstance(entry, float) for column in columns for entry in column)
+    if fixed and not is_symbolic(x):  # the same entries without a comparison for every knot
         piece = np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)
         return tuple(np.asarray(column)[piece] for column in columns)
     if len(knots) > FEW and (found := looked_up(x, knots, columns)) is not None:
         return tuple(found[..., k] for k in range(len(columns)))
+    if fixed:
+        return _selected(x, knots, np.array(columns).T)
     result: list[Array] = [column[0] + 0.0 * x for column in columns]
     for k in range(1, len(knots)):
         after = x >= knots[k]
         result = [np.where(after, column[k], value) for column, value in zip(columns, result, strict=True)]
     return tuple(result)
+
+
+def _selected(x: Array, knots: Sequence[float], table: Array) -> tuple[Array, ...]:
+    """The same of symbols, all columns of a table (knots, columns) at once: symbols are slow one by one."""
+    result = table[0] + 0.0 * x[..., None]
+    for k in range(1, len(knots)):
+        result = np.where((x >= knots[k])[..., None], table[k], result)
+    return tuple(result[..., j] for j in range(table.shape[1]))
 
 
 def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) -> None:

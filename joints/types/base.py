@@ -176,7 +176,7 @@ class Joint(Record, ABC):
         """(nq,) coordinates at which child frame and joint frame coincide, or the nearest regular ones."""
 
     @abstractmethod
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         """(n, nq) coordinates, uniform over the joint's whole range."""
 
 
@@ -201,7 +201,7 @@ class CoordinateJoint(Joint):
     def neutral(self) -> Array:
         return np.zeros(self.nq)
 
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Angles uniform over the circle, lengths within one metre of neutral."""
         span = [np.pi if unit == "rad" else 1.0 for unit in self.facts.coordinate_units]
         result: Array = rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)

@@ -84,6 +84,6 @@ class EllipsoidJoint(CoordinateJoint):
         """R^T D R x."""
         return vecmat(np.array(self.radii) * matvec(R, x), R)
 
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Uniform over the rotations, not over the angles."""
         return self.euler_joint.random(n, rng)

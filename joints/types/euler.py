@@ -79,6 +79,6 @@ class EulerJoint(CoordinateJoint):
         S_omega, _ = self.subspace(q)
         return vecmat(matvec(S_omega, u), S_omega)
 
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Uniform over the rotations, not over the angles."""
         return euler_from_quaternion(random_quaternions(n, rng), self.sequence)

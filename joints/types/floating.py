@@ -115,7 +115,7 @@ class FloatingJoint(Joint):
     def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Within one metre of neutral on each axis, uniform over the rotations."""
         return joined([rng.uniform(-1.0, 1.0, (n, 3)), random_quaternions(n, rng)])
 

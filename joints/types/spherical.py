@@ -112,7 +112,7 @@ class SphericalJoint(Joint):
     def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def random(self, n: int, rng: np.random.Generator) -> Array:
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
         return random_quaternions(n, rng)
 
 

@@ -88,7 +88,7 @@ class SwingTwistLimit(MeasuredForce):
         result: Array = np.sum(np.array([self.swing_stiffness, self.twist_stiffness]) * e, axis=-1)
         return result
 
-    def sample(self, count: int, rng: np.random.Generator) -> Array:
+    def sample(self, count: int, rng: "np.random.Generator") -> Array:
         """(count, 4) unit quaternions of rotations that lie within the cone and the range, all of them equally likely.
 
         Directions are even on the cap and twists on the range, since the volume of rotations is sin(beta) dbeta dphi

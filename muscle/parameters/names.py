@@ -15,7 +15,6 @@ whose coefficients are solved for once; a multiplier of a spline can be.
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from math import nan
 from typing import Any
@@ -24,6 +23,7 @@ from myoquat.joints.body import Body
 from myoquat.joints.door import SystemLike
 from myoquat.joints.functions import NaturalSpline, SimmSpline
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.libraries import difflib
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -63,7 +63,7 @@ class Places:
         found = [self.aliases.get(name, name) for name in known if fnmatchcase(name, pattern)]
         if found:
             return list(dict.fromkeys(found))
-        nearest = get_close_matches(pattern, known, 3, 0.0)
+        nearest = difflib.get_close_matches(pattern, known, 3, 0.0)
         hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
         raise ValueError(f"the model has no parameter {pattern!r}{hint}")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from myoquat import kernels
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, kinetic_energy, mass_matrix
 from myoquat.joints import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity
@@ -27,11 +28,23 @@ def _matrix(source, target, q):
     return np.stack([convert_velocities(source, target, q, e) for e in np.eye(source.nu)], axis=-1)
 
 
+def _motion(system, q, u, udot):
+    """(n, bodies, 6) velocities and accelerations of all bodies, by one kernel."""
+
+    def all_bodies(q, u, udot):
+        velocities = [frame_velocity(system, q, u, name) for name in system.body_names]
+        return np.stack(velocities), np.stack([frame_acceleration(system, q, u, udot, n) for n in system.body_names])
+
+    return kernels.compile(all_bodies, {"q": system.nq, "u": system.nu, "udot": system.nu})(q, u, udot)
+
+
 def _same_motion(a, b, q_a, q_b, u_a, u_b, udot_a, udot_b):
-    for name in a.body_names:
-        np.testing.assert_allclose(frame_velocity(a, q_a, u_a, name), frame_velocity(b, q_b, u_b, name), atol=1e-12)
-        x = frame_acceleration(a, q_a, u_a, udot_a, name)
-        np.testing.assert_allclose(x, frame_acceleration(b, q_b, u_b, udot_b, name), atol=1e-9 * np.abs(x).max())
+    velocities, accelerations = _motion(a, q_a, u_a, udot_a)
+    others = _motion(b, q_b, u_b, udot_b)
+    np.testing.assert_allclose(velocities, others[0], atol=1e-12)
+    for k in range(len(a.body_names)):
+        x = accelerations[:, k]
+        np.testing.assert_allclose(x, others[1][:, k], atol=1e-9 * np.abs(x).max())
 
 
 def test_forces_and_motions_agree(pair):

@@ -1,0 +1,48 @@
+"""A module in units: parts that stand by themselves, each compiled while the rest is still being written."""
+
+import re
+from collections.abc import Callable
+
+__all__ = ["Units"]
+
+SIZE = 200_000  # characters of a unit, about: fewer than a thousand operations
+_ALIKE = 4  # units after which they grow: each takes its time when the kernel is loaded from the cache
+_NAME = re.compile(r"@([\w.]+)")
+
+
+class Units:
+    """Takes the functions of a module as they are written, and gives them away in units, the same ones at every time.
+
+    A unit is assembly that can be compiled alone: functions, and by what they refer to it knows it (`know`): the
+    declarations of functions that stand elsewhere, and constants.
+    """
+
+    def __init__(self, give: Callable[[str], None]) -> None:
+        self._give = give
+        self._known: dict[str, str] = {}
+        self._waiting: dict[str, str] = {}
+        self._wanted: set[str] = set()
+        self._size = 0
+        self._given = 0
+
+    def know(self, name: str, line: str) -> None:
+        """How a unit that does not define @name comes to know it."""
+        self._known[name] = line
+
+    def define(self, name: str, declaration: str, text: str) -> None:
+        """One more function, and how units know it in which it does not stand."""
+        self._known[name] = declaration
+        self._waiting[name] = text
+        self._wanted.update(_NAME.findall(text))
+        self._size += len(text)
+        if self._size >= SIZE * max(1, self._given // _ALIKE) and self._wanted <= self._known.keys():
+            self.finish()
+
+    def finish(self) -> None:
+        """Give away what is there, if anything."""
+        if self._waiting:
+            elsewhere = sorted(name for name in self._wanted if name not in self._waiting)
+            known = [self._known[name] for name in elsewhere if name in self._known]
+            self._give("\n".join([*known, *self._waiting.values(), "!0 = !{}", ""]))
+            self._given += 1
+        self._waiting, self._wanted, self._size = {}, set(), 0
