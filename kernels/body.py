@@ -350,14 +350,9 @@ def _loop_of(
         slots.copy_port(b, own["start"], ports["state"], ("%own", "%frame"))
         slots.copy_port(b, own["given"], ports["constants"], ("%own", "%frame"))
         running = b.slot("%own", own["where"].slot)
-        with b.loop(0, part.count):
-            go, after = b.label("go"), b.label("after")
-            b.fork(b.any(b.truth(b.load(running))), go, after)
-            b.begin(go)
+        with slots.while_any(b, part.count, running):
             b.line(f"call void @{function}(ptr %frame)")
             _taken(b, ports, running, part)
-            b.jump(after)
-            b.begin(after)
         slots.copy_port(b, ports["state"], own["result"], ("%frame", "%own"))
         b.line("ret void")
         module.define(name, "void", "ptr %frame, ptr %own", b)
