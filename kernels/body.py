@@ -35,9 +35,10 @@ class Repeated:
     step: "Straight"
     count: int
     settle: float
+    left: int | None
 
     def identity(self) -> str:
-        return digest("repeated", self.step.identity(), str(self.count), str(self.settle))
+        return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ def _part(inner: Loop | Element | Function | Lookup) -> Part:
         return inner
     if isinstance(inner, Function):
         return Called(Straight.of(inner.formula))
-    return Repeated(Straight.of(inner.step), inner.times, inner.settle)
+    return Repeated(Straight.of(inner.step), inner.times, inner.settle, inner.left)
 
 
 def _ends(part: Part) -> packing.Ends:
@@ -349,14 +350,9 @@ def _loop_of(
         slots.copy_port(b, own["start"], ports["state"], ("%own", "%frame"))
         slots.copy_port(b, own["given"], ports["constants"], ("%own", "%frame"))
         running = b.slot("%own", own["where"].slot)
-        with b.loop(0, part.count):
-            go, after = b.label("go"), b.label("after")
-            b.fork(b.any(b.truth(b.load(running))), go, after)
-            b.begin(go)
+        with slots.while_any(b, part.count, running):
             b.line(f"call void @{function}(ptr %frame)")
-            _taken(b, ports, running, part.settle)
-            b.jump(after)
-            b.begin(after)
+            _taken(b, ports, running, part)
         slots.copy_port(b, ports["state"], own["result"], ("%frame", "%own"))
         b.line("ret void")
         module.define(name, "void", "ptr %frame, ptr %own", b)
@@ -382,18 +378,32 @@ def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, i
     return known
 
 
-def _taken(b: Builder, ports: Ports, running: str, settle: float) -> None:
-    """The next state where a lane runs; a lane that moves no further stops."""
+def _taken(b: Builder, ports: Ports, running: str, part: Repeated) -> None:
+    """The next state where a lane runs; a lane that moves no further, or has nothing left to do, stops."""
     on = b.truth(b.load(running))
 
     def moved(at: slots.At) -> str:
         state = at(ports["state"])
         old, new = b.load(state), b.load(at(ports["next"]))
         b.store(b.select(on, new, old), state)
-        return b.number(b.compare("ogt", b.abs(b.sub(new, old)), settle))
+        return b.number(b.compare("ogt", b.abs(b.sub(new, old)), part.settle))
 
-    moves = slots.summed(b, ports["next"].length, moved)
-    b.store(b.number(b.logic("and", on, b.compare("ogt", moves, 0.0))), running)
+    length = ports["next"].length
+    if part.left is None:
+        go = b.compare("ogt", slots.summed(b, length, moved), 0.0)
+    else:
+        k = part.left % length
+        old, new = (b.load(b.slot("%frame", ports[key].slot + k)) for key in ("state", "next"))
+        go = b.logic("and", b.compare("one", new, 0.0), b.compare("ogt", b.abs(b.sub(new, old)), part.settle))
+        _advance(b, ports, on)
+    b.store(b.number(b.logic("and", on, go)), running)
+
+
+def _advance(b: Builder, ports: Ports, on: str) -> None:
+    """The next state where a lane runs."""
+    for at in slots.turns(b, ports["next"].length):
+        state = at(ports["state"])
+        b.store(b.select(on, b.load(at(ports["next"])), b.load(state)), state)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from myoquat.kernels.build import Code, Recipe, assembly, build
 from myoquat.kernels.driver import PROTOTYPE
 from myoquat.kernels.run import FramePool, split_and_run
 from myoquat.kernels.settings import Target, cache_folder, lane_count, target, thread_count
+from myoquat.kernels.single import SingleState
 from myoquat.kernels.trace import Shape, Signature
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -116,6 +117,16 @@ class Compiled:
         table = self._table(*itertools.chain(*batch.rows, *written))
         cost = states * self._code.size.price
         split_and_run(lambda begin, end: frames.run(entry, table, begin, end), states, self.lanes, threads, cost)
+
+    def single(self) -> SingleState:
+        """The same for one state at a time, with less around each call.
+
+        >>> from myoquat import kernels
+        >>> product = kernels.compile(lambda x, y: x * y, {"x": 2, "y": ()}).single()
+        >>> product([1.0, 2.0], 3.0)
+        array([3., 6.])
+        """
+        return SingleState(self._code.entry, self._frames, self._signature, count_call)
 
     def nonfinite(self, *outputs: np.ndarray) -> np.ndarray:
         """Batch indices (k, batch axes) of the states for which one of `outputs` holds NaN or an infinity."""

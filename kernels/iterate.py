@@ -25,12 +25,13 @@ Step = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Pending:
-    """A loop met while a formula was traced: its step, how often, what goes in, which states it is for (1 or 0), and
-    the symbols that stand for what comes out."""
+    """A loop met while a formula was traced: its step, how often, when a state is done (see `iterate`), what goes in,
+    which states it is for (1 or 0), and the symbols that stand for what comes out."""
 
     step: Step
     count: int
     settle: float
+    left: int | None
     start: list[Scalar]
     constants: list[Scalar]
     where: Scalar
@@ -56,14 +57,18 @@ gathering: ContextVar[list[Any] | None] = ContextVar("gathering", default=None)
 
 
 def iterate(
-    step: Step, start: Array, constants: Array, count: int, settle: float = 0.0, where: Array | bool = True
-) -> Array:
+    step: Step, start: Array, constants: Array, count: int, settle: float = 0.0, where: Array | bool = True,
+    left: int | None = None,
+) -> Array:  # fmt: skip
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c).
 
     settle: a state of which no number has moved by more than this takes no further step; it is done by itself, whatever
     its neighbours in a batch do, and the loop ends when all are. Zero: only one that stands still. A number that is NaN
     does not move.
     where (...): a state for which it is false takes no step at all and stays at its start.
+    left: which number of a state says what is left to do, such as a way to go, where there is one. A state is done when
+    this is 0, NaN or not moved, which takes no step more to be seen; the other numbers
+    are then not looked at.
 
     The result counts as a constant in differentiation: give it where only the value matters, as at a stationary point,
     or correct it by one step whose derivative you know. The step may depend on nothing that changes but its two
@@ -79,17 +84,18 @@ def iterate(
     if not (is_symbolic(start) or is_symbolic(constants)):
         start, constants = np.real(start), np.real(constants)
         batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))
-        return _run(step, np.broadcast_to(start, (*batch, start.shape[-1])), constants, count, settle, where)
+        start = np.broadcast_to(start, (*batch, start.shape[-1]))
+        return _run(step, start, constants, count, (settle, left), where)
     taken, given = list(np.asarray(start).flat), list(np.asarray(constants).flat)
     if not all(map(_may_enter, (*taken, *given))):
         raise TypeError("a solver inside a formula runs on floats and in kernels, not on SymPy or MX symbols")
     pending = gathering.get()
     recording = next((x.recording for x in (*taken, *given) if is_term(x)), None)
     if pending is None or recording is None:
-        return _run(step, start, constants, count, settle, where)
+        return _run(step, start, constants, count, (settle, left), where)
     result = symbols_of(recording, start.shape)
-    chosen = np.asarray(np.where(where, 1.0, 0.0)).item()
-    pending.append(Pending(step, count, settle, taken, given, chosen, list(np.asarray(result).flat)))
+    chosen = np.asarray(np.where(_goes(start, left) & where, 1.0, 0.0)).item()
+    pending.append(Pending(step, count, settle, left, taken, given, chosen, list(np.asarray(result).flat)))
     return result.view(SymbolArray)
 
 
@@ -97,17 +103,26 @@ def _may_enter(x: Any) -> bool:
     return is_traced(x) or (is_casadi(x) and isinstance(x, casadi.SX))
 
 
-def _run(step: Step, z: Array, constants: Array, count: int, settle: float, where: Array | bool) -> Array:
+def _run(
+    step: Step, z: Array, constants: Array, count: int, done: tuple[float, int | None], where: Array | bool
+) -> Array:
     """The loop itself, on floats and unrolled on symbols."""
-    running: Any = (np.ones(z.shape[:-1]) > 0) & where
+    settle, left = done
+    running: Any = (np.ones(z.shape[:-1]) > 0) & _goes(z, left) & where
     for _ in range(count):
         if not is_symbolic(running) and not running.any():
             break
         new = step(z, constants)
-        moved = np.any(np.abs(new - z) > settle, axis=-1) if not is_symbolic(new) else _moved(new - z, settle)
+        looked = new - z if left is None else (new - z)[..., left, None]
+        moved = np.any(np.abs(looked) > settle, axis=-1) if not is_symbolic(new) else _moved(looked, settle)
         z = np.where(running[..., None], new, z)
-        running = running & moved
+        running = running & moved & _goes(z, left)
     return z
+
+
+def _goes(z: Array, left: int | None) -> Any:
+    """(...) whether there is something left to do, as far as a state says so."""
+    return True if left is None else np.abs(z[..., left]) > 0
 
 
 def _moved(d: Any, settle: float) -> Any:

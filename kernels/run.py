@@ -42,11 +42,11 @@ def split_and_run(task: Callable[[int, int], None], states: int, lanes: int, thr
 
     The calling thread is one of those that work: it takes the next part that is left, as the others do.
     """
-    parts = min(int(nanoseconds / _SHARE), _PARTS * threads)
+    blocks = -(-states // lanes)
+    parts = min(int(nanoseconds / _SHARE), _PARTS * threads, blocks)
     if threads == 1 or parts < 2:
         task(0, states)
         return
-    blocks = -(-states // lanes)
     edges = [min(blocks * k // parts * lanes, states) for k in range(parts + 1)]
     left = deque(pairwise(edges))
 

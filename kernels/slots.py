@@ -1,6 +1,7 @@
 """Numbers moved between slots of a frame: few one by one, many in a loop, so that the code does not grow with them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder, Module, double
 
-__all__ = ["At", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns"]
+__all__ = ["At", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns", "while_any"]
 
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
@@ -124,6 +125,19 @@ def shared(b: Builder, slot: int) -> str:
     """The lanes of a slot, in a builder `over` components: the same number for all of a turn."""
     address = b.offset("%frame", 8 * b.module.lanes * slot)
     return b.load(address) if b.module.lanes > 1 else b.splat(b.load(address, "double"))
+
+
+@contextmanager
+def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
+    """A loop of at most so many rounds, which is left as soon as the numbers at the address `running` are zero in all
+    lanes."""
+    go, done = b.label("go"), b.label("done")
+    with b.loop(0, most):
+        b.fork(b.any(b.truth(b.load(running))), go, done)
+        b.begin(go)
+        yield
+    b.jump(done)
+    b.begin(done)
 
 
 def each(

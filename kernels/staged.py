@@ -238,16 +238,11 @@ class RepeatStage:
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Mapping[str, Shape]) -> Cost:
         calls, cost = _write_all(self.stages, module, name, frame, buffers, shapes)
         b = module.builder()
-        with b.loop(0, self.count):
-            go, after = b.label("go"), b.label("after")
-            b.fork(b.any(b.truth(b.load(b.slot("%frame", buffers[self.running].slot)))), go, after)
-            b.begin(go)
+        with slots.while_any(b, self.count, b.slot("%frame", buffers[self.running].slot)):
             for call in calls:
                 b.line(f"call void @{call}(ptr %frame)")
             for key, source in self.carry.items():
                 slots.copy_port(b, buffers[source], buffers[key])
-            b.jump(after)
-            b.begin(after)
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
         return Cost(cost.operations * self.count, cost.price * self.count)

@@ -79,11 +79,12 @@ class Signature:
 
 
 class Loop(NamedTuple):
-    """A step (state, constants) -> state, taken so many `times`, or until it moves nothing by more than `settle`."""
+    """A step (state, constants) -> state, taken so many `times`, or until a state is done; see `iterate`."""
 
     step: "Traced"
     times: int
     settle: float
+    left: int | None
 
 
 class Function(NamedTuple):
@@ -187,7 +188,7 @@ def _inner(pending: PendingInner) -> Loop | Element | Function | Lookup:
     if isinstance(pending, PendingLookup):
         return pending.table
     if isinstance(pending, Pending):
-        return Loop(_step(pending), pending.count, pending.settle)
+        return Loop(_step(pending), pending.count, pending.settle, pending.left)
     if isinstance(pending, PendingCall):
         return Function(_function(pending))
     shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}

@@ -3,6 +3,7 @@
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.lie_rk4 import LieRungeKutta4
+from myoquat.dynamics.integrators.radau import Radau, differences
 from myoquat.dynamics.integrators.rk4 import RungeKutta4
 from myoquat.dynamics.integrators.semi_implicit import SemiImplicitEuler
 from myoquat.dynamics.integrators.variational import Variational
@@ -16,9 +17,11 @@ __all__ = [
     "FIXED_STEP",
     "FixedStep",
     "LieRungeKutta4",
+    "Radau",
     "RungeKutta4",
     "SemiImplicitEuler",
     "StateEquations",
     "Variational",
     "VariedEquations",
+    "differences",
 ]

@@ -1,26 +1,25 @@
-"""Adaptive steps: SciPy's solvers on the compiled equations, with the constraint |Q| = 1 kept between the steps.
+"""Adaptive steps: solvers on the compiled equations, with the constraint |Q| = 1 kept between the steps.
 
-The solvers, their error control and dense output are SciPy's [E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary
-Differential Equations I: Nonstiff Problems, 2nd ed., Springer 1993, sections II.4 to II.6 (dop853, rk45); E. Hairer,
-G. Wanner, Solving Ordinary Differential Equations II: Stiff and Differential-Algebraic Problems, 2nd ed., Springer
-1996, section IV.8 (radau)]. After every accepted step the state is projected and the slope computed anew; the next step
-starts there. An input given as a table starts the solver anew at each of its kinks.
+The explicit solvers, their error control and dense output are SciPy's [E. Hairer, S. P. Norsett, G. Wanner, Solving
+Ordinary Differential Equations I: Nonstiff Problems, 2nd ed., Springer 1993, sections II.4 to II.6 (dop853, rk45)]; the
+implicit one is `myoquat.dynamics.integrators.Radau`. After every accepted step the state is projected and the slope
+computed anew; the next step starts there. An input given as a table starts the solver anew at each of its kinks.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from myoquat import kernels
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.equations import mass_matrix
-from myoquat.dynamics.integrators import StateEquations
+from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
-from myoquat.dynamics.simulation.methods import ADAPTIVE, BASELINE, MethodChoice
+from myoquat.dynamics.simulation.methods import BASELINE, BY_SCIPY, MethodChoice
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints.compiled import kernel_for
@@ -33,6 +32,8 @@ __all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]
 TINY = 1e-13  # a step below this part of the duration is no progress
 
 Slope = Callable[[float, Array], Array]
+Slopes = Callable[[Array, Array], Array]
+Solver: TypeAlias = "Radau | scipy.integrate.OdeSolver"
 
 
 @dataclass
@@ -111,13 +112,13 @@ class AdaptiveProblem:
         if self.redundant:
             loose = replace(self, equations=replace(self.equations, constraints=()), redundant=False)
             return self._least_constraint(loose.slope())
-        kernel = self._kernel()
-        return lambda t, x: np.asarray(kernel(np.float64(t), x, *self._given(t), threads=1, check=False))
+        single = self._kernel(lanes=1).single()
+        return lambda t, x: np.asarray(single(t, x, *self._given(t)))
 
-    def jacobian(self) -> Slope:
-        """d xdot / dx (t, x), for implicit methods."""
-        kernel = kernel_for(("rate_jacobian", self.equations.key), lambda _: self._kernel().jacobian("rate", "x"))
-        return lambda t, x: np.asarray(kernel(np.float64(t), x, *self._given(t), threads=1, check=False))
+    def slopes(self) -> Slopes:
+        """xdot (k, n) at times (k,) and states (k, n), side by side in the lanes of a kernel."""
+        kernel = self._kernel(lanes=None)
+        return lambda t, x: np.asarray(kernel(t, x, *self._given(t)))
 
     def values(self, t: float, x: Array) -> list[float]:
         """The values of the events."""
@@ -143,20 +144,31 @@ class AdaptiveProblem:
 
         return slope
 
-    def _kernel(self) -> Kernel:
+    def _given(self, t: float | Array) -> list[Any]:
+        """The inputs, (n,) at a time or (k, n) at times (k,), and the parameters."""
+        if self._steady is not None:
+            return self._steady
+        found = [control.at(np.atleast_1d(t)) for control in self.controls.values()]
+        return [*(values if np.ndim(t) else values[..., 0, :] for values in found), *self.constants]
+
+    @cached_property
+    def _steady(self) -> list[Any] | None:
+        """Inputs (n,) that do not change with time, and the parameters; None where one changes."""
+        if not all(control.constant for control in self.controls.values()):
+            return None
+        return [*(control.at(np.zeros(1))[..., 0, :] for control in self.controls.values()), *self.constants]
+
+    def _kernel(self, lanes: int | None) -> Kernel:
+        """The rates of one state (lanes = 1), or of as many as the machine has lanes for (None)."""
         sizes: dict[str, Any] = {
             "t": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters
         }  # fmt: skip
         return kernel_for(
-            ("rate", self.equations.key),
+            ("rate", lanes, self.equations.key),
             lambda content: kernels.compile(
-                self.equations.rate, sizes, ["rate"], name="state_rate", lanes=1, content=content
+                self.equations.rate, sizes, ["rate"], name="state_rate", lanes=lanes, content=content
             ),
         )
-
-    def _given(self, t: float) -> list[Any]:
-        times = np.array([t])
-        return [*(control.at(times)[..., 0, :] for control in self.controls.values()), *self.constants]
 
 
 def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
@@ -176,7 +188,7 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
     """Steps from one kink of the inputs to the next; the state at the end of it, or where it stopped."""
     slope = _before(end, problem.slope())
     with np.errstate(all="ignore"):
-        solver = _solver(problem, slope, x, start, end)
+        solver = _solver(problem, slope, (start, x), end)
         values = problem.values(start, x)
         while solver.status == "running":
             before = solver.t
@@ -200,16 +212,16 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
     return x
 
 
-def _before(end: float, slope: Slope) -> Slope:
-    """The slope up to a kink, where inputs that jump have the values from before it."""
+def _before(end: float, slope: Any) -> Any:
+    """The slope, or slopes, up to a kink, where inputs that jump have the values from before it."""
     last = np.nextafter(end, -np.inf)
-    return lambda t, x: slope(min(t, last), x)
+    return lambda t, x: slope(np.minimum(t, last), x)
 
 
 class _Dense:
     """The state within the step that a solver has taken. What lies inside costs slopes, and only if it is asked for."""
 
-    def __init__(self, solver: "scipy.integrate.OdeSolver") -> None:
+    def __init__(self, solver: Solver) -> None:
         self.end, self.last = solver.t, solver.y
         self._between = cache(solver.dense_output)
 
@@ -218,24 +230,23 @@ class _Dense:
         return result
 
 
-def _solver(problem: AdaptiveProblem, slope: Slope, x: Array, start: float, end: float) -> "scipy.integrate.OdeSolver":
-    choice = problem.choice
-    first = None if problem.timing.step is None else min(problem.timing.step, end - start)
-    options: dict[str, Any] = {"rtol": choice.rtol, "atol": choice.rtol, "first_step": first}
+def _solver(problem: AdaptiveProblem, slope: Slope, start: tuple[float, Array], end: float) -> Solver:
+    choice, (t, x) = problem.choice, start
+    first = None if problem.timing.step is None else min(problem.timing.step, end - t)
     if choice.name == "radau":
-        options["jac"] = problem.jacobian()
-    return getattr(scipy.integrate, ADAPTIVE[choice.name])(slope, start, x, end, **options)
+        assert choice.rtol is not None
+        return Radau(slope, _before(end, problem.slopes()), start, end, choice.rtol, first)
+    method = getattr(scipy.integrate, BY_SCIPY[choice.name])
+    return method(slope, t, x, end, rtol=choice.rtol, atol=choice.rtol, first_step=first)
 
 
-def _failure(
-    problem: AdaptiveProblem, solver: "scipy.integrate.OdeSolver", before: float, end: float
-) -> Outcome | None:
+def _failure(problem: AdaptiveProblem, solver: Solver, before: float, end: float) -> Outcome | None:
     """Why the step that began at `before` cannot be accepted; None if it can."""
     if solver.status == "failed":
         return Outcome.STUCK
     if not np.isfinite(solver.y).all():
         return Outcome.NOT_FINITE
-    if problem.equations.beyond(solver.t, solver.y) > 0:
+    if problem.equations.beyond(np.asarray(solver.t), solver.y) > 0:
         return Outcome.BOUND
     if solver.t - before < TINY * problem.timing.duration and solver.t < end:
         return Outcome.STUCK

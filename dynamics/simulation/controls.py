@@ -52,6 +52,11 @@ class Control:
         """The times (k,) and values (..., k, n) of a table, as they were checked; None for another input."""
         return self._table
 
+    @property
+    def constant(self) -> bool:
+        """True for values that do not change with time."""
+        return self._table is None and self._function is None
+
     def over(self, start: float, h: float, steps: int) -> Tabulated | Array:
         """What a step loop takes for `steps` steps of `h` from `start`: exact at the steps and halfway between."""
         if self._table is not None:

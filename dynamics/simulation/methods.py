@@ -5,9 +5,10 @@ from numbers import Real
 
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 
-__all__ = ["ADAPTIVE", "BASELINE", "BY_ACCELERATION", "MethodChoice", "method_named"]
+__all__ = ["ADAPTIVE", "BASELINE", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "method_named"]
 
-ADAPTIVE = {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau"}  # the classes of scipy.integrate
+BY_SCIPY = {"dop853": "DOP853", "rk45": "RK45"}  # the classes of scipy.integrate
+ADAPTIVE = (*BY_SCIPY, "radau")
 BY_ACCELERATION = ("rk4", "lie_rk4", "euler")  # methods that use the model only through its acceleration
 BASELINE = 10.0  # Baumgarte's time constant in steps, where none is given
 RTOL = 1e-6  # relative tolerance of an adaptive method, where none is given

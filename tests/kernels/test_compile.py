@@ -108,3 +108,19 @@ def test_pickle(states):
     assert copy.lanes == 2
     assert copy.outputs == kernel.outputs
     assert all(np.array_equal(a, b) for a, b in zip(copy(*states), kernel(*states), strict=True))
+
+
+def test_one_state_at_a_time(states):
+    kernel = kernels.compile(mixed, INPUTS, lanes=1)
+    single, before = kernel.single(), kernels.calls()
+    first = single(states[0][0], states[1][0])
+    for q, a in zip(*states, strict=True):
+        for value, wanted in zip(single(q, a), kernel(q, a), strict=True):
+            np.testing.assert_array_equal(value, wanted)
+    assert kernels.calls() - before == 1 + 2 * len(states[0])
+    for value, wanted in zip(first, kernel(states[0][0], states[1][0]), strict=True):
+        np.testing.assert_array_equal(value, wanted)  # later calls do not write into earlier results
+    with pytest.raises(ValueError, match="broadcast"):
+        single(np.zeros(4), 1.0)
+    with pytest.raises(ValueError, match="argument"):
+        single(np.zeros(5))

@@ -129,3 +129,37 @@ def test_sympy_is_refused():
     x = kernels.as_array(np.array([sympy.Symbol("M"), sympy.Symbol("e")]))
     with pytest.raises(TypeError, match="SymPy"):
         iterate(kepler, x[..., :1], x, 2)
+
+
+def walk(z, longest):
+    """A part of the way, (y, left): y' = y, and at most `longest` at once."""
+    h = np.minimum(z[..., 1:], longest)
+    return np.concatenate([z[..., :1] * np.exp(h), z[..., 1:] - h], axis=-1)
+
+
+def test_a_state_that_says_what_is_left_takes_no_step_too_many():
+    """One that stands still needs a further step to be seen; what is reached is the same."""
+    counts = {}
+    for left in (None, 1, -1):
+        taken = []
+        start, longest = np.array([[1.0, 0.5], [2.0, 0.0], [1.0, np.nan], [1.0, 1.0]]), np.array([[0.25]])
+        found = iterate(lambda z, c, t=taken: t.append(0) or walk(z, c), start, longest, 99, left=left)
+        np.testing.assert_allclose(found[[0, 1, 3], 0], [np.exp(0.5), 2.0, np.e], rtol=1e-15)
+        counts[left] = len(taken)
+    assert counts == {None: 5, 1: 4, -1: 4}
+    taken = []
+    iterate(lambda z, c: taken.append(0) or walk(z, c), np.array([1.0, 1.0]), np.zeros(1), 99, left=1)
+    assert len(taken) == 1  # it gets nowhere
+
+
+@pytest.mark.parametrize("lanes", [1, None])
+def test_a_kernel_takes_the_steps_that_are_left(rng, lanes):
+    """As NumPy, several loops side by side, some of them with nothing to do at all; NaN ends one."""
+
+    def formula(x):
+        ways = [iterate(walk, x + 0.0 * k, 0.1 + 0.05 * k + 0.0 * x[..., :1], 99, left=1) for k in range(5)]
+        return np.concatenate(ways, axis=-1)
+
+    x = np.stack([rng.uniform(1, 2, 203), rng.choice([0.0, np.nan, 0.1, 0.5, 3.0], 203)], axis=-1)
+    kernel = kernels.compile(formula, {"x": 2}, lanes=lanes)
+    np.testing.assert_allclose(kernel(x), formula(x), rtol=1e-13)
