@@ -239,6 +239,21 @@ def test_opensim_opens_what_was_written(rotations, tmp_path, rng, in_opensim):
         np.testing.assert_allclose(found[:, 2], -passive[:, own[0]], atol=1e-12)
 
 
+@pytest.mark.peers
+def test_coordinates_that_move_nothing_stand_behind_the_others(tmp_path, in_opensim):
+    """Generic models have them where a joint is made simpler."""
+    joint = replace(CUSTOM, coordinates=("bend", "draw", "idle"), units=())
+    names = ("bend", "draw", "idle")
+    model = Model(ArticulatedSystem((body("tip", "ground", joint, coordinate_names=names),), ground="ground"))
+    back = again(model, tmp_path / "x.osim")
+    q = np.array([[0.3, -0.2, 0.5]])
+    theirs = in_opensim(OPENSIM, str(tmp_path / "x.osim"), *map(json.dumps, (q.tolist(), [0.0] * 3, names)))
+    assert (back.system.coordinate_names, theirs["count"]) == (names, 3)
+    np.testing.assert_allclose(
+        dynamics.mass_matrix(back, q)[:, :2, :2], np.array(theirs["mass"])[:, :2, :2], atol=1e-12
+    )
+
+
 SURFACES = (
     WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.02, name="ball"),
     WrapCylinder(body="arm", radius=0.03, length=0.2, quadrant="-y", name="ball"),
@@ -331,8 +346,9 @@ def with_muscle(**changes):
         ),
         (
             replace(MEDLEY, system=MEDLEY.system.with_body("tip", joint=replace(CUSTOM, coordinates=("a", "b", "c"),
-                    units=())), start_q=None),
-            "coordinate 'tip.c' moves nothing",
+                    units=(), rotations=(replace(CUSTOM.rotations[0], coordinate=2), *CUSTOM.rotations[1:]),
+                    translations=())), start_q=None),
+            "coordinate 'tip.a' moves nothing",
         ),
     ],
 )  # fmt: skip
