@@ -114,7 +114,7 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
         joint = as_axes(body)
     except ValueError as error:
         raise ModelError(str(error), element=element) from None
-    used = {axis.coordinate for axis in (*joint.rotations, *joint.translations)} - {None}
+    used = {axis.coordinate for axis in (*joint.rotations, *joint.translations) if axis.coordinate is not None}
     for i, name in enumerate(joint.coordinates):
         if i not in used and i < max(used, default=len(joint.coordinates)):
             raise ModelError(
