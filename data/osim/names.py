@@ -11,7 +11,7 @@ def close_names(model: Any, doubts: Doubts) -> None:
     """Take the blanks out of names, as OpenSim 4 does with older documents, and wherever they are referred to."""
     changed: dict[str, str] = {}
     for element in model.iter():
-        name = element.get("name") if isinstance(element.tag, str) else None
+        name = element.get("name") if isinstance(element.tag, str) and element.tag != "ObjectGroup" else None
         if name and name != (closed := "".join(name.split())):
             element.set("name", closed)
             if name.strip() != closed:

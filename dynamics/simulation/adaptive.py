@@ -115,8 +115,18 @@ class AdaptiveProblem:
         return lambda t, x: np.asarray(kernel(np.float64(t), x, *self._given(t), threads=1, check=False))
 
     def jacobian(self) -> Slope:
-        """d xdot / dx (t, x), for implicit methods."""
-        kernel = kernel_for(("rate_jacobian", self.equations.key), lambda _: self._kernel().jacobian("rate", "x"))
+        """d xdot / dx (t, x), for implicit methods; ValueError where a path needs a solver, which has no derivative."""
+
+        def build(_: object) -> Kernel:
+            try:
+                return self._kernel().jacobian("rate", "x")
+            except ValueError:
+                raise ValueError(
+                    "method 'radau' needs the derivatives of the motion, which paths around several surfaces, around "
+                    "ellipsoids or tori do not have as a whole: take 'dop853' or 'rk45'"
+                ) from None
+
+        kernel = kernel_for(("rate_jacobian", self.equations.key), build)
         return lambda t, x: np.asarray(kernel(np.float64(t), x, *self._given(t), threads=1, check=False))
 
     def values(self, t: float, x: Array) -> list[float]:
