@@ -64,7 +64,7 @@ def redundancy(
 
     Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
     coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
-    `Coupled`; and ModelError for muscles without a law, and a cone at a joint whose force the motion does not determine.
+    `Coupled`; ModelError for muscles without a law, and a cone at a joint whose force the motion does not determine.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
