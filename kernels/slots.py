@@ -1,6 +1,6 @@
 """Numbers moved between slots of a frame: few one by one, many in a loop, so that the code does not grow with them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,6 +16,7 @@ At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: 
 
 _FEW = 16  # moves that are written one by one
 _TOGETHER = 4  # moves of one turn of a loop
+_FRAME = {"%frame": "%frame"}
 
 
 def copy(b: Builder, name: str, pairs: Sequence[tuple[int, int]]) -> None:
@@ -141,12 +142,11 @@ def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
 
 
 def each(
-    b: Builder, name: str, length: int, write: Callable[[Builder], None], bases: Sequence[str] = ("%frame",)
+    b: Builder, name: str, length: int, write: Callable[[Builder], None], bases: Mapping[str, str] = _FRAME
 ) -> None:
-    """What `write` puts into a builder `over` components: here, or where that has other lanes, in a function `name` of
-    its own that is called here with the registers `bases`, which have the same names there."""
+    """What `write` puts into a builder `over` components: here, or, where that has other lanes, in a function `name` of
+    its own that is called here; bases: its parameters, and the registers of this builder that they stand for."""
     module, own = b.module, over(b.module, length)
-    taken = ", ".join(f"ptr {base}" for base in bases)
     if own.lanes == b.lanes:
         write(b)
         return
@@ -154,18 +154,21 @@ def each(
     def define() -> None:
         write(own)
         own.line("ret void")
-        module.define(name, "void", taken, own)
+        module.define(name, "void", ", ".join(f"ptr {parameter}" for parameter in bases), own)
 
-    b.line(f"call void @{module.once(name, define)}({taken})")
+    handed = ", ".join(f"ptr {register}" for register in bases.values())
+    b.line(f"call void @{module.once(name, define)}({handed})")
 
 
 def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = ("%frame", "%frame")) -> None:
     """Copy an array, each counted from its own base; nothing for an array onto itself."""
+    named = ("%frame", "%frame") if bases[0] == bases[1] else ("%source", "%target")
 
     def write(own: Builder) -> None:
+        here, there = bases if own is b else named
         for at in turns(own, source.length):
-            own.store(own.load(at(source, bases[0])), at(target, bases[1]))
+            own.store(own.load(at(source, here)), at(target, there))
 
     if source.slot != target.slot or bases[0] != bases[1]:
-        name = "_".join(f"{base[1:]}_{port.slot}" for base, port in zip(bases, (source, target), strict=True))
-        each(b, f"copy_{name}_{source.length}", source.length, write, tuple(dict.fromkeys(bases)))
+        name = "_".join(f"{base[1:]}_{port.slot}" for base, port in zip(named, (source, target), strict=True))
+        each(b, f"copy_{name}_{source.length}", source.length, write, dict(zip(named, bases, strict=True)))

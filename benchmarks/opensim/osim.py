@@ -160,7 +160,9 @@ def dynamic_agreement(model: Model, q: Any, u: Any, udot: Any, theirs: Any) -> d
     """Worst relative differences of mass matrices and inverse dynamics; ModelError for a singular mass matrix."""
     count, plain = len(theirs["mass"]), theirs["plain"].astype(bool)
     M = dynamics.mass_matrix(model, q[:count])[:, plain][..., plain]
-    tau = dynamics.inverse_dynamics(model, q[:count], u[:count] * plain, udot[:count] * plain)[:, plain]
+    state = q[:count], u[:count] * plain
+    tau = dynamics.inverse_dynamics(model, *state, udot[:count] * plain)
+    tau = (tau - dynamics.passive.passive_force(model.system, *state))[:, plain]  # springs are forces of the file
     mass, inverse = theirs["mass"][:, plain][..., plain], theirs["inverse"][:, plain]
     return {"mass, relative": _relative(M, mass), "inverse dynamics, relative": _relative(tau, inverse)}
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from myoquat.data.leftovers import Doubts
 from myoquat.data.osim.components import sort_components
+from myoquat.data.osim.lenient import mended
+from myoquat.data.osim.names import close_names, settle_names
 from myoquat.data.osim.older import OLDEST, modernize
 from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
@@ -17,7 +19,7 @@ _COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags,
 
 def read_document(path: Path, doubts: Doubts) -> Element:
     """The element <Model> of a file, in the schema of version 40000; ModelError with the line for anything else, or
-    another document version. Text that is not UTF-8 is one of the doubts."""
+    another document version. Text that is not UTF-8, or no XML, and names that are not unique are among the doubts."""
 
     def decoded(content: bytes) -> str:
         try:
@@ -26,7 +28,7 @@ def read_document(path: Path, doubts: Doubts) -> Element:
             doubts.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
             return content.decode("latin-1")
 
-    root = parse(path, lambda content: _COLONS.sub(r"\1..", content), decode=decoded)
+    root = parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), doubts), decode=decoded)
     if root.tag != "OpenSimDocument":
         raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     given = root.get("Version", "")
@@ -41,7 +43,10 @@ def read_document(path: Path, doubts: Doubts) -> Element:
     model = root.find("Model")
     if model is None:
         raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
+    if version <= NESTED:
+        close_names(model, doubts)
     if version < FIRST:
         modernize(model)
     sort_components(model)
+    settle_names(model, doubts)
     return model

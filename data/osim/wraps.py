@@ -106,7 +106,8 @@ def settled(model: Model) -> Model:
     A file may let a surface act on a whole path, of which only one piece ever comes near: on the others a quadrant
     would pull the path around a surface that lies elsewhere. Where the quadrant is "all" a surface acts on the pieces
     that run into it at the start or at one of 64 poses within the coordinates' ranges, couplers followed; else on the
-    one of them that does so most often. Where no piece does, it acts on the one nearest to it at the start.
+    one of them that does so most often. Where no piece does, it acts on the one nearest to it at the start. A path
+    whose file tells these pieces, in their order, stays as it is.
     """
     if not any(muscle.wraps for muscle in model.muscles):
         return model
@@ -135,11 +136,13 @@ def _settled(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: An
         R, p = poses[point.body]
         points.append(p + matvec(R, np.broadcast_to(point.local(system, q), (len(q), 3))))
     placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
-    ordered = sorted(placed, key=lambda item: item[0])
     whole = (0, len(points) - 1)
-    return replace(
-        muscle, wraps=tuple(replace(wrap, points=None if span == whole else span) for _, span, wrap in ordered)
-    )
+    spans = [None if span == whole else span for _, span, _ in placed]
+    starts = [span[0] for _, span, _ in placed]
+    if any(spans) and spans == [wrap.points for wrap in muscle.wraps] and starts == sorted(starts):
+        return muscle  # as it is written: a file that tells the pieces tells the order on them
+    order = sorted(range(len(placed)), key=lambda k: placed[k][0])
+    return replace(muscle, wraps=tuple(replace(placed[k][2], points=spans[k]) for k in order))
 
 
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:

@@ -1,5 +1,6 @@
 """Poses brought onto constraints."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,7 +69,7 @@ def assemble(
     """
     system, wanted = system_of(model), constraints_of(model, constraints)
     start = system.check_q(q)
-    rows = np.array(start.reshape(-1, system.nq))
+    rows = np.array(start.reshape(math.prod(start.shape[:-1]), system.nq))
     held = Constraints(system, wanted)
     arrays = ConstraintArrays(held)
     if not wanted or not len(rows) or not arrays.position(rows, time).shape[-1]:
@@ -96,6 +97,8 @@ def _moving(model: SystemLike) -> Array:
 def _solve(arrays: ConstraintArrays, q: Array, t: float, moving: Array) -> Array:
     """(n,) |phi| at rows q (n, nq), which are moved in place until none of them gets nearer."""
     left: Array = np.abs(arrays.position(q, t)).max(axis=-1)
+    if not moving.any():
+        return left
     open_ = np.flatnonzero(left > 0)
     for _ in range(ROUNDS):
         if not len(open_):

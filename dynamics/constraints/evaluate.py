@@ -99,14 +99,20 @@ class ConstraintArrays:
 
     def check(self, q: Array, u: Array, t: float = 0.0) -> None:
         """ValueError, saying by how much, for a state (..., nq), (..., nu) off the constraints by more than 1e-6."""
-        for name, values in (("position", self.position(q, t)), ("velocity", self.rate(q, u, t))):
+        fix = (
+            "project_start=True moves it there"
+            if self.system.nu
+            else "the model has no coordinate that could change it"
+        )
+        self._refuse(q, u, t, "the start violates the constraints", fix)
+
+    def _refuse(self, q: Array, u: Array, t: float, what: str, fix: str) -> None:
+        rate = self.rate(q, u, t) if self.system.nu else np.zeros(0)
+        for name, values in (("position", self.position(q, t)), ("velocity", rate)):
             worst = float(np.abs(values).max(initial=0.0))
             if not worst <= VIOLATION:
                 row = int(np.argwhere(np.abs(values) == worst)[0][-1]) if np.isfinite(worst) else 0
-                raise ValueError(
-                    f"the start violates the constraints: {name} row {row} is off by {worst:.3g}, allowed is "
-                    f"{VIOLATION:g}; project_start=True moves it there"
-                )
+                raise ValueError(f"{what}: {name} row {row} is off by {worst:.3g}, allowed is {VIOLATION:g}; {fix}")
 
     def nearest(self, q: Array, u: Array, t: float = 0.0) -> tuple[Array, Array]:
         """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if
@@ -120,7 +126,7 @@ class ConstraintArrays:
             left = error
             q = self.system.integrate(q, self._least(self.position_jacobian(q, t), q, t, -phi))
         u = u + self._least(self.jacobian(q, t), q, t, -self.rate(q, u, t))
-        self.check(q, u, t)
+        self._refuse(q, u, t, "no state on the constraints is found nearby", "give one that is closer to them")
         return q, u
 
     def varies(self) -> bool:

@@ -13,7 +13,7 @@ from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Schedule, Timing
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.door import SystemLike
+from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome, StepLoop
 from myoquat.kernels.classes import is_foreign
@@ -50,7 +50,7 @@ class Simulator:
         constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
     ) -> None:  # fmt: skip
         self.method = method_named(method)
-        held = constraints_of(model, constraints)
+        held = constraints_of(model, constraints) if system_of(model).nu else ()
         self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, outside)
         self._loops: dict[int | None, StepLoop] = {}
 

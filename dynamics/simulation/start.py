@@ -56,7 +56,11 @@ class Start:
         warn_far(q, system.angles)
         if not constraints:
             return cls(q, u)
-        return cls._constrained(ConstraintArrays(Constraints(system, constraints)), q, u, project)
+        held = ConstraintArrays(Constraints(system, constraints))
+        if not system.nu:
+            held.check(q, u)
+            return cls(q, u)
+        return cls._constrained(held, q, u, project)
 
     @classmethod
     def _constrained(cls, held: ConstraintArrays, q: Array, u: Array, project: bool) -> "Start":

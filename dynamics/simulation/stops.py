@@ -1,14 +1,18 @@
 """What a warning says about simulations that stopped before their end."""
 
 import math
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
+from myoquat.dynamics.composite import mass
 from myoquat.dynamics.equations import forward_dynamics
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
+from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.simulation.controls import Control, element
 from myoquat.dynamics.simulation.run import Run
+from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.kernels import Outcome
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_torques
@@ -34,8 +38,18 @@ def stop_message(
     which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
     return (
         f"{which} at t = {time:.6g} s: {Outcome(run.reason[where]).sentence}; last good state q = {_shown(q)}, "
-        f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; a smaller step may help"
+        f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; {_advice(equations, q)}"
     )
+
+
+def _advice(equations: StateEquations, q: Array) -> str:
+    """What may help at the pose q (nq,): another one, where the mass matrix is singular there."""
+    if not equations.constraints and np.isfinite(q).all():
+        try:
+            check_pose(equations.system, mass(equations.system, q))
+        except ModelError as error:
+            return error.message
+    return "a smaller step may help"
 
 
 def _equations_of(equations: StateEquations, parameters: Array | None, where: tuple[int, ...]) -> StateEquations:
@@ -50,7 +64,8 @@ def _acceleration_norm(
 ) -> float:
     """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
     model = equations.model
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoordinateWarning)  # that the pose is far away is said
         try:
             tau = values.get("torque", np.zeros(equations.system.nu))
             if isinstance(model, Model):

@@ -62,6 +62,20 @@ def test_sweeps_give_what_is_written_out(formula, lanes, swept):
     assert np.array_equal(again(X), entries_found(X))
 
 
+@pytest.mark.parametrize("length", [17, 48, 56, 120, 130])
+def test_sweeps_of_any_length_are_copied(length, swept):
+    """The registers of the loop over the directions and those of the copies are those of two functions."""
+    swept()
+    kernel = kernels.compile(
+        lambda x: np.sin(x[..., :1] * np.arange(1.0, length + 1)) * x, {"x": length}, lanes=1, cache="off"
+    )
+    x = np.linspace(0.1, 1.0, length)
+    k = np.arange(1.0, length + 1)
+    expected = np.diag(np.sin(x[0] * k))
+    expected[:, 0] += k * np.cos(x[0] * k) * x
+    np.testing.assert_allclose(kernel.jacobian()(x), expected, rtol=1e-12, atol=1e-13)
+
+
 def test_sweeps_are_the_limit_of_differences(swept):
     swept()
     kernel, h = kernels.compile(bundle, {"x": 6}, ["y"], cache="off"), 1e-6

@@ -94,6 +94,9 @@ def reserves_of(given: float | Sequence[AnyReserve], free: Sequence[str]) -> tup
     """The reserves as they are given, or one of that strength on every free velocity."""
     if isinstance(given, (int, float)):
         return tuple(Reserve(name, float(given)) for name in free)
+    for reserve in given:
+        if not isinstance(reserve, AnyReserve):
+            raise TypeError(f"reserves are a strength or a sequence of Reserve and ReserveActuator, not {reserve!r}")
     return tuple(given)
 
 

@@ -62,9 +62,9 @@ def redundancy(
     couplers and constraints pass on what they carry, and the motion must keep them (`consistent_motion`). Frames are
     independent without dynamics. One without a solution says so and gets what violates its conditions the least.
 
-    Raises ValueError for a motion without u and udot, of another system or off the constraints, locked coordinates that
-    accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or `Coupled`; and
-    ModelError for muscles without a law, and a cone at a joint whose force the motion does not determine.
+    Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
+    coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
+    `Coupled`; ModelError for muscles without a law, and a cone at a joint whose force the motion does not determine.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -80,6 +80,8 @@ def redundancy(
     """
     effort = effort or Effort()
     check_recruited(effort, dynamics, tendons)
+    if not len(motion.time):
+        raise ValueError("the motion has no frames")
     rigid = model.with_rigid_tendons()
     demands = Demands(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)

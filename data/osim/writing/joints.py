@@ -114,10 +114,12 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
         joint = as_axes(body)
     except ValueError as error:
         raise ModelError(str(error), element=element) from None
-    used = {axis.coordinate for axis in (*joint.rotations, *joint.translations)}
+    used = {axis.coordinate for axis in (*joint.rotations, *joint.translations) if axis.coordinate is not None}
     for i, name in enumerate(joint.coordinates):
-        if i not in used:
-            raise ModelError(f"coordinate {name!r} moves nothing, which OpenSim does not allow", element=element)
+        if i not in used and i < max(used, default=len(joint.coordinates)):
+            raise ModelError(
+                f"coordinate {name!r} moves nothing, which OpenSim allows behind those alone that do", element=element
+            )
     transform = add(parent, "SpatialTransform")
     for kind, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
         given = [axis.direction for axis in axes]

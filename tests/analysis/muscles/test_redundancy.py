@@ -399,6 +399,12 @@ def test_bad_questions(shoulder, trunk, rng):
             make()
     with pytest.raises(ValueError, match="has no u and udot"):
         redundancy(shoulder, replace(motion, udot=None))
+    with pytest.raises(ValueError, match="has no frames"):
+        redundancy(
+            shoulder, replace(motion, **{name: getattr(motion, name)[:0] for name in ("time", "q", "u", "udot")})
+        )
+    with pytest.raises(TypeError, match=r"a sequence of Reserve and ReserveActuator, not 'f'"):
+        redundancy(shoulder, motion, reserves="five")
     locked = replace(shoulder, coordinates=(Coordinate(shoulder.system.coordinate_names[0], locked=True),))
     with pytest.raises(ValueError, match="is locked, but the motion"):
         redundancy(locked, motion)

@@ -239,12 +239,41 @@ def test_opensim_opens_what_was_written(rotations, tmp_path, rng, in_opensim):
         np.testing.assert_allclose(found[:, 2], -passive[:, own[0]], atol=1e-12)
 
 
+@pytest.mark.peers
+def test_coordinates_that_move_nothing_stand_behind_the_others(tmp_path, in_opensim):
+    """Generic models have them where a joint is made simpler."""
+    joint = replace(CUSTOM, coordinates=("bend", "draw", "idle"), units=())
+    names = ("bend", "draw", "idle")
+    model = Model(ArticulatedSystem((body("tip", "ground", joint, coordinate_names=names),), ground="ground"))
+    back = again(model, tmp_path / "x.osim")
+    q = np.array([[0.3, -0.2, 0.5]])
+    theirs = in_opensim(OPENSIM, str(tmp_path / "x.osim"), *map(json.dumps, (q.tolist(), [0.0] * 3, names)))
+    assert (back.system.coordinate_names, theirs["count"]) == (names, 3)
+    np.testing.assert_allclose(
+        dynamics.mass_matrix(back, q)[:, :2, :2], np.array(theirs["mass"])[:, :2, :2], atol=1e-12
+    )
+
+
 SURFACES = (
     WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.02, name="ball"),
     WrapCylinder(body="arm", radius=0.03, length=0.2, quadrant="-y", name="ball"),
     WrapEllipsoid(body="fore", radii=(0.03, 0.02, 0.01), points=(1, 2)),
     WrapTorus(body="world", ring_radius=0.1, tube_radius=0.02, orientation=(0.5, 0.5, 0.5, 0.5)),
 )
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_surfaces_of_one_piece_keep_their_order(order, tmp_path):
+    """The paths of chains depend on it where one surface hides the other."""
+    balls = (
+        WrapSphere(body="ground", position=(0.1, 0.0, 0.02), radius=0.03, points=(0, 1), name="near"),
+        WrapSphere(body="ground", position=(0.3, 0.0, 0.02), radius=0.03, points=(0, 1), name="far"),
+    )
+    path = (point("ground", 0, 0, 0), point("ground", 0.4, 0, 0), point("tip", 0.1, 0.3, 0))
+    muscle = Muscle("m", path, PathActuator(1.0), wraps=tuple(balls[k] for k in order))
+    system = ArticulatedSystem((body("tip", "ground", RevoluteJoint((0.0, 0.0, 1.0))),), ground="ground")
+    back = again(Model(system, (muscle,)), tmp_path / "x.osim")
+    assert [wrap.name for wrap in back.muscles[0].wraps] == [balls[k].name for k in order]
 
 
 def test_surfaces_are_written_once_and_named_apart(tmp_path):
@@ -331,8 +360,9 @@ def with_muscle(**changes):
         ),
         (
             replace(MEDLEY, system=MEDLEY.system.with_body("tip", joint=replace(CUSTOM, coordinates=("a", "b", "c"),
-                    units=())), start_q=None),
-            "coordinate 'tip.c' moves nothing",
+                    units=(), rotations=(replace(CUSTOM.rotations[0], coordinate=2), *CUSTOM.rotations[1:]),
+                    translations=())), start_q=None),
+            "coordinate 'tip.a' moves nothing",
         ),
     ],
 )  # fmt: skip

@@ -1,0 +1,39 @@
+"""Text that is no XML and that OpenSim reads all the same: mended, line by line in its place."""
+
+import re
+
+from myoquat.data.leftovers import Doubts
+
+__all__ = ["mended"]
+
+_DECLARED = re.compile(r"\A\s*<\?xml.*?\?>", re.DOTALL)
+_WHOLE = r"<!--(?P<comment>.*?)-->|<!\[CDATA\[.*?\]\]>"
+_BARE = r"(?P<bare>&)(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9a-fA-F]+);)"
+_CONTROL = r"(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f])"
+_ODD = re.compile(f"{_WHOLE}|{_BARE}|{_CONTROL}", re.DOTALL)
+
+
+def mended(text: str, doubts: Doubts) -> str:
+    """The text as XML: blanks before the declaration and hyphens of comments go unsaid; a & that begins no entity is
+    the letter, and control characters are blanks, both of which are doubts."""
+
+    def replaced(match: re.Match[str]) -> str:
+        comment = match["comment"]
+        if comment is not None:
+            return f"<!--{comment.replace('-', ' ')}-->" if "--" in comment or comment.endswith("-") else match[0]
+        if match["bare"]:
+            doubts.count("a & that XML writes &amp;", _line(text, match))
+            return "&amp;"
+        if match["control"]:
+            doubts.count("control characters, taken as blanks", _line(text, match))
+            return " "
+        return match[0]
+
+    declared = _DECLARED.match(text)
+    if declared:  # what it says of the encoding is known by now
+        text = "\n" * declared[0].count("\n") + text[declared.end() :]
+    return _ODD.sub(replaced, text)
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    return f"line {text.count(chr(10), 0, match.start()) + 1}"
