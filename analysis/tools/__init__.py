@@ -41,9 +41,9 @@ def run_setup(
     ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns
     what was written.
 
-    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
-    is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
-    warning that names it.
+    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
+    Actuation and ForceReporter. What is not known, or cannot be known from the files, such as forces of muscles without
+    their states, is left out with a warning that names it.
     Of CMCTool: tasks of coordinates with critically damped gains, and actuators of one control as reserves; tendons are
     rigid and controls act at once, as in `myoquat.analysis.muscles.computed_muscle_control`, in the file's coordinates.
     Of ForwardTool: controls of files and of functions, external loads and corrections toward the states of a file; rows

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from myoquat.analysis.tools.analyses.actuation import actuation
+from myoquat.analysis.tools.analyses.forces import force_reporter
 from myoquat.analysis.tools.analyses.kinematics import body_kinematics, kinematics, point_kinematics
 from myoquat.analysis.tools.analyses.moving import Moving, moving_of, note
 from myoquat.analysis.tools.analyses.muscles import muscle_analysis
@@ -13,6 +14,7 @@ from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
     ActuationSetup,
     BodyKinematicsSetup,
+    ForceReporterSetup,
     JointReactionSetup,
     KinematicsSetup,
     MuscleAnalysisSetup,
@@ -24,6 +26,7 @@ __all__ = ["analyse", "run_analyze"]
 
 RUN: dict[type, Callable[..., None]] = {
     ActuationSetup: actuation,
+    ForceReporterSetup: force_reporter,
     KinematicsSetup: kinematics,
     BodyKinematicsSetup: body_kinematics,
     PointKinematicsSetup: point_kinematics,

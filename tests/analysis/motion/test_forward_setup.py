@@ -1,6 +1,7 @@
 """ForwardTool: its setup, the files of what moves, and OpenSim's tool beside it."""
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,20 +9,35 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.tools import run_setup
+from myoquat.analysis.tools.analyses.forces import force_reporter
+from myoquat.analysis.tools.analyses.moving import Moving
+from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data import UnsupportedWarning, load_table
+from myoquat.data.motions import Motion
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import ForwardSetup, read_setup
+from myoquat.data.setups.analyses import ForceReporterSetup
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.forces import (
+    ContactHalfSpace,
+    ContactMaterial,
+    ContactSphere,
+    CoordinateSpring,
+    HuntCrossley,
+    PointSpring,
+)
 from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.limits import CoordinateLimit
 
 SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
 <initial_time>0.105</initial_time><final_time>0.3</final_time>
 <integrator_error_tolerance>1e-8</integrator_error_tolerance>
 <solve_for_equilibrium_for_auxiliary_states>false</solve_for_equilibrium_for_auxiliary_states>
-<AnalysisSet name="Analyses"><objects><Kinematics name="Kinematics"><on>true</on></Kinematics></objects></AnalysisSet>
+<AnalysisSet name="Analyses"><objects><Kinematics name="Kinematics"><on>true</on></Kinematics><ForceReporter name="All">
+<on>true</on></ForceReporter></objects></AnalysisSet>
 <ControllerSet name="Controllers"><objects>
 <ControlSetController name="steps"><controls_file>steps.xml</controls_file></ControlSetController>
 <ControlSetController name="table"><controls_file>table.sto</controls_file></ControlSetController>
@@ -30,6 +46,7 @@ SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file
 <external_loads_file>loads.xml</external_loads_file><states_file>states.sto</states_file></ForwardTool></OpenSimDocument>"""
 MOTORS = """<ForceSet><objects><TorqueActuator name="twist"><bodyA>shank</bodyA><bodyB>ground</bodyB><axis>0 0 1</axis>
 <optimal_force>2</optimal_force></TorqueActuator></objects></ForceSet>"""
+BODIES, PARTS = ("shank", "ground"), [f"{kind}.{axis}" for kind in ("force", "torque") for axis in "XYZ"]
 DYNAMICS = ActivationDynamics(form="piecewise", minimum_activation=0.01)
 NODE = "<ControlLinearNode><t>{0}</t><value>{1}</value></ControlLinearNode>"
 CONTROL = """<ControlLinear name="{0}"><use_steps>{1}</use_steps><extrapolate>false</extrapolate>
@@ -59,11 +76,15 @@ def folder(tmp_path):
         path = (PathPoint("thigh", (side, -0.1, 0.0)), PathPoint("shank", (side, -0.1, 0.0)))
         law = Thelen2003(400.0, 0.15, 0.25)
         muscles.append(Muscle(name, path, law, activation_dynamics=DYNAMICS))
+    heel = ContactSphere("heel", "shank", (0.0, -0.4, 0.0), 0.05)
+    floor = ContactHalfSpace("floor_plane", "ground", (0.0, -0.81, 0.0), (0.0, 1.0, 0.0))
     model = mq.Model(
         mq.ArticulatedSystem((thigh, shank), gravity=(0.0, -9.81, 0.0)),
         tuple(muscles),
         name="limb",
         coordinates=(Coordinate("hip", locked=True), Coordinate("knee")),
+        limits=(CoordinateLimit("stop", "knee", -0.1, 0.0, 20.0, 20.0, 0.2),),
+        forces=(HuntCrossley("floor", (ContactMaterial((heel, floor), stiffness=1e4, dissipation=0.5),)),),
         start_q=(0.2, 0.0),
     )
     model.save(tmp_path / "limb.osim")
@@ -103,7 +124,7 @@ def test_the_limb_moves_as_in_opensim(folder, tmp_path_factory, in_opensim):
     in_opensim("import os\nos.chdir(arguments[0])\nanswer = opensim.ForwardTool('setup.xml').run()", str(there))
     ours = tables(folder)
     assert set(ours) == {"controls.sto", "states.sto", "states_degrees.mot", "Kinematics_q.sto", "Kinematics_u.sto",
-                         "Kinematics_dudt.sto"}  # fmt: skip
+                         "Kinematics_dudt.sto", "All_forces.sto"}  # fmt: skip
     for name in ("states.sto", "states_degrees.mot"):
         mine, theirs = ours[name], load_table(there / "found" / f"limb_{name}")
         assert list(mine.columns) == list(theirs.columns)
@@ -112,8 +133,17 @@ def test_the_limb_moves_as_in_opensim(folder, tmp_path_factory, in_opensim):
         theirs = theirs[~theirs.index.duplicated()]
         for label in mine:
             found = np.interp(mine.index, theirs.index, theirs[label])
-            scale = max(1.0, np.abs(found).max())
-            assert np.abs(mine[label] - found).max() < 2e-4 * scale, label  # rows of theirs are joined by lines
+            off, scale = np.abs(mine[label].to_numpy() - found), max(1.0, np.abs(found).max())
+            assert off.max() < 5e-4 * scale, label  # rows of theirs are joined by lines
+            assert off[-1] < 5e-6 * scale, label
+    mine, theirs = ours["All_forces.sto"], load_table(there / "found" / "limb_All_forces.sto")
+    assert set(mine) == {"front", "back", "twist", "stop", *(f"floor.{b}.{p}" for b in BODIES for p in PARTS)}
+    for label in mine:
+        found = np.interp(mine.index, theirs.index, theirs[label])
+        off, scale = np.abs(mine[label].to_numpy() - found), max(1.0, np.abs(found).max())
+        assert off.max() < 5e-3 * scale, label
+        assert off[-1] < 1e-5 * scale, label
+    assert np.abs(mine["floor.shank.force.Y"]).max() > 1.0
     knee = ours["states.sto"]["/jointset/shank/knee/value"]
     assert np.abs(np.degrees(knee) - ours["states_degrees.mot"]["/jointset/shank/knee/value"]).max() < 1e-9
     assert np.abs(knee - knee.iloc[0]).max() > 0.05
@@ -163,6 +193,28 @@ def test_without_states_the_model_s_own_start(folder):
     (folder / "own.xml").write_text(text.replace("Constant", "Unknown"))
     with pytest.warns(UnsupportedWarning, match="function that is not known"):
         tables(folder, "own.xml")
+
+
+def test_springs_and_what_has_no_column(tmp_path):
+    hinge = mq.Body("shank", "ground", RevoluteJoint(), coordinate_names=("knee",), mass=1.0, damping=0.1)
+    forces = (
+        CoordinateSpring("spring", "knee", stiffness=3.0, rest=0.1, damping=0.2),
+        PointSpring("rope", "ground", "shank", (1.0, 0.0, 0.0), (0.0, -1.0, 0.0), 5.0, 0.1),
+    )
+    model = mq.Model(mq.ArticulatedSystem((hinge,)), forces=forces)
+    q, u = np.random.default_rng(0).normal(size=(2, 5, 1))
+    moving = Moving(
+        SimpleNamespace(results=tmp_path, name="swing"), model, Motion(model.system, np.arange(5.0), q, u), None, 0
+    )
+    outputs = Outputs(True)
+    with pytest.warns(MotionWarning) as told:
+        force_reporter(moving, ForceReporterSetup("forces", 1, True, True), outputs)
+    words = " ".join(str(one.message) for one in told)
+    for part in ("constraints", "whole joints", "rope"):
+        assert part in words
+    ((path, table),) = outputs.tables
+    assert path.name == "swing_forces_forces.sto"
+    np.testing.assert_allclose(table["spring"], (-3 * (q - 0.1) - 0.2 * u)[:, 0], rtol=1e-14)
 
 
 @pytest.mark.parametrize(
