@@ -135,5 +135,7 @@ def _muscle(muscle: Muscle) -> str:
         parts.append("activation dynamics")
     for wrap in muscle.wraps:
         side = "" if wrap.quadrant == "all" else f" on {wrap.quadrant}"
+        if wrap.hint is not None:
+            side = " over the point " + ", ".join(f"{x:g}" for x in wrap.hint)
         parts.append(f"around {wrap.kind} {wrap.name or ''} of {wrap.body}{side}".replace("  ", " "))
     return ", ".join(parts)

@@ -20,8 +20,8 @@ __all__ = ["command"]
 @click.option("--quiet", is_flag=True, help="Tell nothing but warnings and errors.")
 def command(setup: Path, rotations: str, keep: bool, anywhere: bool, report: Path | None, quiet: bool) -> None:
     """Run SETUP, a setup file (.xml) of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool,
-    CMCTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, all or none. What is not known is
-    left out, and told on the error stream."""
+    CMCTool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, all or none. What is
+    not known is left out, and told on the error stream."""
 
     def tell(line: str) -> None:
         if not quiet:

@@ -6,6 +6,7 @@ from pathlib import Path
 from myoquat.analysis.tools.analyze import run_analyze
 from myoquat.analysis.tools.control import run_cmc
 from myoquat.analysis.tools.dynamics import run_inverse_dynamics
+from myoquat.analysis.tools.forward import run_forward
 from myoquat.analysis.tools.kinematics import run_inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.analysis.tools.report import Section, check_report, write_report
@@ -14,6 +15,7 @@ from myoquat.analysis.tools.sensors import run_sensor_placer, run_sensor_trackin
 from myoquat.data.setups import (
     AnalyzeSetup,
     CmcSetup,
+    ForwardSetup,
     InverseDynamicsSetup,
     InverseKinematicsSetup,
     ScaleSetup,
@@ -36,14 +38,16 @@ def run_setup(
     report: str | Path | None = None,
 ) -> list[Path]:
     """Run a setup file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns what was
-    written.
+    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names, from its own folder. Returns
+    what was written.
 
-    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction. What
-    is not known, or cannot be known from the files, such as forces of muscles without their states, is left out with a
-    warning that names it.
+    Of AnalyzeTool: Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis, StaticOptimization, JointReaction,
+    Actuation and ForceReporter. What is not known, or cannot be known from the files, such as forces of muscles without
+    their states, is left out with a warning that names it.
     Of CMCTool: tasks of coordinates with critically damped gains, and actuators of one control as reserves; tendons are
     rigid and controls act at once, as in `myoquat.analysis.muscles.computed_muscle_control`, in the file's coordinates.
+    Of ForwardTool: controls of files and of functions, external loads and corrections toward the states of a file; rows
+    are as far apart as the longest step allows, and no more than 0.01 s; analyses are those of AnalyzeTool.
 
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
@@ -81,6 +85,8 @@ def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], N
         run_inverse_dynamics(setup, outputs, rotations, tell)
     elif isinstance(setup, CmcSetup):
         run_cmc(setup, outputs, tell)
+    elif isinstance(setup, ForwardSetup):
+        run_forward(setup, outputs, tell)
     elif isinstance(setup, SensorPlacerSetup):
         run_sensor_placer(setup, outputs, tell)
     elif isinstance(setup, SensorTrackingSetup):

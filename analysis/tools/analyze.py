@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from myoquat.analysis.tools.analyses.actuation import actuation
+from myoquat.analysis.tools.analyses.forces import force_reporter
 from myoquat.analysis.tools.analyses.kinematics import body_kinematics, kinematics, point_kinematics
 from myoquat.analysis.tools.analyses.moving import Moving, moving_of, note
 from myoquat.analysis.tools.analyses.muscles import muscle_analysis
@@ -13,6 +14,7 @@ from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
     ActuationSetup,
     BodyKinematicsSetup,
+    ForceReporterSetup,
     JointReactionSetup,
     KinematicsSetup,
     MuscleAnalysisSetup,
@@ -20,10 +22,11 @@ from myoquat.data.setups.analyses import (
     StaticOptimizationSetup,
 )
 
-__all__ = ["run_analyze"]
+__all__ = ["analyse", "run_analyze"]
 
 RUN: dict[type, Callable[..., None]] = {
     ActuationSetup: actuation,
+    ForceReporterSetup: force_reporter,
     KinematicsSetup: kinematics,
     BodyKinematicsSetup: body_kinematics,
     PointKinematicsSetup: point_kinematics,
@@ -37,8 +40,12 @@ def run_analyze(setup: AnalyzeSetup, outputs: Outputs, rotations: str, tell: Cal
     """Run the analyses of a motion and note their files."""
     for name in setup.left_out:
         note(f"{name} is left out: it is not known here")
-    moving: Moving = moving_of(setup, rotations)
-    for analysis in setup.analyses:
+    analyse(moving_of(setup, rotations), outputs, tell)
+
+
+def analyse(moving: Moving, outputs: Outputs, tell: Callable[[str], None]) -> None:
+    """Run the analyses of a setup on its motion and note their files."""
+    for analysis in moving.setup.analyses:
         before = len(outputs.files)
         RUN[type(analysis)](moving, analysis, outputs)
         tell(f"{analysis.name}: {len(moving.rows(analysis.interval))} frames, {len(outputs.files) - before} files")

@@ -74,7 +74,12 @@ class Sites:
                 left.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
         self._put(wrap.body, "geom", name=name, type=wrap.kind, size=sizes, pos=wrap.position, quat=wrap.orientation,
                   contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip
-        if wrap.ahead is not None:
+        side = wrap.ahead
+        if wrap.hint is not None:
+            left.count("hints of wrapping surfaces, written as sides", wrap.name or name)
+            side = np.array(wrap.hint) * ([1.0, 1.0, 0.0] if isinstance(wrap, WrapCylinder) else 1.0)
+            side = side / np.linalg.norm(side)
+        if side is not None:
             self._sides[wrap] = f"{name}-side"
-            place = np.array(wrap.in_body(ASIDE * wrap.radius * wrap.ahead), dtype=float)
+            place = np.array(wrap.in_body(ASIDE * wrap.radius * side), dtype=float)
             self._put(wrap.body, "site", name=self._sides[wrap], pos=tuple(place), size=SITE)

@@ -4,11 +4,14 @@ from typing import Any
 
 from lxml import etree
 
-from myoquat.data.osim.functional import has_path
+from myoquat.data.osim.muscles import has_path
 
-__all__ = ["sort_components"]
+__all__ = ["GEOMETRY", "sort_components"]
 
 FRAMES = ("PhysicalOffsetFrame", "Station", "StationDefinedFrame", "FrameGeometry")  # found where they stand
+GEOMETRY = (
+    "ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid", "ContactCylinder", "ContactTorus",
+)  # fmt: skip
 KINDS = {  # the set of a component by how its tag ends
     "Body": "BodySet",
     "Joint": "JointSet",
@@ -17,7 +20,7 @@ KINDS = {  # the set of a component by how its tag ends
     "Probe": "ProbeSet",
     "Marker": "MarkerSet",
     **dict.fromkeys(("Force", "Muscle", "_Deprecated", "Actuator", "Ligament", "Spring"), "ForceSet"),
-    **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), "ContactGeometrySet"),
+    **dict.fromkeys(GEOMETRY, "ContactGeometrySet"),
 }
 
 

@@ -21,7 +21,7 @@ from myoquat.muscle.forces import (
     SmoothSphereHalfSpace,
 )
 
-__all__ = ["CONTACTS", "MATERIAL", "SET", "SMOOTH", "Contacts"]
+__all__ = ["CONTACTS", "MATERIAL", "SET", "SMOOTH", "ZERO", "Contacts"]
 
 ZERO = (0.0, 0.0, 0.0)
 SET, PARAMETERS = "HuntCrossleyForce..ContactParametersSet", "HuntCrossleyForce..ContactParameters"
@@ -70,6 +70,20 @@ class Contacts:
         values = {key: number(force, key, default) for key, default in SMOOTH.items()}
         return SmoothSphereHalfSpace(name, sphere, half_space, **values)
 
+    def placed(self, owner: Any, socket: str) -> tuple[Any, Frame]:
+        """The element of the geometry that a socket names, which is used by that, and its frame on its body."""
+        name = last_name(text(owner, socket))
+        self._used.add(name)
+        element = self._element(owner, name)
+        return element, self._frame(element)
+
+    def _frame(self, element: Any) -> Frame:
+        base = self._frames.of(element, "socket_frame")
+        turned = quaternion_from_euler(np.array(numbers(element, "orientation", 3, ZERO)), "XYZ")
+        return Frame(
+            base.body, base.R @ rotation_matrix(turned), np.array(base.point(triple(element, "location", ZERO)))
+        )
+
     def _names(self, force: Any) -> list[str]:
         if force.tag == "HuntCrossleyForce":
             return [name for element in _materials(force) for name in _geometry(element)]
@@ -86,17 +100,15 @@ class Contacts:
 
     def _surface(self, force: Any, name: str) -> ContactSurface:
         element = self._element(force, name)
-        base = self._frames.of(element, "socket_frame")
-        turned = quaternion_from_euler(np.array(numbers(element, "orientation", 3, ZERO)), "XYZ")
-        frame = Frame(base.body, base.R @ rotation_matrix(turned), base.p)
-        x, y, z = base.point(triple(element, "location", ZERO))
+        frame = self._frame(element)
+        x, y, z = frame.position
         if element.tag == "ContactHalfSpace":
             a, b, c = (0.0 - float(part) for part in frame.R[:, 0])
-            return ContactHalfSpace(name, base.body, (x, y, z), (a, b, c))
+            return ContactHalfSpace(name, frame.body, (x, y, z), (a, b, c))
         if element.tag == "ContactSphere":
-            return ContactSphere(name, base.body, (x, y, z), number(element, "radius", 0.0))
+            return ContactSphere(name, frame.body, (x, y, z), number(element, "radius", 0.0))
         Q0, Q1, Q2, Q3 = frame.orientation
-        return ContactEllipsoid(name, base.body, (x, y, z), (Q0, Q1, Q2, Q3), triple(element, "radii", ZERO))
+        return ContactEllipsoid(name, frame.body, (x, y, z), (Q0, Q1, Q2, Q3), triple(element, "radii", ZERO))
 
 
 def _materials(force: Any) -> list[Any]:

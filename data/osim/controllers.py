@@ -12,7 +12,7 @@ from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.inputs import PrescribedInput
 
-__all__ = ["add_inputs", "read_inputs"]
+__all__ = ["PRESCRIBED", "add_inputs", "read_inputs"]
 
 PRESCRIBED = "PrescribedController"
 ALL = "ALL"
@@ -28,7 +28,7 @@ def read_inputs(model: Element, known: tuple[str, ...], census: Census, folder: 
         file = text(element, "controls_file", "")
         if element.tag != PRESCRIBED:
             census.count(element, "ControllerSet")
-        elif not boolean(element, "enabled", True):
+        elif not boolean(element, "enabled", not boolean(element, "isDisabled")):
             census.count(element, "enabled is false")
         elif not all(map(can_read, _functions(element))):
             census.count(element, "a function that is not known")

@@ -5,13 +5,13 @@ from typing import Any
 
 from myoquat.data.document import text
 from myoquat.data.motions.forces import columns_of
-from myoquat.data.motions.loads import load_entry
+from myoquat.data.motions.loads import LoadEntry, load_entry
 from myoquat.data.motions.storage import read_motion
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseLinear
 from myoquat.kernels.typing import Array
 from myoquat.muscle.forces import PrescribedForce
 
-__all__ = ["EXTERNAL", "data_of", "read_external"]
+__all__ = ["EXTERNAL", "data_of", "external_force", "read_external"]
 
 EXTERNAL = "ExternalForce"
 ENDINGS = ("", ".sto", ".mot")
@@ -30,7 +30,12 @@ def read_external(element: Any, file: Path) -> PrescribedForce:
     """The force whose data a file holds. Without points it acts at the origin of the body.
 
     ModelError with its line for an identifier that finds no three columns."""
-    entry, table = load_entry(element), read_motion(file)
+    return external_force(load_entry(element), file)
+
+
+def external_force(entry: LoadEntry, file: Path) -> PrescribedForce:
+    """The force of an entry whose data a file holds. ModelError for an identifier that finds no three columns."""
+    table = read_motion(file)
     times = tuple(map(float, table.index))
     force, point, torque = (_functions(times, columns) for columns in columns_of(file, entry, table))
     in_body = entry.point_frame == entry.body or not entry.point

@@ -1,6 +1,7 @@
 """Files of OpenSim's <ForceSet>: actuators that a tool adds to its model."""
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,16 @@ from myoquat.data.osim.actuators import ACTUATORS
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.actuators import Actuator
+from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 
 __all__ = ["read_force_set"]
 
 SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
+TURNED = 10905  # the version since which torques and forces have the direction that they say
+RENAMED = {  # up to then
+    "TorqueActuator": {"body_A": "bodyB", "body_B": "bodyA", "direction_A": "axis"},
+    "PointActuator": {"body_B": "body", "point_B": "point", "direction_A": "direction"},
+}
 
 
 def read_force_set(path: Path) -> tuple[Actuator, ...]:
@@ -22,9 +28,30 @@ def read_force_set(path: Path) -> tuple[Actuator, ...]:
     root = parse(path)
     try:
         sets = (root, *root.iterchildren("*"))
-        return _actuators(next((holder for holder in sets if holder.tag in SETS), None))
+        found = _actuators(next((holder for holder in sets if holder.tag in SETS), None))
     except ModelError as error:
         raise (error if error.file else error.located(path, error.line)) from None
+    return tuple(map(_turned, found)) if _version(root) < TURNED else found
+
+
+def _version(root: Element) -> int:
+    """The version of the document; a file without one is from before versions were written."""
+    given = root.attrib.get("Version", "") if root.tag == "OpenSimDocument" else ""
+    return int(given) if given.isdigit() else 0
+
+
+def _turned(actuator: Actuator) -> Actuator:
+    """The actuator of an older file, which pushes the other way there."""
+    if isinstance(actuator, TorqueActuator):
+        return replace(actuator, axis=_opposite(actuator.axis))
+    if isinstance(actuator, PointActuator):
+        return replace(actuator, direction=_opposite(actuator.direction), direction_in_world=True)
+    return actuator
+
+
+def _opposite(v: tuple[float, float, float]) -> tuple[float, float, float]:
+    x, y, z = v
+    return 0.0 - x, 0.0 - y, 0.0 - z
 
 
 class _Bodies(Frames):
@@ -48,6 +75,8 @@ def _actuators(holder: Element | None) -> tuple[Actuator, ...]:
         if boolean(element, "isDisabled") or not boolean(element, "appliesForce", True):
             continue
         _complete(element, None if defaults is None else defaults.find(element.tag))
+        for entry in list(element.iterchildren("*")):
+            entry.tag = RENAMED.get(element.tag, {}).get(entry.tag, entry.tag)
         found.append(ACTUATORS[element.tag](element, _Bodies()))
     return tuple(found)
 

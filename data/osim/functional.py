@@ -12,22 +12,11 @@ from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.points import PathPoint
 
-__all__ = ["TAG", "add_functional", "has_path", "path_in", "read_functional"]
+__all__ = ["TAG", "add_functional", "read_functional"]
 
 TAG, POLYNOMIAL = "FunctionBasedPath", "MultivariatePolynomialFunction"
 LENGTH, ARMS, SPEED = "length_function", "moment_arm_functions", "lengthening_speed_function"
 SAMPLES, ALIKE = 16, 1e-9  # places where a file's derivatives are held against those of its length, and how near
-
-
-def path_in(element: Any, tag: str) -> Any:
-    """The path of a force, which stands in it or in its <path>; None if there is none."""
-    path = element.find(tag)
-    return element.find(f"path/{tag}") if path is None else path
-
-
-def has_path(element: Any) -> bool:
-    """Whether a force has a path of a known kind."""
-    return any(path_in(element, tag) is not None for tag in ("GeometryPath", TAG))
 
 
 def read_functional(path: Any, census: Census) -> tuple[PathPoint, ...]:

@@ -1,5 +1,8 @@
 """What is not read of an .osim file, and what that changes: by the tags of the elements."""
 
+from myoquat.data.osim.components import GEOMETRY
+from myoquat.data.osim.obstacles import OBSTACLE
+
 __all__ = ["CHANGES", "change_of"]
 
 MOVES = "moves the bodies in OpenSim, not here"
@@ -9,7 +12,8 @@ CHANGES: dict[str, str] = {
     **dict.fromkeys(("PrescribedForce", "ExternalForce"), MOVES),
     **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
-    **dict.fromkeys(("ContactHalfSpace", "ContactSphere", "ContactMesh", "ContactEllipsoid"), SEEN),
+    **dict.fromkeys(GEOMETRY, SEEN),
+    OBSTACLE: "the path passes the obstacle otherwise",
     **dict.fromkeys(("PrescribedController", "ControlSetController"), "controls are given with the simulation"),
     "Delp1990Muscle_Deprecated": "the path has no force law",
 }  # fmt: skip

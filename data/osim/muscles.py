@@ -4,34 +4,54 @@ from typing import Any
 
 from myoquat.data.document import last_name, numbers, objects, pair, text
 from myoquat.data.leftovers import Census
+from myoquat.data.osim.contact import Contacts
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functional import TAG as FUNCTIONAL
-from myoquat.data.osim.functional import path_in, read_functional
+from myoquat.data.osim.functional import read_functional
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.joints import UNBOUND
 from myoquat.data.osim.laws import read_activation, read_activation_dynamics, read_law
+from myoquat.data.osim.obstacles import TAG as OBSTACLES
+from myoquat.data.osim.obstacles import read_obstacles
 from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["read_muscle"]
+__all__ = ["has_path", "read_muscle"]
+
+GEOMETRY = "GeometryPath"
+PATHS = (GEOMETRY, FUNCTIONAL, OBSTACLES)
 
 
-def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, census: Census) -> Muscle:
-    """A force along a <GeometryPath> or a <FunctionBasedPath> as a muscle."""
+def has_path(element: Any) -> bool:
+    """Whether a force has a path of a known kind."""
+    return _path_in(element) is not None
+
+
+def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, contacts: Contacts, census: Census) -> Muscle:
+    """A force along a path of a known kind as a muscle."""
     law, dynamics = read_law(element, census), read_activation_dynamics(element)
-    functional = path_in(element, FUNCTIONAL)
-    if functional is not None:
-        points = read_functional(functional, census)
-        return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics)
-    path = path_in(element, "GeometryPath")
+    path = _path_in(element)
     if path is None:
-        complain(element, f"<{element.tag}> needs a <GeometryPath>")
-    points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-    wraps = surfaces.along(path, len(points), census)
+        complain(element, f"<{element.tag}> needs a <{GEOMETRY}>")
+    wraps: tuple[Wrap, ...] = ()
+    if path.tag == FUNCTIONAL:
+        points = read_functional(path, census)
+    elif path.tag == OBSTACLES:
+        points, wraps = read_obstacles(path, frames, contacts, census)
+    else:
+        points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
+        wraps = surfaces.along(path, len(points), census)
     return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics, wraps)
+
+
+def _path_in(element: Any) -> Any:
+    """The path of a force, which stands in it or in its <path>; None if there is none."""
+    found = [element.find(f"{holder}{tag}") for tag in PATHS for holder in ("", "path/")]
+    return next((path for path in found if path is not None), None)
 
 
 def _point(element: Any, frames: Frames) -> PathPoint:

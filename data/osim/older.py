@@ -16,7 +16,7 @@ from myoquat.data.elements import written
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.xml import Element
 
-__all__ = ["OLDEST", "modernize"]
+__all__ = ["OLDEST", "modernize", "modernize_names"]
 
 OLDEST = 10901
 INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -64,8 +64,7 @@ SWITCHES = {"ForceSet": "appliesForce", "ConstraintSet": "isEnforced"}
 
 def modernize(model: Any) -> None:
     """Bring a <Model> into the schema of version 40000; ModelError, with its line, where that cannot be done."""
-    for element in list(model.iter(*RENAMED)):
-        element.tag = RENAMED[element.tag]
+    modernize_names(model)
     for holder, names in SOCKETS.items():
         for element in model.iterfind(f".//{holder}/objects/*"):
             _rename(element, names)
@@ -89,6 +88,12 @@ def modernize(model: Any) -> None:
         for joint in list(body.iterfind("Joint/*")):
             if isinstance(joint.tag, str):
                 _move_joint(joint, body, joints)
+
+
+def modernize_names(root: Any) -> None:
+    """Give the elements below `root` their names of today."""
+    for element in list(root.iter(*RENAMED)):
+        element.tag = RENAMED[element.tag]
 
 
 def _rename(element: Any, names: dict[str, str]) -> None:

@@ -14,11 +14,10 @@ from myoquat.data.osim.controllers import read_inputs
 from myoquat.data.osim.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.forces import FORCES, can_read, read_force
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.functional import has_path
 from myoquat.data.osim.joints import STARTS, is_blank
 from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
-from myoquat.data.osim.muscles import read_muscle
+from myoquat.data.osim.muscles import has_path, read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
 from myoquat.data.osim.version import read_document
 from myoquat.data.osim.wraps import Surfaces, settled
@@ -95,9 +94,9 @@ def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
             census.count(child, tag)
     passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
     passive += tuple(read_external(force, file) for force, file in forces.external)
+    muscles = tuple(read_muscle(force, frames, surfaces, contacts, census) for force in forces.paths)
     for surface in contacts.unused:
         census.count(surface, "ContactGeometrySet")
-    muscles = tuple(read_muscle(force, frames, surfaces, census) for force in forces.paths)
     actuators = tuple(read_actuator(force, frames) for force in forces.actuators)
     known = (*(muscle.name for muscle in muscles), *(name for a in actuators for name in a.control_names))
     model = Model(

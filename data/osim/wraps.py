@@ -113,9 +113,14 @@ def settled(model: Model) -> Model:
         return model
     q = _tried(model)
     poses = model.system.poses(q)
-    muscles = (_settled(model.system, muscle, q, poses) if muscle.wraps else muscle for muscle in model.muscles)
+    muscles = (_settled(model.system, muscle, q, poses) if _is_open(muscle) else muscle for muscle in model.muscles)
     settled: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
     return settled
+
+
+def _is_open(muscle: Muscle) -> bool:
+    """Whether it is still to be told where its surfaces act."""
+    return bool(muscle.wraps) and all(wrap.hint is None for wrap in muscle.wraps)
 
 
 def _tried(model: Model) -> np.ndarray:

@@ -7,6 +7,7 @@ from myoquat.data.setups.analyze import AnalyzeSetup, read_analyze
 from myoquat.data.setups.control import CmcSetup, read_cmc
 from myoquat.data.setups.document import SetupDocument, open_setup
 from myoquat.data.setups.dynamics import InverseDynamicsSetup, read_inverse_dynamics
+from myoquat.data.setups.forward import ForwardSetup, read_forward
 from myoquat.data.setups.kinematics import InverseKinematicsSetup, read_inverse_kinematics
 from myoquat.data.setups.scale import ScaleSetup, read_scale
 from myoquat.data.setups.sensors import (
@@ -22,6 +23,7 @@ __all__ = [
     "SETUPS",
     "AnalyzeSetup",
     "CmcSetup",
+    "ForwardSetup",
     "InverseDynamicsSetup",
     "InverseKinematicsSetup",
     "ScaleSetup",
@@ -38,6 +40,7 @@ Setup = (
     | InverseDynamicsSetup
     | AnalyzeSetup
     | CmcSetup
+    | ForwardSetup
     | SensorPlacerSetup
     | SensorTrackingSetup
 )
@@ -49,6 +52,7 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
     "InverseDynamicsTool": read_inverse_dynamics,
     "AnalyzeTool": read_analyze,
     "CMCTool": read_cmc,
+    "ForwardTool": read_forward,
     "IMUPlacer": read_sensor_placer,
     "IMUInverseKinematicsTool": read_sensor_tracking,
 }
@@ -56,7 +60,7 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
 
 def read_setup(path: str | Path, anywhere: bool = False) -> Setup:
     """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    IMUPlacer or IMUInverseKinematicsTool.
+    ForwardTool, IMUPlacer or IMUInverseKinematicsTool.
 
     Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder.
     ModelError with file and line for another document, a tool that is not known, an entry that is missing or no number,

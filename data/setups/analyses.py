@@ -13,6 +13,7 @@ __all__ = [
     "ActuationSetup",
     "Analysis",
     "BodyKinematicsSetup",
+    "ForceReporterSetup",
     "JointReactionSetup",
     "KinematicsSetup",
     "MuscleAnalysisSetup",
@@ -36,6 +37,13 @@ class Analysis:
 @dataclass(frozen=True)
 class ActuationSetup(Analysis):
     """All muscles and actuators."""
+
+
+@dataclass(frozen=True)
+class ForceReporterSetup(Analysis):
+    """All forces; `constraints`: those of constraints too."""
+
+    constraints: bool
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,10 @@ def _actuation(_: SetupDocument, element: Element) -> Analysis:
     return ActuationSetup(*_common(element))
 
 
+def _forces(_: SetupDocument, element: Element) -> Analysis:
+    return ForceReporterSetup(*_common(element), boolean(element, "include_constraint_forces"))
+
+
 def _kinematics(_: SetupDocument, element: Element) -> Analysis:
     return KinematicsSetup(*_common(element), _names(element, "coordinates"))
 
@@ -158,6 +170,7 @@ def _reaction(document: SetupDocument, element: Element) -> Analysis:
 
 ANALYSES: dict[str, Callable[[SetupDocument, Element], Analysis]] = {
     "Actuation": _actuation,
+    "ForceReporter": _forces,
     "Kinematics": _kinematics,
     "BodyKinematics": _bodies,
     "PointKinematics": _point,

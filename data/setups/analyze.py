@@ -8,7 +8,16 @@ from myoquat.data.setups.analyses import ANALYSES, Analysis
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain
 
-__all__ = ["AnalyzeSetup", "force_sets", "read_analyze", "times_of"]
+__all__ = [
+    "CONTROLLER",
+    "AnalyzeSetup",
+    "controllers_of",
+    "controls_of",
+    "force_sets",
+    "read_analyze",
+    "times_of",
+    "told",
+]
 
 CONTROLLER = "ControlSetController"
 
@@ -66,7 +75,7 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
         times_of(root),
         tuple(ANALYSES[element.tag](document, element) for element in known),
         _left_out(document, root, [element for element in chosen if element.tag not in ANALYSES]),
-        _controls(document, root),
+        controls_of(document, root),
         document.results,
     )
 
@@ -86,17 +95,24 @@ def force_sets(document: SetupDocument, root: Element) -> tuple[Path, ...]:
     return tuple(document.named(root, "force_set_files", name) for name in names if name not in NOTHING)
 
 
-def _controllers(document: SetupDocument, root: Element) -> list[Element]:
+def controllers_of(document: SetupDocument, root: Element) -> list[Element]:
     """Those that are on. OpenSim 4 no longer knows <enable_controller>, and runs a controller that it turns off."""
-    return [element for element in document.set_of(root, "ControllerSet")[0] if boolean(element, "enabled", True)]
+    found, _ = document.set_of(root, "ControllerSet")
+    return [element for element in found if boolean(element, "enabled", not boolean(element, "isDisabled"))]
 
 
-def _controls(document: SetupDocument, root: Element) -> tuple[Path, ...]:
-    files = [document.file(element, "controls_file") for element in _controllers(document, root)
+def controls_of(document: SetupDocument, root: Element) -> tuple[Path, ...]:
+    """The files of controls of the controllers that are on."""
+    files = [document.file(element, "controls_file") for element in controllers_of(document, root)
              if element.tag == CONTROLLER]  # fmt: skip
     return tuple(path for path in files if path is not None)
 
 
 def _left_out(document: SetupDocument, root: Element, analyses: list[Element]) -> tuple[str, ...]:
-    others = [element for element in _controllers(document, root) if element.tag != CONTROLLER]
-    return tuple(f"<{e.tag}> {e.get('name') or ''}".strip() for e in (*analyses, *others))
+    others = [element for element in controllers_of(document, root) if element.tag != CONTROLLER]
+    return told([*analyses, *others])
+
+
+def told(elements: list[Element]) -> tuple[str, ...]:
+    """Elements by their tags and names."""
+    return tuple(f"<{e.tag}> {e.get('name') or ''}".strip() for e in elements)

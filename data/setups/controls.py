@@ -14,6 +14,8 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["Control", "read_controls"]
 
+ENDING = ".excitation"
+
 
 @dataclass(frozen=True, eq=False)
 class Control:
@@ -35,13 +37,14 @@ def read_controls(path: Path) -> dict[str, Control]:
     if path.suffix.lower() != ".xml":
         table = load_table(path)
         time = table.index.to_numpy(dtype=float)
-        return {str(name): Control(time, table[name].to_numpy(dtype=float)) for name in table}
+        columns = {str(name).removesuffix(ENDING): table[name].to_numpy(dtype=float) for name in table}
+        return {name: Control(time, values) for name, values in columns.items()}
     root = parse(path)
     holder = root if root.tag == "ControlSet" else root.find("ControlSet")
     if holder is None:
         raise ModelError("the file holds no <ControlSet>", file=path)
     try:
-        return {(element.get("name") or "").removesuffix(".excitation"): _nodes(element) for element in members(holder)}
+        return {(element.get("name") or "").removesuffix(ENDING): _nodes(element) for element in members(holder)}
     except ModelError as error:
         raise error.located(path, error.line) from None
 

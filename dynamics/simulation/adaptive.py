@@ -74,9 +74,9 @@ class AdaptiveProblem:
     @cached_property
     def kinks(self) -> Array:
         """Times at which the solver starts anew, the end of the simulation last."""
-        duration = self.timing.duration
-        times = np.unique(np.concatenate([[duration], *(control.knots for control in self.controls.values())]))
-        inside: Array = times[(times > 0) & (times <= duration)]
+        start, end = self.timing.start, self.timing.end
+        times = np.unique(np.concatenate([[end], *(control.knots for control in self.controls.values())]))
+        inside: Array = times[(times > start) & (times <= end)]
         return inside
 
     # ---- the manifold ----------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ class AdaptiveProblem:
 def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
     """Move one state x (n,) over the duration with error per step below rtol (1 + |x|). What was computed before a stop
     is kept."""
-    run = AdaptiveRun([0.0], [x])
-    start = 0.0
+    start = problem.timing.start
+    run = AdaptiveRun([start], [x])
     for end in problem.kinks:
         x = _between_kinks(problem, run, x, start, float(end))
         start = float(end)

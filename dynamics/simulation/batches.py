@@ -35,7 +35,7 @@ def _gathered(
     problem: AdaptiveProblem, runs: dict[tuple[int, ...], AdaptiveRun], batch: tuple[int, ...]
 ) -> tuple[Run, Any, Any]:
     equations, output = problem.equations, problem.timing.output
-    times = np.array(runs[()].times) if output is None else np.concatenate([[0.0], output])
+    times = np.array(runs[()].times) if output is None else np.concatenate([[problem.timing.start], output])
     rows = np.full((*batch, len(times), equations.size), np.nan)
     final, stopped = np.empty((*batch, equations.size)), np.empty(batch)
     reason, steps = np.empty(batch, dtype=int), np.empty(batch, dtype=int)

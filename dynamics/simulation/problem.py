@@ -132,10 +132,10 @@ class Problem:
     # ---- the muscles' states at the start ----------------------------------------------------------------------
 
     def muscle_start(
-        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None
+        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
     ) -> tuple[Array, ...]:
-        """The muscles' states at the start: activations, given or equal to the excitations, and the states of the laws,
-        given or in equilibrium at rest. ValueError where they do not fit or there is none. Where the model
+        """The muscles' states at the start, at its time: activations, given or equal to the excitations, and the states
+        of the laws, given or in equilibrium at rest. ValueError where they do not fit or there is none. Where the model
         prescribes the excitations, activations start as it names them."""
         names = state_names(self.model) if isinstance(self.model, Model) else ()
         if inputs.muscle_states is not None and not names:
@@ -144,7 +144,7 @@ class Problem:
             return ()
         assert isinstance(self.model, Model)
         excited = list(self.equations.excited)
-        at_start = next(iter(controls.values())).at(np.zeros(1))[..., 0, :]
+        at_start = next(iter(controls.values())).at(np.array([time]))[..., 0, :]
         if excited and inputs.activation is not None:
             assert not callable(inputs.activation)  # refused by `controls`: a state has a start, not a course
             given = self.model.check_activation(inputs.activation)

@@ -55,13 +55,17 @@ class Schedule:
 @dataclass(frozen=True)
 class Timing:
     """The times of a simulation as they were asked for [s]: its duration, the step of a fixed-step method or the first
-    step of an adaptive one, and the time between stored rows; None for the default and for every step."""
+    step of an adaptive one, and the time between stored rows; None for the default and for every step. `start` is the
+    time at the start."""
 
     duration: float
     step: float | None = None
     output_step: float | None = None
+    start: float = 0.0
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.start, Real) and math.isfinite(self.start)):
+            raise ValueError(f"start_time must be finite [s], not {self.start!r}")
         _ = self.schedule  # refuses times that cannot be
 
     @cached_property
@@ -78,10 +82,17 @@ class Timing:
 
     @cached_property
     def output(self) -> Array | None:
-        """(rows,) times after the start at which an adaptive method stores rows; None for the end of every step."""
+        """(rows,) times after that of the start at which an adaptive method stores rows; None for the end of every
+        step."""
         if self.output_step is None:
             return None
-        return np.minimum(self.schedule.times[1:], self.duration)  # 3 times 0.1 is a little more than 0.3
+        after = np.minimum(self.schedule.times[1:], self.duration)  # 3 times 0.1 is a little more than 0.3
+        return np.minimum(self.start + after, self.end)
+
+    @property
+    def end(self) -> float:
+        """The time at the end."""
+        return self.start + self.duration
 
 
 def _whole(span: float, step: float) -> int:

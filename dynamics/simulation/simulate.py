@@ -53,7 +53,7 @@ def simulate(
     stabilization: str = "projection", output_step: float | None = None, *, excitation: ControlLike | None = None,
     controls: ControlLike | None = None, muscle_states: ArrayLike | None = None,
     parameters: Mapping[str, ArrayLike] | None = None, events: Sequence[Event] = (), project_start: bool = False,
-    progress: bool | None = None,
+    progress: bool | None = None, start_time: float = 0.0,
 ) -> Trajectory:  # fmt: skip
     """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
 
@@ -82,6 +82,7 @@ def simulate(
     events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
     project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
+    start_time     [s] of the first row, at which functions of the time begin.
 
     A state that is no longer finite, or with |u| beyond 1e6, stops alone: later rows are NaN, `Trajectory.stopped` and
     `.reason` say when and why, a SimulationWarning the state. Raises ValueError for arguments that do not fit,
@@ -94,8 +95,8 @@ def simulate(
     """
     choice = MethodChoice.of(method, stabilization, rtol)
     inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}), controls)
-    start = Start.of(model, q0, u0, constraints_of(model, constraints), project_start)
-    timing = Timing(duration, step, output_step)
+    timing = Timing(duration, step, output_step, start_time)
+    start = Start.of(model, q0, u0, constraints_of(model, constraints), project_start, start_time)
     if choice.adaptive:
         solution = _adaptive(model, start, timing, inputs, choice, events)
     else:
@@ -197,6 +198,6 @@ def _adaptive(
         )
     controls = problem.controls(inputs)
     whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
-    states = (start.q, start.u, *problem.muscle_start(start.q, controls, inputs))
+    states = (start.q, start.u, *problem.muscle_start(start.q, controls, inputs, time=timing.start))
     run, steps, occurrences = solve_batch(whole, states)
     return _Solution(problem, inputs, controls, run, steps, occurrences)

@@ -11,7 +11,7 @@ from myoquat.dynamics.simulation.describe import counted, described
 from myoquat.dynamics.simulation.methods import BASELINE, MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
-from myoquat.dynamics.simulation.schedule import Schedule, Timing
+from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
@@ -110,19 +110,20 @@ class Simulator:
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
             constants["time_constant"] = BASELINE * schedule.h if time_constant is None else time_constant
-        x = self.method.begin(problem.equations, q, u, *problem.muscle_start(q, controls, inputs, p))
-        return self._advance(x, schedule, controls, constants, tick)
+        x = self.method.begin(problem.equations, q, u, *problem.muscle_start(q, controls, inputs, p, timing.start))
+        return self._advance(x, timing, controls, constants, tick)
 
     def _advance(
-        self, x: Array, schedule: Schedule, controls: dict[str, Control], constants: dict[str, Any], tick: Tick | None
+        self, x: Array, timing: Timing, controls: dict[str, Control], constants: dict[str, Any], tick: Tick | None
     ) -> Run:
         """The steps from the method's states x (..., n), chunk by chunk."""
+        schedule = timing.counted
         chunk = max(1, CHUNK // schedule.every) * schedule.every
         rows: list[Array] = []
         stopped: Any = np.nan
         reason: Any = int(Outcome.COMPLETED)
         for first in range(0, schedule.steps, chunk):
-            steps, start = min(chunk, schedule.steps - first), first * schedule.h
+            steps, start = min(chunk, schedule.steps - first), timing.start + first * schedule.h
             inputs: dict[str, Any] = {
                 name: control.over(start, schedule.h, steps) for name, control in controls.items()
             }
@@ -143,7 +144,7 @@ class Simulator:
         q, u = self.method.end(equations, states)
         final_q, final_u = self.method.end(equations, x)
         own, final_own = equations.rest(states), equations.rest(x)
-        return Run(schedule.times, q, u, final_q, final_u, stopped, reason, own, final_own)
+        return Run(timing.start + schedule.times, q, u, final_q, final_u, stopped, reason, own, final_own)
 
     def _loop(self, x: Array, inputs: dict[str, Any]) -> StepLoop:
         """The loop for this many states: a single one is fastest in one lane."""

@@ -35,7 +35,7 @@ class Start:
     @classmethod
     def of(
         cls, model: SystemLike, q0: ArrayLike | None, u0: ArrayLike | None, constraints: Sequence[Constraint],
-        project: bool,
+        project: bool, time: float = 0.0,
     ) -> "Start":  # fmt: skip
         """The start from the arguments of `simulate`; the model's own where nothing is given, neutral and at rest where
         it names none. Raises ValueError, with the violation, for a state off the manifold unless `project` is true."""
@@ -58,18 +58,18 @@ class Start:
             return cls(q, u)
         held = ConstraintArrays(Constraints(system, constraints))
         if not system.nu:
-            held.check(q, u)
+            held.check(q, u, time)
             return cls(q, u)
-        return cls._constrained(held, q, u, project)
+        return cls._constrained(held, q, u, project, time)
 
     @classmethod
-    def _constrained(cls, held: ConstraintArrays, q: Array, u: Array, project: bool) -> "Start":
+    def _constrained(cls, held: ConstraintArrays, q: Array, u: Array, project: bool, time: float) -> "Start":
         """The start on the constraints; ValueError with the violation for one that is not there."""
         batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
         q, u = (np.array(np.broadcast_to(x, (*batch, x.shape[-1]))) for x in (q, u))
         if project:
             for where in np.ndindex(batch):
-                q[where], u[where] = held.nearest(q[where], u[where])
-        held.check(q, u)
-        ranks = [held.rank(q[where], 0.0) for where in np.ndindex(batch)]
+                q[where], u[where] = held.nearest(q[where], u[where], time)
+        held.check(q, u, time)
+        ranks = [held.rank(q[where], time) for where in np.ndindex(batch)]
         return cls(q, u, held.constraints.parts, held.count, min(ranks, default=0))

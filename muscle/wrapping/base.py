@@ -97,6 +97,7 @@ class Wrap(Record, ABC):
     quadrant: str = "all"
     points: tuple[int, int] | None = None
     name: str = ""
+    hint: tuple[float, ...] | None = None
 
     kind: ClassVar[str] = "wrap"
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
@@ -117,6 +118,7 @@ class Wrap(Record, ABC):
             raise ModelError(
                 f"{what}: quadrant is one of all, {', '.join(self.quadrants)}, not {self.quadrant!r}", element=element
             )
+        self._check_hint(what, element)
         if self.points is not None and not 0 <= self.points[0] < self.points[1] < count:
             raise ModelError(
                 f"{what}: points must be two numbers from 0 to {count - 1}, the first below the second, "
@@ -126,6 +128,23 @@ class Wrap(Record, ABC):
         for name, size in self.sizes().items():
             if not (math.isfinite(size) and size > 0):
                 raise ModelError(f"{what}: {name} must be positive, not {size}", element=element)
+
+    def _check_hint(self, what: str, element: str) -> None:
+        if self.hint is None:
+            return
+        if len(self.hint) != 3 or not all(map(math.isfinite, self.hint)):
+            raise ModelError(f"{what}: hint must be three finite numbers, not {self.hint}", element=element)
+        if self.quadrant != "all":
+            raise ModelError(f"{what}: give a quadrant or a hint, not both", element=element)
+        if not self.tells_side(self.hint):
+            raise ModelError(
+                f"{what}: hint {self.hint} lies in the middle of it; give a point on the side where the path passes",
+                element=element,
+            )
+
+    def tells_side(self, hint: tuple[float, ...]) -> bool:
+        """Whether a path can be passed on the side of a point of the surface's frame, or need not be."""
+        return not self._sided or any(hint)
 
     @abstractmethod
     def sizes(self) -> dict[str, float]:
@@ -138,7 +157,12 @@ class Wrap(Record, ABC):
         """
         s = np.asarray(factors, dtype=float)
         along = np.linalg.norm(s[:, None] * self._rotation(), axis=0)
-        return replace(self, position=tuple(s * np.array(self.position)), **self.resized(s, along))
+        place: dict[str, Any] = {"position": tuple(s * np.array(self.position))}
+        if self.hint is not None:
+            place["hint"] = tuple(
+                float(x) for x in vecmat(s * self.direction_in_body(np.array(self.hint)), self._rotation())
+            )
+        return replace(self, **place, **self.resized(s, along))
 
     @abstractmethod
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
@@ -151,6 +175,10 @@ class Wrap(Record, ABC):
     @abstractmethod
     def shaped(self, numbers: Array) -> Self:
         """The same surface with other `numbers` (..., n), floats or symbols, for each state of a batch its own."""
+
+    def _hinted(self, numbers: Array) -> dict[str, Any]:
+        """The hint, where there is one, from numbers (..., 3), for `shaped`."""
+        return {} if self.hint is None else {"hint": numbers[..., :3]}
 
     @abstractmethod
     def contact(
@@ -195,7 +223,10 @@ class Wrap(Record, ABC):
     @property
     def prototype(self) -> Self:
         """The surface as it is in its own frame, without its numbers: equal for all that one formula serves."""
-        bare = type(self)(**{**self._nominal(), "body": "", "quadrant": self.quadrant if self._sided else "all"})
+        side = (
+            {"quadrant": self.quadrant, "hint": None if self.hint is None else (1.0, 0.0, 0.0)} if self._sided else {}
+        )
+        bare = type(self)(**{**self._nominal(), "body": "", **side})
         return bare
 
     @classmethod

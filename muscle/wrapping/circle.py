@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from myoquat.kernels.typing import Array
 
-__all__ = ["Winding", "around"]
+__all__ = ["Plane", "Winding", "around", "beside"]
 
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
@@ -44,9 +45,7 @@ def around(
     string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which is also how a
     straight line that meets the circle is told from one that does not. Length and tangents are continuous there.
     """
-    inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
-    depth = reduce(np.minimum, (np.abs(np.sqrt(_square(p)) - radius) for p in (a, b)))  # of an end, from the circle
-    a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
+    inside, depth, a, b = _outside(a, b, radius)
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
     angle_between, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
@@ -65,12 +64,61 @@ def around(
     return Winding(on, before, after, P, Q, angle, inside, jump, behind)
 
 
+def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Winding:
+    """The string from a to b over the side of the circle on which the direction `hint` points.
+
+    It goes around in the sense of hint x (b - a), like a string that is laid over the hint and pulled taut. With the
+    azimuths of both tangent points counted from the hint, within half a turn, it touches where the second lies ahead of
+    the first, be it by more than half a turn. Elsewhere it is straight, unless that would run into the circle: then it
+    goes the shorter way. The length jumps where it touches and b - a turns past the hint's direction, and where a
+    tangent point passes the point opposite to the hint.
+    """
+    short = around(a, b, radius)
+    inside, depth, a, b = _outside(a, b, radius)
+    aside = hint[0] * (b[1] - a[1]) - hint[1] * (b[0] - a[0])
+    left, right = (_way(a, b, (short.before, short.after), radius, hint, sense) for sense in (1.0, -1.0))
+    P, Q, angle, to_opposite = _either(aside >= 0, left, right)
+    through = (angle <= 0) & short.on
+    P, Q, angle = _either(through, (short.P, short.Q, short.angle), (P, Q, angle))
+    on = (angle > 0) & ~inside
+    size = np.sqrt(hint[0] * hint[0] + hint[1] * hint[1])
+    turns = np.where((left[2] > 0) | (right[2] > 0), np.abs(aside) / np.where(size > 0, size, 1.0), np.inf)
+    jump = np.minimum(np.minimum(turns, to_opposite), np.where(on, depth, np.inf))
+    return Winding(on, short.before, short.after, P, Q, angle, inside, np.where(inside, depth, jump), inside & ~inside)
+
+
+def _way(
+    a: Plane, b: Plane, straight: tuple[Array, Array], radius: Array | float, hint: Direction, sense: float
+) -> tuple[Plane, Plane, Array, Array]:
+    """Both tangent points of the string around the circle in a sense, the angle between them, and how near an end is to
+    where one of them is opposite to the hint."""
+    P, Q = _tangent(a, straight[0], radius, sense), _tangent(b, straight[1], radius, -sense)
+    first, second = (np.arctan2(hint[0] * p[1] - hint[1] * p[0], hint[0] * p[0] + hint[1] * p[1]) for p in (P, Q))
+    aside = [(np.pi - np.abs(x)) * t for x, t in zip((first, second), straight, strict=True)]
+    return P, Q, sense * (second - first), np.minimum(*aside)
+
+
+def _either(condition: Array, yes: Any, no: Any) -> Any:
+    """Numbers, or tuples of them, where the condition holds, and others elsewhere."""
+    if isinstance(yes, tuple):
+        return tuple(_either(condition, x, y) for x, y in zip(yes, no, strict=True))
+    return np.where(condition, yes, no)
+
+
+def _outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Array, Plane, Plane]:
+    """Whether an end lies inside the circle, how near one is to it, and the ends, moved away where one lies inside."""
+    inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
+    depth = reduce(np.minimum, (np.abs(np.sqrt(_square(p)) - radius) for p in (a, b)))  # of an end, from the circle
+    a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
+    return inside, depth, a, b
+
+
 def _square(p: Plane) -> Array:
     result: Array = p[0] * p[0] + p[1] * p[1]
     return result
 
 
-def _tangent(p: Plane, straight: Array, radius: Array | float, sense: Array) -> Plane:
+def _tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | float) -> Plane:
     """Where the tangent from p meets the circle, on the side to which `sense` turns."""
     factor = radius / _square(p)
     return (

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.circle import Winding, around, beside
 from myoquat.muscle.wrapping.vectors import unit
 
 __all__ = ["WrapCylinder"]
@@ -40,10 +40,12 @@ class WrapCylinder(Wrap):
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
 
     def numbers(self) -> tuple[Any, ...]:
-        return (self.radius, self.length)
+        return (self.radius, self.length, *(self.hint or ()))
 
     def shaped(self, numbers: Array) -> Self:
-        changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]}
+        changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]} | self._hinted(
+            numbers[..., 2:]
+        )
         return replace(self, **changes)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
@@ -53,10 +55,10 @@ class WrapCylinder(Wrap):
     def contact(
         self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
     ) -> Contact:
-        ahead, to_axis = self._side(line)
-        winding = around((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), self.radius, ahead, self.ahead is not None)
+        winding, to_axis = self._winding(A, B, line)
         run = self.radius * winding.angle
-        slope = (B[..., 2] - A[..., 2]) / (winding.before + run + winding.after)
+        flat = winding.before + run + winding.after
+        slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
         zP, zQ = A[..., 2] + slope * winding.before, B[..., 2] - slope * winding.after
         half = self.length / 2
         beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
@@ -66,6 +68,15 @@ class WrapCylinder(Wrap):
         to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
         jump = np.minimum(np.minimum(winding.jump, to_axis), to_end)
         return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump)
+
+    def _winding(self, A: Array, B: Array, line: Line | None) -> tuple[Winding, Array | float]:
+        """The path across the axis, and how far a line is from passing the other side of it."""
+        a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
+        if self.hint is not None:
+            hint = as_array(self.hint)
+            return beside(a, b, self.radius, (hint[..., 0], hint[..., 1])), np.inf
+        ahead, to_axis = self._side(line)
+        return around(a, b, self.radius, ahead, self.ahead is not None), to_axis
 
     def _side(self, line: Line | None) -> tuple[tuple[Array, Array] | None, Array | float]:
         """The direction across the axis on whose side the path passes, and how far a line is from passing the other."""
@@ -80,6 +91,9 @@ class WrapCylinder(Wrap):
         offset = (ax * by - ay * bx) / size  # of the line from the axis, seen along it
         sign = np.where(offset < 0, -1.0, 1.0)
         return (sign * dy, -sign * dx), np.abs(offset)
+
+    def tells_side(self, hint: tuple[float, ...]) -> bool:
+        return any(hint[:2])
 
     def holds(self, x: Array) -> Array:
         """Beyond the ends of the cylinder too."""

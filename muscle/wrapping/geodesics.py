@@ -42,7 +42,9 @@ def followed(
     sees it as a condition not met.
     """
     n = x.shape[-1]
-    end = iterate(partial(_advanced, (part, longest), n, finest), joined([x, v, length]), given, MOST, where=where)
+    end = iterate(
+        partial(_advanced, (part, longest), n, finest), joined([x, v, length]), given, MOST, where=where, left=-1
+    )
     return end[..., :n], end[..., n : 2 * n]
 
 

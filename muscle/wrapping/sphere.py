@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.circle import around
+from myoquat.muscle.wrapping.circle import Plane, Winding, around, beside
 from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
@@ -34,10 +34,10 @@ class WrapSphere(Wrap):
         return {"radius": self.radius}
 
     def numbers(self) -> tuple[Any, ...]:
-        return (self.radius,)
+        return (self.radius, *(self.hint or ()))
 
     def shaped(self, numbers: Array) -> Self:
-        changes: dict[str, Any] = {"radius": numbers[..., 0]}
+        changes: dict[str, Any] = {"radius": numbers[..., 0]} | self._hinted(numbers[..., 1:])
         return replace(self, **changes)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
@@ -49,9 +49,24 @@ class WrapSphere(Wrap):
     ) -> Contact:
         e1, e2 = plane_of(A, B)
         a, b = project(A, e1, e2), project(B, e1, e2)
-        winding = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
+        if self.hint is None:
+            winding = around(a, b, self.radius, None if self.ahead is None else project(self.ahead, e1, e2))
+        else:
+            winding = self._over_hint(a, b, project(as_array(self.hint), e1, e2))
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
         return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, winding.jump)
+
+    def _over_hint(self, a: Plane, b: Plane, hint: Plane) -> Winding:
+        """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns: where the
+        hint is across that plane the path changes sides."""
+        winding = beside(a, b, self.radius, hint)
+        whole = as_array(self.hint)
+        share = np.sqrt((hint[0] * hint[0] + hint[1] * hint[1]) / dot(whole, whole))
+        farther = np.sqrt(np.maximum(a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]))
+        turns = share * np.abs(a[0] * b[1] - a[1] * b[0]) / np.where(farther > 0, farther, 1.0)
+        along = winding.jump * turns / np.where(farther > 0, turns + farther, 1.0)
+        jump = np.where(winding.inside, winding.jump, np.minimum(along, turns))
+        return replace(winding, jump=jump)
 
     def holds(self, x: Array) -> Array:
         result: Array = dot(x, x) <= self.radius * self.radius

@@ -14,7 +14,7 @@ from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
-from myoquat.data.setups import AnalyzeSetup
+from myoquat.data.setups import AnalyzeSetup, ForwardSetup
 from myoquat.data.setups.controls import read_controls
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.typing import Array
@@ -35,17 +35,20 @@ class Moving:
     """A motion with u; where it comes from coordinates, with udot, which splines through them give. activation (t, m)
     and muscle_states (t, ns) are those of a states file, None where there is none."""
 
-    setup: AnalyzeSetup
+    setup: AnalyzeSetup | ForwardSetup
     model: Model
     motion: Motion
     loads: Forces | None
     first: int  # the number of the first frame in the file
     activation: Array | None = None
     muscle_states: Array | None = None
+    given_controls: Array | None = None
 
     @cached_property
     def controls(self) -> Array:
-        """(t, k) what the setup's controllers say, 0 where they say nothing."""
+        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing."""
+        if self.given_controls is not None:
+            return self.given_controls
         model, time = self.model, self.motion.time
         controls = np.zeros((len(time), len(model.control_names)))
         for path in self.setup.controls:

@@ -1,11 +1,13 @@
 """Contact surfaces and forces as OpenSim's; mirrors `myoquat.data.osim.contact`."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from myoquat.data.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.contact import MATERIAL, SET, SMOOTH
 from myoquat.data.osim.writing.joints import path_of
+from myoquat.data.osim.writing.obstacles import Obstacles
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.forces import (
@@ -38,11 +40,13 @@ def _surfaces(force: Any) -> tuple[ContactSurface, ...]:
     return tuple(surface for material in materials for surface in material.surfaces)
 
 
-def add_surfaces(parent: Element, model: Model) -> None:
-    """The <ContactGeometrySet>, where the model has surfaces."""
-    found = surfaces_of(model)
-    holder = add_set(parent, "ContactGeometrySet") if found else parent
-    for surface in found.values():
+def add_surfaces(parent: Element, surfaces: Mapping[str, ContactSurface], obstacles: Obstacles) -> None:
+    """The <ContactGeometrySet>, where there are surfaces of contact forces or obstacles of paths."""
+    if not surfaces and not obstacles:
+        return
+    holder = add_set(parent, "ContactGeometrySet")
+    obstacles.add_geometry(holder)
+    for surface in surfaces.values():
         entry = add(holder, type(surface).__name__, name=checked_name(surface.name, f"surface {surface.name!r}"))
         add(entry, "socket_frame", path_of(surface.body))
         add(entry, "location", surface.position)

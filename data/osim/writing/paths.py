@@ -10,6 +10,7 @@ from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.joints import UNBOUND
 from myoquat.data.osim.surfaces import add_sizes, is_known
 from myoquat.data.osim.writing.joints import path_of
+from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Coordinate
@@ -27,7 +28,7 @@ class WrapObjects:
     def __init__(self, muscles: Sequence[Muscle]) -> None:
         self._names: dict[Wrap, str] = {}
         for muscle in muscles:
-            for wrap in muscle.wraps:
+            for wrap in () if is_hinted(muscle) else muscle.wraps:
                 self._name(wrap.surface, muscle.name)
 
     def _name(self, wrap: Wrap, muscle: str) -> None:
@@ -63,18 +64,25 @@ class WrapObjects:
 
 
 class Paths:
-    """What a path needs to be written: the paths of coordinates in the model, their ranges, and the wrap objects."""
+    """What a path needs to be written: the paths of coordinates in the model, their ranges, the wrap objects and the
+    obstacles."""
 
-    def __init__(self, places: dict[str, str], coordinates: dict[str, Coordinate], wraps: WrapObjects) -> None:
+    def __init__(
+        self, places: dict[str, str], coordinates: dict[str, Coordinate], wraps: WrapObjects, obstacles: Obstacles
+    ) -> None:
         self._places = places
         self._coordinates = coordinates
         self._wraps = wraps
+        self._obstacles = obstacles
 
     def add(self, parent: Element, muscle: Muscle) -> None:
-        """The <GeometryPath> or <FunctionBasedPath> of a muscle; ModelError for a point that OpenSim cannot have."""
+        """The path of a muscle; ModelError for a point or a surface that OpenSim cannot have."""
         element, end = f"muscle {muscle.name!r}", muscle.path[-1]
         if isinstance(end, LengthPoint) and muscle.path == function_path(end.coordinates, end.length, end.body):
             add_functional(parent, end, [self._place(name, element) for name in end.coordinates])
+            return
+        if is_hinted(muscle):
+            self._obstacles.add_path(parent, muscle)
             return
         path = add(parent, "GeometryPath", name="path")
         points = add_set(path, "PathPointSet")

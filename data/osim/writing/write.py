@@ -20,6 +20,7 @@ from myoquat.data.osim.writing.contact import add_surfaces, surfaces_of
 from myoquat.data.osim.writing.forces import add_forces
 from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
 from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
+from myoquat.data.osim.writing.obstacles import Obstacles
 from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
 from myoquat.data.xml import Element
@@ -66,7 +67,9 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_bodies(element, system, placed, wraps.add, left)
     add_joints(element, system, placed, _start(original, system), coordinates)
     add_constraints(element, model, left)
-    paths = Paths(_places(placed), coordinates, wraps)
+    surfaces = surfaces_of(model)
+    obstacles = Obstacles(model.muscles, surfaces)
+    paths = Paths(_places(placed), coordinates, wraps, obstacles)
     forces = add_set(element, "ForceSet")
     for muscle in model.muscles:
         name = f"muscle {muscle.name!r}"
@@ -83,7 +86,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_forces(forces, model.forces)
     add_actuators(forces, model.actuators)
     add_inputs(element, model.inputs)
-    add_surfaces(element, model)
+    add_surfaces(element, surfaces, obstacles)
     _add_markers(element, model)
 
 

@@ -113,11 +113,11 @@ def test_reserves_make_up_for_what_muscles_do_not_give(folder, arm):
 
 
 def test_what_is_not_known_is_left_out_by_name(folder):
-    path = setup(folder, "coordinates", MOVES + MUSCLES + '<ForceReporter name="forces"/>')
+    path = setup(folder, "coordinates", MOVES + MUSCLES + '<InducedAccelerations name="forces"/>')
     with pytest.warns(MotionWarning) as told:
         files = run_setup(path)
     words = " ".join(str(warning.message) for warning in told)
-    for name in ("<ForceReporter> forces", "walk_Kinematics_dudt.sto", "forces, fibers and tendons"):
+    for name in ("<InducedAccelerations> forces", "walk_Kinematics_dudt.sto", "forces, fibers and tendons"):
         assert f"{name} " in words, name
     assert {p.name for p in files} >= {"walk_Kinematics_u.sto", "walk_Muscles_Length.sto"}
     with pytest.raises(ModelError, match="needs <forces_file>"):
