@@ -69,7 +69,7 @@ def test_the_fields_are_what_neighbours_are_aside(surface, begins):
     begun = [after(surface, P, b, h) for h in (H, -H)]
     moved = [after(surface, x.x, np.cross(x.t, normal(surface, x.x))).x for x in begun]
     for pair, field in ((moved, end.a), (turned, end.r)):
-        assert np.abs(np.sum((pair[0] - pair[1]) / (2 * H) * aside, axis=-1) - field).max() < 1e-8
+        assert np.abs(np.sum((pair[0] - pair[1]) / (2 * H) * aside, axis=-1) - field).max() < 1e-7  # of the differences
     assert np.abs(end.a * end.dr - end.da * end.r - 1).max() < 1e-11
 
 
