@@ -45,9 +45,9 @@ from myoquat.muscle.wrapping.variations import begun, near, varied
 __all__ = ["Piece", "alone", "taut"]
 
 ROUGHLY = 3  # sweeps
-ROUNDS = 3  # of sweeps and Newton's method, before and after surfaces are passed over
+ROUNDS = 3  # over all surfaces, over those that rough sweeps leave, and over those that full ones do
 SWEEPS = 8  # of a round
-STEPS = 2  # of a round: times that Newton's method leads on, with a sweep behind it
+STEPS = 3  # of a round: times that Newton's method leads on, with a sweep behind it
 NEWTON = 7  # steps of it, until
 STILL = 1e-7  # [m, rad] is the most that one moves
 CHOICES = 6  # times that a surface is passed over, where no path touches all
@@ -77,10 +77,9 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         return Piece()
     kinds = tuple(wrap.prototype for wrap in wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
-    taken = 0.0 * given[..., :1] + np.ones(len(wraps))
     phases: list[tuple[Any, int]] = [(_roughly, ROUGHLY), (drawn, SWEEPS)]
     if not any(kind.solved for kind in kinds):
-        phases = phases[1:]  # sweeps take no longer than a step of Newton's method
+        phases = phases[::-1]  # sweeps take no longer than a step of Newton's method
     nothing = unswept(given, len(wraps))
     state, taken, unsolved = nothing, 0.0 * given[..., :1] + np.ones(len(wraps)), 0.0 * given[..., 0] <= 0.0
     for again in range(ROUNDS):
@@ -130,7 +129,7 @@ def _pulled(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 def _tightened(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """The numbers of a sweep from where Newton's method leads while the touched surfaces stay the same."""
     chain, sweep = Chain(kinds, given), Sweep(state, kinds)
-    surfaces = [placed for placed, _ in chain.surfaces()]
+    surfaces = chain.surfaces()
     on = touching(sweep.X, len(kinds))
     contacts = [replace(c, on=o) for c, o in zip(sweep.contacts, on, strict=True)]
     begin = begun(surfaces, contacts, chain.ends[0])
@@ -150,4 +149,4 @@ def _varied(kinds: tuple[Wrap, ...], z: Array, given: Array) -> Array:
     count = len(kinds)
     chain = Chain(kinds, given[..., :-count])
     on = [given[..., i - count] > 0 for i in range(count)]
-    return varied([placed for placed, _ in chain.surfaces()], on, chain.ends, z)
+    return varied(chain.surfaces(), on, chain.ends, z)

@@ -19,8 +19,8 @@ from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
+from myoquat.muscle.wrapping.courses import Placed
 from myoquat.muscle.wrapping.touch import SIZE, START, Touch, packed_near, touched, unpacked_near
-from myoquat.muscle.wrapping.variations import Placed
 
 __all__ = ["MEMORY", "SETTLED", "SOLVED", "Chain", "Sweep", "at_rest", "drawn", "fewer", "swept", "touching", "unswept"]
 
@@ -77,14 +77,12 @@ class Chain:
         """(...) each, whether a surface is not passed over."""
         return [self.given[..., i - len(self.kinds)] > 0 for i in range(len(self.kinds))]
 
-    def surfaces(self) -> list[tuple[Placed, Array]]:
-        """Each where it is, and its numbers."""
+    def surfaces(self) -> list[Placed]:
+        """Each where it is."""
         found, first = [], 6
         for kind in self.kinds:
             last = first + 12 + len(kind.numbers())
-            x = self.given[..., first:last]
-            rows = np.stack([x[..., 0:3], x[..., 3:6], x[..., 6:9]], axis=-2)
-            found.append((Placed(kind.shaped(x[..., 12:]), rows, x[..., 9:12]), x[..., 12:]))
+            found.append(Placed(kind, self.given[..., first:last]))
             first = last
         return found
 
@@ -92,7 +90,7 @@ class Chain:
         """(...) whether a point (..., 3) lies inside a surface other than the one of this number."""
         found = [
             placed.wrap.holds(placed.seen(x)) & taken
-            for i, ((placed, _), taken) in enumerate(zip(self.surfaces(), self.taken, strict=True))
+            for i, (placed, taken) in enumerate(zip(self.surfaces(), self.taken, strict=True))
             if i != number
         ]
         return reduce(or_, found)
@@ -106,11 +104,9 @@ class Chain:
         for point, touched_next in zip(reversed(P[1:]), reversed(on[1:]), strict=True):
             afters.append(np.where(touched_next[..., None], point, afters[-1]))
         before, found, arrivals = start, [], []
-        for kind, (placed, numbers), after, taken, begin in zip(
-            self.kinds, self.surfaces(), reversed(afters), self.taken, near, strict=True
-        ):
+        for placed, after, taken, begin in zip(self.surfaces(), reversed(afters), self.taken, near, strict=True):
             A, B, *line = (placed.seen(x) for x in (before, after, start, end))
-            contact = touched(kind, numbers, (A, B), (line[0], line[1]), near=begin)
+            contact = touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near=begin)
             c = Touch.unpacked(contact).passed_over(~taken)
             found.append(c.packed(contact))
             here = c.on[..., None]

@@ -19,61 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line, Wrap
-from myoquat.muscle.wrapping.vectors import direction, dot, unit
+from myoquat.muscle.wrapping.base import Contact, Line
+from myoquat.muscle.wrapping.courses import VARIED, Course, Placed, followed_on, laid, within_plane
+from myoquat.muscle.wrapping.vectors import dot, unit
 
-__all__ = ["VARIED", "Placed", "begun", "near", "varied"]
+__all__ = ["begun", "near", "varied"]
 
-VARIED = 10  # numbers of a surface: P, t, s and Q, in its frame
 FARTHEST = 0.5  # [rad] by which one step may turn what it moves
 FINE = 1e-3  # [rad]: no shorter step is told from others, so that it does not count as a change
 TINY = 1e-30  # no number is divided by less
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A surface, the rows of its frame's axes (..., 3, 3) and its origin (..., 3) in the world."""
-
-    wrap: Wrap
-    axes: Array
-    origin: Array
-
-    def seen(self, x: Array) -> Array:
-        """(..., 3) a point of the world in the surface's frame."""
-        return matvec(self.axes, x - self.origin)
-
-    def turned(self, v: Array) -> Array:
-        """(..., 3) a direction of the surface's frame in the world."""
-        return vecmat(v, self.axes)
-
-    def in_world(self, x: Array) -> Array:
-        """(..., 3) a point of the surface's frame in the world."""
-        return self.origin + self.turned(x)
-
-
-@dataclass(frozen=True)
-class _Tip:
-    """An end of a geodesic, in the world: the point x, the direction t, the normal n, and by how much n turns along t
-    and along b = n x t, times t: curved and twisted (...) [1/m]."""
-
-    x: Array
-    t: Array
-    n: Array
-    b: Array
-    curved: Array
-    twisted: Array
-
-
-@dataclass(frozen=True)
-class _Course:
-    """A geodesic from P to Q with its Jacobi fields and their rates, a, da, r, dr (...), where the path is `on` it."""
-
-    P: _Tip
-    Q: _Tip
-    fields: tuple[Array, Array, Array, Array]
-    on: Array
 
 
 @dataclass(frozen=True)
@@ -106,7 +61,7 @@ class _Move:
     epsilon: Array
     eta: Array
 
-    def turn(self, course: _Course) -> Array:
+    def turn(self, course: Course) -> Array:
         """(...) [rad] by about how much directions and normals turn."""
         at_P = np.abs(self.alpha * course.P.curved) + np.abs(self.beta * course.P.twisted)
         result: Array = np.abs(self.gamma) + at_P + np.abs(self.epsilon * course.Q.curved)
@@ -120,7 +75,7 @@ def begun(surfaces: Sequence[Placed], contacts: Sequence[Contact], start: Array)
     for placed, c in zip(surfaces, contacts, strict=True):
         on = c.on[..., None]
         P = np.where(on, c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
-        t = _within(P - placed.seen(before), unit(placed.wrap.normal(P)))
+        t = within_plane(P - placed.seen(before), unit(placed.wrap.normal(P)))
         found += [P, t, np.where(on, c.arc[..., None], 0.0), c.Q]
         before = np.where(on, placed.in_world(c.Q), before)
     return joined([*found, FARTHEST + 0.0 * start[..., :1]])
@@ -137,48 +92,34 @@ def varied(surfaces: Sequence[Placed], on: Sequence[Array], ends: Line, state: A
     """The state (..., VARIED k + 1) after a step of Newton's method. on (...) each: a surface that is not touched
     stands still."""
     z = [state[..., VARIED * i : VARIED * (i + 1)] for i in range(len(surfaces))]
-    courses = [_course(*given, state[..., -1]) for given in zip(surfaces, z, on, strict=True)]
+    courses = [followed_on(*given, state[..., -1]) for given in zip(surfaces, z, on, strict=True)]
     moves = _moves(courses, ends)
     turns = [np.where(c.on, move.turn(c), 0.0) for c, move in zip(courses, moves, strict=True)]
     turn = sum(turns, 0.0 * state[..., 0])[..., None]
     share = FARTHEST / np.maximum(turn, FARTHEST)
     found = [
-        np.where(course.on[..., None], _moved(placed, x, course, move, share), x)
-        for placed, x, course, move in zip(surfaces, z, courses, moves, strict=True)
+        np.where(c.on[..., None], _moved(placed, x, c, move, share), x)
+        for placed, x, c, move in zip(surfaces, z, courses, moves, strict=True)
     ]
     return joined([*found, np.maximum(turn, FINE)])
 
 
-def _course(placed: Placed, z: Array, on: Array, step: Array) -> _Course:
-    P, t = z[..., 0:3], z[..., 3:6]
-    end = placed.wrap.geodesic(P, t, z[..., 6:7], on, step)
-    return _Course(_tip(placed, P, t), _tip(placed, end.x, end.t), (end.a, end.da, end.r, end.dr), on)
-
-
-def _tip(placed: Placed, x: Array, t: Array) -> _Tip:
-    n = unit(placed.wrap.normal(x))
-    b = cross(n, t)
-    turned = placed.wrap.bent(x, t)
-    world = [placed.turned(v) for v in (t, n, b)]
-    return _Tip(placed.in_world(x), world[0], world[1], world[2], dot(t, turned), dot(b, turned))
-
-
-def _moves(courses: Sequence[_Course], ends: Line) -> list[_Move]:
+def _moves(courses: Sequence[Course], ends: Line) -> list[_Move]:
     """Newton's step."""
     rays = _rays(courses, ends[0])
     straight, behind = _behind(courses, rays, ends[1])
     beta = _eliminated(straight)
     given = joined([*(x[..., None] for x in beta), 1.0 + 0.0 * beta[0][..., None]])
     found = []
-    for course, ray, line, own in zip(courses, rays, behind, beta, strict=True):
+    for c, ray, line, own in zip(courses, rays, behind, beta, strict=True):
         gamma, eta, risen, above = (dot(row, given) for row in (ray.gamma, ray.eta, ray.line.above, line.above))
-        alpha = -_ratio(risen + ray.line.length * course.P.twisted * own, ray.line.length * course.P.curved)
-        epsilon = -_ratio(above + line.length * course.Q.twisted * eta, line.length * course.Q.curved)
+        alpha = -_ratio(risen + ray.line.length * c.P.twisted * own, ray.line.length * c.P.curved)
+        epsilon = -_ratio(above + line.length * c.Q.twisted * eta, line.length * c.Q.curved)
         found.append(_Move(alpha, own, gamma, epsilon, eta))
     return found
 
 
-def _rays(courses: Sequence[_Course], start: Array) -> list[_Ray]:
+def _rays(courses: Sequence[Course], start: Array) -> list[_Ray]:
     """From the start on, how rays go through that leave it."""
     *unknowns, one = np.eye(len(courses) + 1)
     x, b, aside, found = start, 0.0 * start, 0.0 * one, []
@@ -195,7 +136,7 @@ def _rays(courses: Sequence[_Course], start: Array) -> list[_Ray]:
     return found
 
 
-def _behind(courses: Sequence[_Course], rays: Sequence[_Ray], end: Array) -> tuple[list[Array], list[_Line]]:
+def _behind(courses: Sequence[Course], rays: Sequence[_Ray], end: Array) -> tuple[list[Array], list[_Line]]:
     """The conditions that the line behind each surface goes straight on, as rows, and these lines."""
     *unknowns, one = np.eye(len(courses) + 1)
     x, b, aside = end, 0.0 * end, 0.0 * one
@@ -211,22 +152,16 @@ def _behind(courses: Sequence[_Course], rays: Sequence[_Ray], end: Array) -> tup
     return straight[::-1], lines[::-1]
 
 
-def _moved(placed: Placed, z: Array, course: _Course, move: _Move, share: Array) -> Array:
+def _moved(placed: Placed, z: Array, course: Course, move: _Move, share: Array) -> Array:
     """The numbers of a surface after as much of a move."""
-    wrap = placed.wrap
-    P, t = z[..., 0:3], z[..., 3:6]
-    b, t_Q, b_Q = (matvec(placed.axes, v) for v in (course.P.b, course.Q.t, course.Q.b))
+    P, Q = course.P, course.Q
     alpha, beta, gamma, epsilon, eta = (
         share * x[..., None] for x in (move.alpha, move.beta, move.gamma, move.epsilon, move.eta)
     )
-    onto = wrap.onto(P + alpha * t + beta * b)
-    Q = wrap.onto(placed.seen(course.Q.x) + epsilon * t_Q + eta * b_Q)
-    return joined([onto, _within(t + gamma * b, unit(wrap.normal(onto))), z[..., 6:7] + epsilon - alpha, Q])
-
-
-def _within(v: Array, n: Array) -> Array:
-    """The direction of v in the plane across n; zero where it has none."""
-    return direction(v - dot(v, n)[..., None] * n)
+    length = z[..., 6:7] + epsilon - alpha
+    return laid(
+        placed, P.x + alpha * P.t + beta * P.b, P.t + gamma * P.b, length, Q.x + epsilon * Q.t + eta * Q.b, course.on
+    )
 
 
 def _row(x: Array, row: Array) -> Array:
