@@ -70,7 +70,7 @@ def _evaluated(
     name: str, kind: LawKind, numbers: Mapping[str, Any], formula: Callable[[Array], Array], given: tuple[Array, ...]
 ) -> Array:
     """The formula of rows of what is given and of the laws' numbers."""
-    rows = np.stack(np.broadcast_arrays(*given, *numbers.values()), axis=-1)
+    rows = np.ascontiguousarray(np.stack(np.broadcast_arrays(*given, *numbers.values()), axis=-1))
     kernel = kernel_for(
         (name, kind.law if is_foreign(kind.law) else identity(kind.law), kind.settings, tuple(numbers)),
         lambda content: kernels.compile(formula, {"rows": rows.shape[-1]}, [name], name=name, content=content),
