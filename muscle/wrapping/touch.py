@@ -43,16 +43,13 @@ class Touch(Contact):
         return joined([numbers[..., :7], *flags, numbers[..., 9:]])
 
 
-def touched(
-    wrap: Wrap, numbers: Array, ends: Line, line: Line, where: Array | bool = True, near: Near | None = None
-) -> Array:
+def touched(wrap: Wrap, numbers: Array, ends: Line, line: Line, near: Near | None = None) -> Array:
     """(..., SIZE) the numbers of `wrap.contact` between two points of the surface's frame, for a surface of `numbers`
-    (..., n); zeros where `where` is false."""
+    (..., n)."""
     none = 0.0 * ends[0][..., :1]
-    needed = none + 1.0 if where is True else np.where(where, 1.0, 0.0)[..., None]
     begin = none * np.ones(START) if near is None else packed_near(near)
-    given = joined([*ends, *line, needed, begin, numbers])
-    return iterate(partial(_touched, wrap.prototype), none * np.ones(SIZE), given, 1, where=needed[..., 0] > 0)
+    given = joined([*ends, *line, begin, numbers])
+    return iterate(partial(_touched, wrap.prototype), none * np.ones(SIZE), given, 1)
 
 
 def packed_near(near: Near) -> Array:
@@ -69,9 +66,9 @@ def unpacked_near(x: Array) -> Near:
 def _touched(wrap: Wrap, before: Array, given: Array) -> Array:
     """All numbers of the contact."""
     A, B, *line = (given[..., 3 * i : 3 * i + 3] for i in range(4))
-    near = unpacked_near(given[..., 13 : 13 + START])
-    here = wrap.shaped(given[..., 13 + START :])
-    c = here.contact(A, B, (line[0], line[1]), given[..., 12] > 0, near)
+    near = unpacked_near(given[..., 12 : 12 + START])
+    here = wrap.shaped(given[..., 12 + START :])
+    c = here.contact(A, B, (line[0], line[1]), near=near)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     numbers = [c.arc, *flags, np.minimum(c.jump, FAR), np.minimum(c.missed + 0.0 * c.arc, FAR)]
     return joined([c.P, c.Q, *(x[..., None] for x in numbers)])
