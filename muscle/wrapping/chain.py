@@ -77,29 +77,38 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
         return Piece()
     kinds = tuple(wrap.prototype for wrap in wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
+    nothing = unswept(given, len(wraps))
+    begin = joined([nothing, 0.0 * given[..., :1] + np.array([1.0] * len(wraps) + [float(ROUNDS)])])
+    state = iterate(partial(_round, kinds), begin, given, ROUNDS, left=-1)[..., : nothing.shape[-1]]
+    contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, Sweep(state, kinds).contacts, strict=True))
+    return Piece(wraps, contacts, Sweep(state, kinds).unsolved)
+
+
+def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
+    """The numbers of a `Sweep`, 1 for each surface that is not passed over, and how many rounds are left: none where
+    the path is solved."""
+    count = len(kinds)
+    state, taken, left = before[..., : -count - 1], before[..., -count - 1 : -1], before[..., -1]
+    taken = _fewer(kinds, state, given, np.where(left[..., None] < ROUNDS, 1.0, taken), left)
+    whole, nothing, unsolved = joined([given, taken]), unswept(given, count), left > 0
     phases: list[tuple[Any, int]] = [(_roughly, ROUGHLY), (drawn, SWEEPS)]
     if not any(kind.solved for kind in kinds):
         phases = phases[::-1]  # sweeps take no longer than a step of Newton's method
-    nothing = unswept(given, len(wraps))
-    state, taken, unsolved = nothing, 0.0 * given[..., :1] + np.ones(len(wraps)), 0.0 * given[..., 0] <= 0.0
-    for again in range(ROUNDS):
-        if again:
-            taken = _fewer(kinds, state, given, np.where(unsolved[..., None], 1.0, taken), unsolved, rough=again == 1)
-        whole = joined([given, taken])
-        for step, times in phases:
-            state = np.where(unsolved[..., None], nothing, state)
-            state = iterate(partial(step, kinds), state, whole, times, SETTLED, unsolved)
-            state = _pulled(kinds, state, whole)
-            unsolved = Sweep(state, kinds).unsolved
-    contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, Sweep(state, kinds).contacts, strict=True))
-    return Piece(wraps, contacts, unsolved)
+    for step, times in phases:
+        state = np.where(unsolved[..., None], nothing, state)
+        state = iterate(partial(step, kinds), state, whole, times, SETTLED, unsolved)
+        state = _pulled(kinds, state, whole)
+        unsolved = Sweep(state, kinds).unsolved
+    return joined([state, taken, np.where(unsolved, left - 1.0, 0.0)[..., None]])
 
 
-def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, where: Array, rough: bool) -> Array:
-    """(..., k) 1 for each surface that is not passed over, after sweeps where the condition holds."""
+def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, left: Array) -> Array:
+    """(..., k) 1 for each surface that is not passed over; in the first round none is, in the second rough sweeps
+    tell."""
     start = joined([Sweep(state, kinds).X, taken])
-    flag = 0.0 * given[..., :1] + (1.0 if rough else 0.0)
-    return iterate(partial(fewer, kinds), start, joined([given, flag]), CHOICES, 0.0, where)[..., 4 * len(kinds) :]
+    rough = np.where(left == ROUNDS - 1, 1.0, 0.0)[..., None]
+    found = iterate(partial(fewer, kinds), start, joined([given, rough]), CHOICES, where=left < ROUNDS)
+    return found[..., 4 * len(kinds) :]
 
 
 def _in_body(wrap: Wrap, c: Contact) -> Contact:
@@ -121,14 +130,15 @@ def _roughly(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 
 def _pulled(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """The numbers of the last sweep behind Newton's method, where it had to lead on."""
-    for _ in range(STEPS):
-        state = iterate(partial(_tightened, kinds), state, given, 1, where=Sweep(state, kinds).unsolved)
-    return state
+    unsolved = Sweep(state, kinds).unsolved
+    begin = joined([state, 0.0 * state[..., :1] + float(STEPS)])
+    return iterate(partial(_tightened, kinds), begin, given, STEPS, where=unsolved, left=-1)[..., :-1]
 
 
 def _tightened(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """The numbers of a sweep from where Newton's method leads while the touched surfaces stay the same."""
-    chain, sweep = Chain(kinds, given), Sweep(state, kinds)
+    """The numbers of a sweep from where Newton's method leads while the touched surfaces stay the same; and how many
+    times are left, none where the path is solved."""
+    chain, sweep = Chain(kinds, given), Sweep(state[..., :-1], kinds)
     surfaces = chain.surfaces()
     on = touching(sweep.X, len(kinds))
     contacts = [replace(c, on=o) for c, o in zip(sweep.contacts, on, strict=True)]
@@ -141,7 +151,8 @@ def _tightened(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
         c = near(z, i)
         X += [flag * placed.in_world(c.P), flag]
         beside.append(Near(c.P, c.Q, c.arc, on[i] & c.on, on[i] & ~on[i]))
-    return at_rest(swept(kinds, joined(X), given, beside), len(kinds))
+    found = at_rest(swept(kinds, joined(X), given, beside), len(kinds))
+    return joined([found, np.where(Sweep(found, kinds).unsolved, state[..., -1] - 1.0, 0.0)[..., None]])
 
 
 def _varied(kinds: tuple[Wrap, ...], z: Array, given: Array) -> Array:
