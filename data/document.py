@@ -4,7 +4,7 @@ import math
 
 from myoquat.data.xml import Element, complain
 
-__all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "text", "triple"]
+__all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "positive", "text", "triple"]
 
 
 def objects(parent: Element | None, tag: str) -> list[Element]:
@@ -46,6 +46,14 @@ def numbers(
 def number(parent: Element, tag: str, default: float | None = None) -> float:
     """One finite number of a child."""
     return float(numbers(parent, tag, 1, None if default is None else (default,))[0])
+
+
+def positive(parent: Element, tag: str, default: float) -> float:
+    """One positive number of a child."""
+    value = number(parent, tag, default)
+    if not value > 0:
+        complain(parent.find(tag), f"<{tag}> must be positive, not {value:g}")
+    return value
 
 
 def pair(parent: Element, tag: str, default: tuple[float, float] | None = None) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from myoquat.data.xml import Element, complain
 __all__ = [
     "CONTROLLER",
     "AnalyzeSetup",
+    "analyses_of",
     "controllers_of",
     "controls_of",
     "force_sets",
@@ -53,28 +54,25 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
     coordinates, states = document.file(root, "coordinates_file"), document.file(root, "states_file")
     if (coordinates is None) == (states is None):
         complain(root, "<AnalyzeTool> needs <coordinates_file> or <states_file>, one of them")
-    if boolean(root, "replace_force_set"):
-        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
-    found, _ = document.set_of(root, "AnalysisSet")
-    chosen = [element for element in found if boolean(element, "on", True)]
-    if not chosen:
+    forces = force_sets(document, root)
+    analyses, unknown = analyses_of(document, root)
+    if not analyses and not unknown:
         complain(root, "no analysis is on")
-    known = [element for element in chosen if element.tag in ANALYSES]
-    if not known:
-        complain(chosen[0], f"the analysis <{chosen[0].tag}> is not known here; known: {', '.join(ANALYSES)}")
+    if not analyses:
+        complain(unknown[0], f"the analysis <{unknown[0].tag}> is not known here; known: {', '.join(ANALYSES)}")
     return AnalyzeSetup(
         document.name,
         document.path,
         model,
-        force_sets(document, root),
+        forces,
         coordinates,
         document.file(root, "speeds_file"),
         states,
         document.file(root, "external_loads_file"),
         document.cutoff(),
         times_of(root),
-        tuple(ANALYSES[element.tag](document, element) for element in known),
-        _left_out(document, root, [element for element in chosen if element.tag not in ANALYSES]),
+        analyses,
+        told([*unknown, *(element for element in controllers_of(document, root) if element.tag != CONTROLLER)]),
         controls_of(document, root),
         document.results,
     )
@@ -89,8 +87,17 @@ def _time(root: Element, tag: str, default: float) -> float:
     return default if root.find(tag) is None else number(root, tag, default)
 
 
+def analyses_of(document: SetupDocument, root: Element) -> tuple[tuple[Analysis, ...], list[Element]]:
+    """The analyses that are on, and the elements of those that are not known here."""
+    on = [element for element in document.set_of(root, "AnalysisSet")[0] if boolean(element, "on", True)]
+    known = tuple(ANALYSES[element.tag](document, element) for element in on if element.tag in ANALYSES)
+    return known, [element for element in on if element.tag not in ANALYSES]
+
+
 def force_sets(document: SetupDocument, root: Element) -> tuple[Path, ...]:
-    """The files that <force_set_files> names."""
+    """The files that <force_set_files> names, beside the model's own forces; ModelError where they replace these."""
+    if boolean(root, "replace_force_set"):
+        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
     names = text(root, "force_set_files", "").split()
     return tuple(document.named(root, "force_set_files", name) for name in names if name not in NOTHING)
 
@@ -106,11 +113,6 @@ def controls_of(document: SetupDocument, root: Element) -> tuple[Path, ...]:
     files = [document.file(element, "controls_file") for element in controllers_of(document, root)
              if element.tag == CONTROLLER]  # fmt: skip
     return tuple(path for path in files if path is not None)
-
-
-def _left_out(document: SetupDocument, root: Element, analyses: list[Element]) -> tuple[str, ...]:
-    others = [element for element in controllers_of(document, root) if element.tag != CONTROLLER]
-    return told([*analyses, *others])
 
 
 def told(elements: list[Element]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.document import boolean, number, numbers, text
+from myoquat.data.document import boolean, number, numbers, positive, text
 from myoquat.data.setups.analyze import force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, set_in
 from myoquat.data.xml import Element, complain
@@ -39,17 +39,14 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
     """The setup of a <CMCTool>; ModelError for tasks of other things than coordinates, two of one, or gains that do not
     damp critically."""
     root = document.root
-    if boolean(root, "replace_force_set"):
-        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
-    window = number(root, "cmc_time_window", 0.01)
-    if not window > 0:
-        complain(root.find("cmc_time_window"), f"<cmc_time_window> must be positive, not {window:g}")
+    forces = force_sets(document, root)
+    window = positive(root, "cmc_time_window", 0.01)
     cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
     return CmcSetup(
         document.name,
         document.path,
         document.needed_file(root, "model_file"),
-        force_sets(document, root),
+        forces,
         document.needed_file(root, "desired_kinematics_file"),
         document.file(root, "external_loads_file"),
         None if cutoff < 0 else cutoff,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.document import boolean, number
-from myoquat.data.setups.analyses import ANALYSES, Analysis
-from myoquat.data.setups.analyze import CONTROLLER, controllers_of, controls_of, force_sets, told
+from myoquat.data.document import boolean, number, positive
+from myoquat.data.setups.analyses import Analysis
+from myoquat.data.setups.analyze import CONTROLLER, analyses_of, controllers_of, controls_of, force_sets, told
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.xml import Element, complain
 
@@ -47,19 +47,15 @@ class ForwardSetup:
 def read_forward(document: SetupDocument) -> ForwardSetup:
     """The setup of a <ForwardTool>; ModelError for times that do not come one after the other."""
     root = document.root
-    if boolean(root, "replace_force_set"):
-        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
     first, last = number(root, "initial_time", 0.0), number(root, "final_time", 1.0)
     if not last > first:
         complain(root.find("final_time"), f"<final_time> {last:g} must be later than <initial_time> {first:g}")
-    analyses = [element for element in document.set_of(root, "AnalysisSet")[0] if boolean(element, "on", True)]
+    analyses, unknown = analyses_of(document, root)
     controllers = controllers_of(document, root)
     states = document.file(root, "states_file")
     corrections = [element for element in controllers if element.tag == CORRECTION]
     if corrections and states is None:
         complain(corrections[0], f"<{CORRECTION}> needs <states_file>, the states to which it holds the model")
-    others = [element for element in analyses if element.tag not in ANALYSES]
-    others += [element for element in controllers if element.tag not in KNOWN]
     return ForwardSetup(
         document.name,
         document.path,
@@ -68,21 +64,14 @@ def read_forward(document: SetupDocument) -> ForwardSetup:
         states,
         document.file(root, "external_loads_file"),
         (first, last),
-        _positive(root, "integrator_error_tolerance", 1e-5),
-        _positive(root, "maximum_integrator_step_size", 1.0),
+        positive(root, "integrator_error_tolerance", 1e-5),
+        positive(root, "maximum_integrator_step_size", 1.0),
         boolean(root, "solve_for_equilibrium_for_auxiliary_states"),
-        tuple(ANALYSES[element.tag](document, element) for element in analyses if element.tag in ANALYSES),
-        told(others),
+        analyses,
+        told([*unknown, *(element for element in controllers if element.tag not in KNOWN)]),
         controls_of(document, root),
         any(element.tag == PRESCRIBED for element in controllers),
         tuple((number(element, "kp", 16.0), number(element, "kv", 8.0)) for element in corrections),
         root,
         document.results,
     )
-
-
-def _positive(root: Element, tag: str, default: float) -> float:
-    value = number(root, tag, default)
-    if not value > 0:
-        complain(root.find(tag), f"<{tag}> must be positive, not {value:g}")
-    return value
