@@ -181,23 +181,18 @@ class Wrap(Record, ABC):
         return {} if self.hint is None else {"hint": numbers[..., :3]}
 
     @abstractmethod
-    def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
-    ) -> Contact:
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         """Where the shortest path from A to B (..., 3) [m] on the quadrant's side touches; all in the surface's frame.
 
         `line`: two points (..., 3) whose straight connection tells the side where the quadrant is "all" and other
-        surfaces act too, so that these do not push the path to and fro. `where` (...): what a solver may leave out is
-        false. near: where it begins. A closed form needs neither.
+        surfaces act too, so that these do not push the path to and fro. near: where a solver begins.
         """
 
     @abstractmethod
-    def geodesic(
-        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
-    ) -> Geodesic:
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
         """The geodesic from P (..., 3) in the direction t (..., 3) for `length` (..., 1), backwards where that is below
-        zero; in the surface's frame. `where` (...): what a solver may leave out is false. step (...) [rad]: of the
-        iteration before one that needs the geodesic only to steer."""
+        zero; in the surface's frame. step (...) [rad]: of the iteration before one that needs the geodesic only to
+        steer."""
 
     @abstractmethod
     def bent(self, P: Array, v: Array) -> Array:
@@ -206,7 +201,7 @@ class Wrap(Record, ABC):
 
     def meets(self, A: Array, B: Array) -> Array:
         """(...) whether the path from A to B (..., 3) touches, as far as can be told without a solver."""
-        return self.contact(A, B, where=np.zeros(A.shape[:-1]) > 0).on
+        return self.contact(A, B).on
 
     @abstractmethod
     def holds(self, x: Array) -> Array:

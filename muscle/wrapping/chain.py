@@ -25,7 +25,7 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels import iterate
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Near, Wrap
+from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.geodesics import finite
 from myoquat.muscle.wrapping.sites import Poses, Site
 from myoquat.muscle.wrapping.sweeping import (
@@ -146,11 +146,8 @@ def _tightened(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     flags = [np.where(x, 1.0, 0.0)[..., None] for x in on]
     z = iterate(partial(_varied, kinds), begin, joined([given, *flags]), NEWTON, STILL)
     z = np.where(finite(z), z, begin)
-    X, beside = [], []
-    for i, (placed, flag) in enumerate(zip(surfaces, flags, strict=True)):
-        c = near(z, i)
-        X += [flag * placed.in_world(c.P), flag]
-        beside.append(Near(c.P, c.Q, c.arc, on[i] & c.on, on[i] & ~on[i]))
+    beside = [near(z, i, o) for i, o in enumerate(on)]
+    X = [x for p, flag, c in zip(surfaces, flags, beside, strict=True) for x in (flag * p.in_world(c.P), flag)]
     found = at_rest(swept(kinds, joined(X), given, beside), len(kinds))
     return joined([found, np.where(Sweep(found, kinds).unsolved, state[..., -1] - 1.0, 0.0)[..., None]])
 

@@ -12,7 +12,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.vectors import direction, dot, unit
 
-__all__ = ["VARIED", "Course", "Placed", "Tip", "followed_on", "laid", "within_plane"]
+__all__ = ["VARIED", "Course", "Placed", "followed_on", "laid", "within_plane"]
 
 VARIED = 10  # numbers of a geodesic: where it begins, in which direction, how long it is, and where it ends
 TIP = 14  # numbers of a tip

@@ -52,9 +52,7 @@ class WrapCylinder(Wrap):
         """The radius by the mean across the axis, the length along it."""
         return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
 
-    def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
-    ) -> Contact:
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         winding, to_axis = self._winding(A, B, line)
         run = self.radius * winding.angle
         flat = winding.before + run + winding.after
@@ -106,9 +104,7 @@ class WrapCylinder(Wrap):
     def normal(self, P: Array) -> Array:
         return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
 
-    def geodesic(
-        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
-    ) -> Geodesic:
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
         s, R = length[..., 0], as_array(self.radius)
         angle = s * (P[..., 0] * t[..., 1] - P[..., 1] * t[..., 0]) / (R * R)
         cos, sin = np.cos(angle), np.sin(angle)

@@ -22,7 +22,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
-from myoquat.muscle.wrapping.geodesics import Force, finite, followed, within
+from myoquat.muscle.wrapping.geodesics import FINE, Force, finite, followed, within
 from myoquat.muscle.wrapping.sections import shortest_section
 from myoquat.muscle.wrapping.vectors import direction, dot, plane_of, project, unit
 
@@ -32,8 +32,7 @@ NEWTON = 8  # steps for theta and s
 SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the last but one may have missed
 FINEST = 7  # substeps of the finest rule that is extrapolated
 PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
-LONGER = ((1.0, 3.0), (2e-2, 2.0), (1e-3, 1.5))  # after so long a step [rad] parts may be so many times as long:
-FINE = LONGER[-1][0]  # such steps only steer, and are not the last
+LONGER = ((1.0, 3.0), (2e-2, 2.0), (FINE, 1.5))  # after so long a step [rad] parts may be so many times as long:
 LOST = 1e9  # how far a solution is that was not found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
@@ -78,18 +77,15 @@ class WrapEllipsoid(Wrap):
         """Each half axis along itself."""
         return {"radii": tuple(along * np.array(self.radii))}
 
-    def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
-    ) -> Contact:
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         radii = as_array(self.radii)
         (a, b), winding, inside = self._stretched(A, B)
         on = winding.on & ~inside
-        sought = on & where
         none = 0.0 * a[..., :1]
         center = a / dot(a, a)[..., None]
         known = none[..., 0] > 0 if near is None else near.known
         rough = none[..., 0] > 0 if near is None else near.rough
-        start = iterate(_started, joined([unit(a), unit(a), none]), joined([a, b, radii]), 1, where=sought & ~known)
+        start = iterate(_started, joined([unit(a), unit(a), none]), joined([a, b, radii]), 1, where=on & ~known)
         f1 = start[..., :3] - center
         state = joined([none, start[..., 6:], start[..., 3:6] * radii, none, none + np.pi])
         if near is not None:
@@ -97,7 +93,7 @@ class WrapEllipsoid(Wrap):
             state = np.where(known[..., None], joined([none, near.arc[..., None], near.Q, none, none + FINE]), state)
         f2 = cross(unit(a), f1)
         given = joined([a, b, center, f1, f2, 1.0 / radii])
-        solved = iterate(_newton, state, given, NEWTON, SETTLED, sought & ~rough)
+        solved = iterate(_newton, state, given, NEWTON, SETTLED, on & ~rough)
         solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST, none]))
         missed = np.where(rough, LOST, solved[..., 5])
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
@@ -139,14 +135,12 @@ class WrapEllipsoid(Wrap):
         result: Array = P / (radii * radii)
         return result
 
-    def geodesic(
-        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
-    ) -> Geodesic:
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
         radii = as_array(self.radii)
         zero = 0.0 * length
         y, dy = joined([zero + 1.0, zero]), joined([zero, zero + 1.0])
         part = PART * longer(step + zero[..., 0])[..., None]
-        x, t, y, dy = geodesic(P, t, y, dy, length, 1.0 / (radii * radii), part, where)
+        x, t, y, dy = geodesic(P, t, y, dy, length, 1.0 / (radii * radii), part)
         return Geodesic(x, t, y[..., 0], dy[..., 0], y[..., 1], dy[..., 1])
 
     def bent(self, P: Array, v: Array) -> Array:
@@ -247,7 +241,7 @@ def _bending(x: Array, v: Array, D: Array) -> Array:
 
 
 def geodesic(
-    x: Array, v: Array, y: Array, dy: Array, length: Array, D: Array, part: Array, where: Array | bool = True
+    x: Array, v: Array, y: Array, dy: Array, length: Array, D: Array, part: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Point and unit velocity after `length` (..., 1), and how far neighbours are aside, y (..., n), with the rates dy.
 
@@ -255,7 +249,7 @@ def geodesic(
     y'' = -K y with Gauss' curvature K; what it is along stays as it was.
     """
     given = joined([D, part])
-    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST, where)
+    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, given, FINEST)
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 
 

@@ -16,9 +16,10 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.extrapolation import extrapolated
 
-__all__ = ["Force", "finite", "followed", "within"]
+__all__ = ["FINE", "Force", "finite", "followed", "within"]
 
 MOST = 512  # parts of a geodesic
+FINE = 1e-3  # [rad] no shorter step of a solver is told from others; after a longer one geodesics only steer
 
 Part = Callable[[Array, Array, Array], "Force"]  # x, v, given -> the right side
 Longest = Callable[[Array, Array, Array], Array]  # x, v, given -> how long a part may be (..., 1)
@@ -33,18 +34,15 @@ def followed(
     longest: Longest,
     given: Array,
     finest: int,
-    where: Array | bool = True,
 ) -> tuple[Array, Array]:
     """x (..., n) and v = x' (..., n) after `length` (..., 1), in parts of at most longest(x, v, given).
 
     part(x, v, given) is the function x -> x'' that holds along one part, from the numbers `given` (..., c) and where
-    the part begins. where (...): the others stay where they begin. What MOST parts do not reach is left out; a solver
-    sees it as a condition not met.
+    the part begins. What MOST parts do not reach is left out; a solver sees it as a condition not met.
     """
     n = x.shape[-1]
-    end = iterate(
-        partial(_advanced, (part, longest), n, finest), joined([x, v, length]), given, MOST, where=where, left=-1
-    )
+    step = partial(_advanced, (part, longest), n, finest)
+    end = iterate(step, joined([x, v, length]), given, MOST, left=-1)
     return end[..., :n], end[..., n : 2 * n]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.joints.vectors import cross
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.circle import Winding, around
-from myoquat.muscle.wrapping.vectors import dot, unit
+from myoquat.muscle.wrapping.vectors import direction, dot, unit
 
 __all__ = ["Section", "shortest_section"]
 
@@ -54,7 +54,7 @@ def shortest_section(a: Array, b: Array, radii: Array, e1: Array, e2: Array, win
     d = unit(b - a)
     foot = a - dot(a, d)[..., None] * d
     height = np.sqrt(dot(foot, foot))
-    w0 = np.where((height > 0)[..., None], foot / np.where(height > 0, height, 1.0)[..., None], e2)
+    w0 = np.where((height > 0)[..., None], direction(foot), e2)
     tilted = partial(_tilted, a, b, radii, d, w0, foot)
     free = (winding.angle > 0) & ~winding.behind
     found = [tilted(tilt + 0.0 * height) if tilt else central for tilt in TILTS]

@@ -44,9 +44,7 @@ class WrapSphere(Wrap):
         """The radius by the mean of the body's factors."""
         return {"radius": self.radius * factors.sum() / 3}
 
-    def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
-    ) -> Contact:
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         e1, e2 = plane_of(A, B)
         a, b = project(A, e1, e2), project(B, e1, e2)
         if self.hint is None:
@@ -79,9 +77,7 @@ class WrapSphere(Wrap):
     def normal(self, P: Array) -> Array:
         return P
 
-    def geodesic(
-        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
-    ) -> Geodesic:
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
         R = as_array(self.radius)
         angle = length[..., 0] / R
         c, s = np.cos(angle), np.sin(angle)

@@ -22,7 +22,7 @@ from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.courses import Placed
 from myoquat.muscle.wrapping.touch import SIZE, START, Touch, packed_near, touched, unpacked_near
 
-__all__ = ["MEMORY", "SETTLED", "SOLVED", "Chain", "Sweep", "at_rest", "drawn", "fewer", "swept", "touching", "unswept"]
+__all__ = ["SETTLED", "SOLVED", "Chain", "Sweep", "at_rest", "drawn", "fewer", "swept", "touching", "unswept"]
 
 BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
 MEMORY = 12  # numbers of the sweep before, for each surface

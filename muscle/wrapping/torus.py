@@ -69,16 +69,14 @@ class WrapTorus(Wrap):
         mean = (along[0] + along[1]) / 2
         return {"ring_radius": self.ring_radius * mean, "tube_radius": self.tube_radius * mean}
 
-    def contact(
-        self, A: Array, B: Array, line: Line | None = None, where: Array | bool = True, near: Near | None = None
-    ) -> Contact:
+    def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         none = 0.0 * (A[..., 0] + B[..., 0])
         R, r = self.ring_radius + none, self.tube_radius + none
         x = crossing(A, B)
         through = (A[..., 2] * B[..., 2] >= 0) | (dot(x[..., :2], x[..., :2]) < R * R)
         inside = self.holds(A) | self.holds(B)
         free = through & clear_of_tube(A, B, R, r)
-        wraps = ~free & ~inside & where
+        wraps = ~free & ~inside
         path = taut_through(A, B, R, r, wraps, near)
         guessed = wraps & (near.rough if near is not None else False)
         on = guessed | (wraps & (path.missed <= SOLVED))
@@ -112,15 +110,13 @@ class WrapTorus(Wrap):
         result: Array = P - as_array(self.ring_radius)[..., None] * unit(flat)
         return result
 
-    def geodesic(
-        self, P: Array, t: Array, length: Array, where: Array | bool = True, step: Array | float = 0.0
-    ) -> Geodesic:
+    def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
         R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
         zero = 0.0 * length
         moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
         given = joined([R + zero, r + zero, moment])
         y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
-        z, w = followed(_part, y, w, length, _longest, given, FINEST, where)
+        z, w = followed(_part, y, w, length, _longest, given, FINEST)
         return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
 
     def bent(self, P: Array, v: Array) -> Array:

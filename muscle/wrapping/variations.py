@@ -20,14 +20,14 @@ import numpy as np
 
 from myoquat.joints.stacking import joined
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Contact, Line
+from myoquat.muscle.wrapping.base import Contact, Line, Near
 from myoquat.muscle.wrapping.courses import VARIED, Course, Placed, followed_on, laid, within_plane
+from myoquat.muscle.wrapping.geodesics import FINE
 from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["begun", "near", "varied"]
 
 FARTHEST = 0.5  # [rad] by which one step may turn what it moves
-FINE = 1e-3  # [rad]: no shorter step is told from others, so that it does not count as a change
 TINY = 1e-30  # no number is divided by less
 
 
@@ -81,11 +81,11 @@ def begun(surfaces: Sequence[Placed], contacts: Sequence[Contact], start: Array)
     return joined([*found, FARTHEST + 0.0 * start[..., :1]])
 
 
-def near(state: Array, number: int) -> Contact:
-    """The contact of the surface of this number: P, Q and arc in its frame."""
+def near(state: Array, number: int, on: Array) -> Near:
+    """Where the path meets the surface of this number, for a solver to begin where it is touched, `on` (...)."""
     z = state[..., VARIED * number : VARIED * (number + 1)]
-    on = z[..., 6] > 0
-    return Contact(on, z[..., 0:3], z[..., 7:10], z[..., 6], ~on, 0.0 * z[..., 6])
+    arc = z[..., 6]
+    return Near(z[..., 0:3], z[..., 7:10], arc, on & (arc > 0), on & ~on)
 
 
 def varied(surfaces: Sequence[Placed], on: Sequence[Array], ends: Line, state: Array) -> Array:
