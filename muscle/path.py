@@ -9,8 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.once import once
 from myoquat.kernels.records import Record
@@ -19,6 +21,7 @@ from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
+from myoquat.muscle.wrapping.places import in_order
 
 __all__ = [
     "Contacts",
@@ -187,13 +190,32 @@ class Span:
     P: Array
     Q: Array
     arc: Array
+    place: Array | float = 0.0
+
+    @classmethod
+    def unpacked(cls, x: Array) -> "Span":
+        """From its numbers (..., 8), 1 where it is on among them."""
+        return cls(x[..., 7] > 0, x[..., :3], x[..., 3:6], x[..., 6])
+
+    def packed(self) -> Array:
+        """(..., 8) its numbers but the place."""
+        return joined([self.P, self.Q, as_array(self.arc)[..., None], as_array(np.where(self.on, 1.0, 0.0))[..., None]])
+
+
+def _along(spans: list[Span]) -> list[Span]:
+    """Spans in the order of the path."""
+    if len(spans) < 2:
+        return spans
+    places = [as_array(span.place) for span in spans]
+    found, _ = in_order(places, [span.packed() for span in spans])
+    return [Span.unpacked(x) for x in found]
 
 
 def _spans(poses: Poses, moved: Poses, piece: Piece) -> list[Span]:
     spans = []
     for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
         P, Q = (moved_point(poses, moved, wrap.body, x) for x in (c.P, c.Q))
-        spans.append(Span(c.on, P, Q, c.arc))
+        spans.append(Span(c.on, P, Q, c.arc, c.place))
     return spans
 
 
@@ -214,7 +236,7 @@ def path_length(points: list[Array], active: list[Array | bool], spans: list[lis
     total: Array = np.zeros(())
     last = points[0]
     for point, on, touched in zip(points[1:], active[1:], spans, strict=True):
-        for span in touched:
+        for span in _along(touched):
             total, _ = _advanced(total, last, span.P, span.on)
             total, last = total + np.where(span.on, span.arc, 0.0), np.where(span.on[..., None], span.Q, last)
         total, last = _advanced(total, last, point, on)
@@ -222,7 +244,8 @@ def path_length(points: list[Array], active: list[Array | bool], spans: list[lis
 
 
 def stops_length(stops: Sequence[tuple[Array, ...]], on: Sequence[Array | bool]) -> Array:
-    """(...) the length of a path by its stops, those that are `on`: points (x,) and spans on surfaces (P, Q, arc)."""
+    """(...) the length of a path by its stops, those that are `on`: points (x,) and spans on surfaces (P, Q, arc,
+    place)."""
     points: list[Array] = []
     active: list[Array | bool] = []
     spans: list[list[Span]] = [[]]

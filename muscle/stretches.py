@@ -35,12 +35,12 @@ FEW = 12  # muscles up to which J itself is faster: a step of two_link's six tak
 FEWEST = 5  # stretches of a kind from which a table pays
 
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
-_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 7}  # entries of a row that place each
+_SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each
 
 
 class _Stop(NamedTuple):
-    """A point of a path, or its span on a surface: where it is on its body, a point (..., 3) or P, Q and arc (..., 7)
-    of a span, and whether the path takes it."""
+    """A point of a path, or its span on a surface: where it is on its body, a point (..., 3) or P, Q, arc and place
+    (..., 8) of a span, and whether the path takes it."""
 
     body: str
     sort: int
@@ -211,7 +211,9 @@ def _stops(system: ArticulatedSystem, muscle: Muscle, pieces: Sequence[Piece], q
     """The stops of a path, in order."""
     for point, piece in zip(muscle.path, (Piece(), *pieces), strict=True):
         for wrap, c in zip(piece.wraps, piece.contacts, strict=True):
-            yield _Stop(wrap.body, SURFACE, joined([c.P, c.Q, as_array(c.arc)[..., None]]), c.on)
+            yield _Stop(
+                wrap.body, SURFACE, joined([c.P, c.Q, *(as_array(x)[..., None] for x in (c.arc, c.place))]), c.on
+            )
         place = point.local(system, q)
         number = place.ndim == 1 and not is_symbolic(place)
         sort = MOVING if isinstance(point, DrivenPoint) else FIXED if number else GIVEN
@@ -313,7 +315,7 @@ def _measured(kind: _Kind, laid: _Laid, motion: Array) -> Array:
     for (sort, body, _), x in zip(kind.stops, laid.places, strict=True):
         if sort == SURFACE:
             P, Q = (moved_point(laid.poses, moved, str(body), x[..., k : k + 3]) for k in (0, 3))
-            places.append((P, Q, x[..., 6]))
+            places.append((P, Q, x[..., 6], x[..., 7]))
             continue
         if sort == MOVING:
             x, slide = x + motion[..., slide : slide + 3], slide + 3

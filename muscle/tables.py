@@ -232,7 +232,7 @@ class _Writer:
         """The buffers of a formula, those that have rows, and with them "moved", where moving points are in their
         bodies, "active", whether conditional ones are on their paths, and "touching", the spans on surfaces."""
         paths = self.paths
-        sizes = {"moved": (len(paths.moving), 3), "active": (len(paths.conditional),), "touching": (paths.spans, 8)}
+        sizes = {"moved": (len(paths.moving), 3), "active": (len(paths.conditional),), "touching": (paths.spans, 9)}
         wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
 
         def laid(q: Array) -> dict[str, Array]:
@@ -298,11 +298,12 @@ class _Writer:
         return _stacked([rates[places[id(point)] : places[id(point)] + 3, j] for point, j in slides])
 
     def _spans(self, q: Array) -> Iterator[Array]:
-        """(8,) P, Q and arc of every span on a surface, and 1 where the path touches it."""
+        """(9,) P, Q, arc and place of every span on a surface, and 1 where the path touches it."""
         for pieces in contacts(self.system, self.model.muscles, q):
             for piece in pieces:
                 for c in piece.contacts:
-                    yield joined([c.P, c.Q, as_array(c.arc)[..., None], as_array(np.where(c.on, 1.0, 0.0))[..., None]])
+                    numbers = [c.arc, c.place, np.where(c.on, 1.0, 0.0)]
+                    yield joined([c.P, c.Q, *(as_array(x)[..., None] for x in numbers)])
 
 
 class _Reach:
@@ -401,7 +402,7 @@ def _itself(*, value: Array) -> Array:
 def _laid(kind: _Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
     """The stops of a stretch, as `stops_length` takes them, and which are on the path.
 
-    given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 8), all in their bodies,
+    given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
            and which conditional points are `active` (n,), 1 or 0
     """
     places = {name: iter(range(len(rows))) for name, rows in given.items()}
@@ -422,8 +423,8 @@ def _laid(kind: _Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]]
     for sort, body, switch in kind.stops:
         if sort == SURFACE:
             x = taken("touching")
-            stops.append((placed(body, x[:3]), placed(body, x[3:6]), x[6]))
-            on.append(x[7] > 0.5)
+            stops.append((placed(body, x[:3]), placed(body, x[3:6]), x[6], x[7]))
+            on.append(x[8] > 0.5)
         else:
             stops.append((placed(body, taken("moved" if sort == MOVING else "fixed")),))
             on.append(taken("active") > 0.5 if switch else True)

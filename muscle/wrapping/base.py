@@ -32,6 +32,7 @@ class Contact:
     inside  (...) whether an end of the path lies inside the surface, which is then passed over
     jump    (...) [m] about how far an end would have to move to make the length jump, infinite where it cannot
     missed  (...) how far a solver is from its solution, or would be if the path touched; zero for a closed form
+    place   (...) where the path comes to it, among the surfaces between the same two points: the less, the sooner
     """
 
     on: Array
@@ -41,6 +42,7 @@ class Contact:
     inside: Array
     jump: Array
     missed: Array | float = 0.0
+    place: Array | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class Wrap(Record, ABC):
     kind: ClassVar[str] = "wrap"
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
+    ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
@@ -198,6 +201,15 @@ class Wrap(Record, ABC):
     def bent(self, P: Array, v: Array) -> Array:
         """(..., 3) how the outer unit normal at P (..., 3) changes along v (..., 3) in the tangent plane, but for parts
         along the normal; in the surface's frame."""
+
+    @abstractmethod
+    def cut(self, A: Array, B: Array) -> Array:
+        """(...) whether the straight line from A to B (..., 3) runs through the surface, or past its wrong side."""
+
+    def middle(self, A: Array, B: Array) -> Array:
+        """(..., 3) of the points in the middle of the surface, where there are several, the one nearest to the line
+        through A and B (..., 3)."""
+        return 0.0 * (A + B)
 
     def meets(self, A: Array, B: Array) -> Array:
         """(...) whether the path from A to B (..., 3) touches, as far as can be told without a solver."""

@@ -27,13 +27,16 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.geodesics import finite
+from myoquat.muscle.wrapping.ordering import guessed, moved, started
 from myoquat.muscle.wrapping.sites import Poses, Site
 from myoquat.muscle.wrapping.sweeping import (
     SETTLED,
     SOLVED,
+    WHERE,
     Chain,
     Sweep,
     at_rest,
+    at_start,
     drawn,
     fewer,
     swept,
@@ -51,11 +54,13 @@ STEPS = 3  # of a round: times that Newton's method leads on, with a sweep behin
 NEWTON = 7  # steps of it, until
 STILL = 1e-7  # [m, rad] is the most that one moves
 CHOICES = 6  # times that a surface is passed over, where no path touches all
+TRIES = 3  # times that a path is looked for, where it runs through surfaces
+LAST = 1.0  # tries left when a surface takes its place elsewhere
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A solved piece: contacts (in their bodies' frames) in the order of the path.
+    """A solved piece: contacts in their bodies' frames, whose places tell the order of the path.
 
     unsolved (...): the path may not be the shortest, since a solver did not settle.
     """
@@ -71,17 +76,43 @@ def alone(wrap: Wrap, contact: Contact) -> Piece:
 
 
 def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
-    """The taut path from `start` over several surfaces, in this order, to `end`, touching those that it must."""
+    """The taut path from `start` over several surfaces to `end`, touching those that it must; in this order if one is a
+    ring, or has a hint, as the obstacles of a path that comes to them in their order."""
     wraps = tuple(wraps)
     if not wraps:
         return Piece()
-    kinds = tuple(wrap.prototype for wrap in wraps)
+    kinds, count = tuple(wrap.prototype for wrap in wraps), len(wraps)
     given = joined([start.world, end.world, *(x for wrap in wraps for x in _placed(wrap, poses))])
-    nothing = unswept(given, len(wraps))
-    begin = joined([nothing, 0.0 * given[..., :1] + np.array([1.0] * len(wraps) + [float(ROUNDS)])])
-    state = iterate(partial(_round, kinds), begin, given, ROUNDS, left=-1)[..., : nothing.shape[-1]]
-    contacts = tuple(_in_body(wrap, c) for wrap, c in zip(wraps, Sweep(state, kinds).contacts, strict=True))
-    return Piece(wraps, contacts, Sweep(state, kinds).unsolved)
+    nothing, none = unswept(given, count), 0.0 * given[..., :1]
+    told = any(wrap.ring or wrap.hint is not None for wrap in wraps)
+    places = none + np.arange(float(count)) if told else guessed(kinds, given)
+    tries = 1 if told else TRIES
+    begin = joined([nothing, places, none + np.zeros(count), none + float(tries)])
+    state = iterate(partial(_tried, kinds), begin, given, tries, left=-1)
+    size = nothing.shape[-1]
+    sweep, places, through = Sweep(state[..., :size], kinds), state[..., size:], state[..., size + count :] > 0
+    found = enumerate(zip(wraps, sweep.contacts, strict=True))
+    contacts = tuple(_in_body(wrap, c, places[..., i], through[..., i]) for i, (wrap, c) in found)
+    return Piece(wraps, contacts, sweep.unsolved)
+
+
+def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
+    """The numbers of a `Sweep`, the places of the surfaces, 1 for one that the path runs through, and how many tries
+    are left: none where it runs through none.
+
+    The second try begins from the surface that the path of the first runs through; for the third, it takes its place
+    where the path does.
+    """
+    count = len(kinds)
+    places, through, left = before[..., -2 * count - 1 : -count - 1], before[..., -count - 1 : -1], before[..., -1:]
+    X = started(kinds, given, through)
+    given = joined([given, X, places])
+    begin = joined([at_start(X, count), 0.0 * left + np.array([1.0] * count + [float(ROUNDS)])])
+    state = iterate(partial(_round, kinds), begin, given, ROUNDS, left=-1)
+    state, taken = state[..., : -count - 1], state[..., -count - 1 : -1]
+    there, through = moved(Chain(kinds, joined([given, taken])), Sweep(state, kinds))
+    left = np.where(np.sum(through, axis=-1)[..., None] > 0, left - 1.0, 0.0)
+    return joined([state, np.where(left == LAST, there, places), through, left])
 
 
 def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
@@ -90,12 +121,13 @@ def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     count = len(kinds)
     state, taken, left = before[..., : -count - 1], before[..., -count - 1 : -1], before[..., -1]
     taken = _fewer(kinds, state, given, np.where(left[..., None] < ROUNDS, 1.0, taken), left)
-    whole, nothing, unsolved = joined([given, taken]), unswept(given, count), left > 0
+    whole, unsolved = joined([given, taken]), left > 0
+    first = at_start(given[..., -(WHERE + 1) * count : -count], count)
     phases: list[tuple[Any, int]] = [(_roughly, ROUGHLY), (drawn, SWEEPS)]
     if not any(kind.solved for kind in kinds):
         phases = phases[::-1]  # sweeps take no longer than a step of Newton's method
     for step, times in phases:
-        state = np.where(unsolved[..., None], nothing, state)
+        state = np.where(unsolved[..., None], first, state)
         state = iterate(partial(step, kinds), state, whole, times, SETTLED, unsolved)
         state = _pulled(kinds, state, whole)
         unsolved = Sweep(state, kinds).unsolved
@@ -108,11 +140,12 @@ def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, le
     start = joined([Sweep(state, kinds).X, taken])
     rough = np.where(left == ROUNDS - 1, 1.0, 0.0)[..., None]
     found = iterate(partial(fewer, kinds), start, joined([given, rough]), CHOICES, where=left < ROUNDS)
-    return found[..., 4 * len(kinds) :]
+    return found[..., -len(kinds) :]
 
 
-def _in_body(wrap: Wrap, c: Contact) -> Contact:
-    return Contact(c.on, wrap.in_body(c.P), wrap.in_body(c.Q), c.arc, c.inside, c.jump, c.missed)
+def _in_body(wrap: Wrap, c: Contact, place: Array, through: Array) -> Contact:
+    inside = c.inside | through
+    return Contact(c.on, wrap.in_body(c.P), wrap.in_body(c.Q), c.arc, inside, c.jump, c.missed, place)
 
 
 def _placed(wrap: Wrap, poses: Poses) -> list[Array]:
@@ -142,12 +175,16 @@ def _tightened(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     surfaces = chain.surfaces()
     on = touching(sweep.X, len(kinds))
     contacts = [replace(c, on=o) for c, o in zip(sweep.contacts, on, strict=True)]
-    begin = begun(surfaces, contacts, chain.ends[0])
+    begin = begun(surfaces, contacts, chain.places, chain.ends[0])
     flags = [np.where(x, 1.0, 0.0)[..., None] for x in on]
     z = iterate(partial(_varied, kinds), begin, joined([given, *flags]), NEWTON, STILL)
     z = np.where(finite(z), z, begin)
     beside = [near(z, i, o) for i, o in enumerate(on)]
-    X = [x for p, flag, c in zip(surfaces, flags, beside, strict=True) for x in (flag * p.in_world(c.P), flag)]
+    X = [
+        x
+        for placed, flag, c in zip(surfaces, flags, beside, strict=True)
+        for x in (flag * placed.in_world(c.P), flag, flag * placed.in_world(c.Q))
+    ]
     found = at_rest(swept(kinds, joined(X), given, beside), len(kinds))
     return joined([found, np.where(Sweep(found, kinds).unsolved, state[..., -1] - 1.0, 0.0)[..., None]])
 
@@ -157,4 +194,4 @@ def _varied(kinds: tuple[Wrap, ...], z: Array, given: Array) -> Array:
     count = len(kinds)
     chain = Chain(kinds, given[..., :-count])
     on = [given[..., i - count] > 0 for i in range(count)]
-    return varied(chain.surfaces(), on, chain.ends, z)
+    return varied(chain.surfaces(), on, chain.places, chain.ends, z)

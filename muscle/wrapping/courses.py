@@ -81,15 +81,22 @@ class Course:
     fields: tuple[Array, Array, Array, Array]
     on: Array
 
+    @classmethod
+    def unpacked(cls, y: Array) -> "Course":
+        """From its numbers (..., 2 TIP + 5)."""
+        P, Q = Tip.unpacked(y[..., :TIP]), Tip.unpacked(y[..., TIP : 2 * TIP])
+        a, da, r, dr, on = (y[..., 2 * TIP + i] for i in range(5))
+        return cls(P, Q, (a, da, r, dr), on > 0)
 
-def followed_on(placed: Placed, z: Array, on: Array, step: Array) -> Course:
-    """The geodesic of the numbers z (..., VARIED), in the surface's frame; where it ends they need not say. step (...)
-    [rad]: of the iteration before."""
+
+def followed_on(placed: Placed, z: Array, on: Array, step: Array) -> Array:
+    """The numbers of the `Course` from the numbers z (..., VARIED) of a geodesic, in the surface's frame; where it ends
+    they need not say. step (...) [rad]: of the iteration before."""
     given = joined([z[..., :7], step[..., None], placed.place])
     start = 0.0 * z[..., :1] * np.ones(2 * TIP + 4)
-    y = iterate(partial(_course, placed.kind), start, given, 1, where=on)
-    a, da, r, dr = (y[..., 2 * TIP + i] for i in range(4))
-    return Course(Tip.unpacked(y[..., :TIP]), Tip.unpacked(y[..., TIP : 2 * TIP]), (a, da, r, dr), on)
+    return joined(
+        [iterate(partial(_course, placed.kind), start, given, 1, where=on), np.where(on, 1.0, 0.0)[..., None]]
+    )
 
 
 def _course(kind: Wrap, before: Array, given: Array) -> Array:

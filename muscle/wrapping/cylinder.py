@@ -9,7 +9,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around, beside
-from myoquat.muscle.wrapping.vectors import unit
+from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["WrapCylinder"]
 
@@ -89,6 +89,36 @@ class WrapCylinder(Wrap):
         offset = (ax * by - ay * bx) / size  # of the line from the axis, seen along it
         sign = np.where(offset < 0, -1.0, 1.0)
         return (sign * dy, -sign * dx), np.abs(offset)
+
+    def cut(self, A: Array, B: Array) -> Array:
+        """Within the ends of the cylinder."""
+        d, half = B - A, self.length / 2
+        a, b, c = (x[..., 0] * y[..., 0] + x[..., 1] * y[..., 1] for x, y in ((d, d), (A, d), (A, A)))
+        square = b * b - a * (c - as_array(self.radius) ** 2)
+        through = (square > 0) & (a > 0)
+        root, a = np.sqrt(np.where(through, square, 0.0)), np.where(a > 0, a, 1.0)
+        first, last = np.maximum((-b - root) / a, 0.0), np.minimum((-b + root) / a, 1.0)
+        z = [A[..., 2] + t * d[..., 2] for t in (first, last)]
+        beyond = ((z[0] > half) & (z[1] > half)) | ((z[0] < -half) & (z[1] < -half))
+        found: Array = through & (first < last) & ~beyond
+        return found if self.ahead is None else found | self._crossed_behind(A, B, self.ahead)
+
+    def _crossed_behind(self, A: Array, B: Array, ahead: Array) -> Array:
+        """(...) whether the line from A to B (..., 3) crosses the half plane behind, within the ends."""
+        side = np.array([-ahead[1], ahead[0], 0.0])
+        a, b = dot(A, side), dot(B, side)
+        crosses = a * b < 0
+        x = A + (a / np.where(crosses, a - b, 1.0))[..., None] * (B - A)
+        found: Array = crosses & (dot(x, ahead) < 0) & (np.abs(x[..., 2]) <= self.length / 2)
+        return found
+
+    def middle(self, A: Array, B: Array) -> Array:
+        """The point of the axis, within its ends."""
+        d, half = B - A, self.length / 2
+        a, b = (x[..., 0] * d[..., 0] + x[..., 1] * d[..., 1] for x in (d, A))
+        z = A[..., 2] - b / np.where(a > 0, a, 1.0) * d[..., 2]
+        z = np.minimum(np.maximum(z, -half), half)
+        return np.stack([0.0 * z, 0.0 * z, z], axis=-1)
 
     def tells_side(self, hint: tuple[float, ...]) -> bool:
         return any(hint[:2])

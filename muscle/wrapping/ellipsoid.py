@@ -24,7 +24,7 @@ from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import FINE, Force, finite, followed, within
 from myoquat.muscle.wrapping.sections import shortest_section
-from myoquat.muscle.wrapping.vectors import direction, dot, plane_of, project, unit
+from myoquat.muscle.wrapping.vectors import direction, dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapEllipsoid"]
 
@@ -120,6 +120,10 @@ class WrapEllipsoid(Wrap):
         inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         return (a, b), _central(a, b), inside
+
+    def cut(self, A: Array, B: Array) -> Array:
+        radii = as_array(self.radii)
+        return self.holds(nearest(A / radii, B / radii) * radii)
 
     def holds(self, x: Array) -> Array:
         scaled = x / as_array(self.radii)

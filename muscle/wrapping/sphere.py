@@ -9,7 +9,7 @@ from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Plane, Winding, around, beside
-from myoquat.muscle.wrapping.vectors import dot, plane_of, project, unit
+from myoquat.muscle.wrapping.vectors import dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
 
@@ -65,6 +65,9 @@ class WrapSphere(Wrap):
         along = winding.jump * turns / np.where(farther > 0, turns + farther, 1.0)
         jump = np.where(winding.inside, winding.jump, np.minimum(along, turns))
         return replace(winding, jump=jump)
+
+    def cut(self, A: Array, B: Array) -> Array:
+        return self.holds(nearest(A, B))
 
     def holds(self, x: Array) -> Array:
         result: Array = dot(x, x) <= self.radius * self.radius

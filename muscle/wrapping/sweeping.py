@@ -1,9 +1,9 @@
 """Sweeps over the surfaces of a piece of a path, each solved between its neighbours.
 
-Let X hold, for every surface, the point where the path comes onto it, and whether it is touched. A *sweep* Phi(X) takes
-the surfaces in order and solves each between its neighbours, the last point where the path left a surface and the next
-X of one that is touched: the path touches it there or passes it by. No sweep makes the path longer, so sweeps pull the
-string taut. A displacement of X along the path changes nothing to first order, so Phi removes it; across the path Phi
+Let X hold, for every surface, the points where the path comes onto it and leaves it, and whether it is touched. A
+*sweep* Phi(X) solves one surface after the other between its neighbours on the path, where it left the last one that is
+touched and comes onto the next: the path touches it there or passes it by. No sweep makes the path longer, so sweeps
+pull the string taut. A displacement of X along the path changes nothing to first order, so Phi removes it; across the path Phi
 converges only linearly, which Anderson's method makes faster with one sweep in memory (D. G. Anderson, J. ACM 12, 547,
 1965).
 """
@@ -20,12 +20,28 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.courses import Placed
+from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.touch import SIZE, START, Touch, packed_near, touched, unpacked_near
 
-__all__ = ["SETTLED", "SOLVED", "Chain", "Sweep", "at_rest", "drawn", "fewer", "swept", "touching", "unswept"]
+__all__ = [
+    "SETTLED",
+    "SOLVED",
+    "WHERE",
+    "Chain",
+    "Sweep",
+    "at_rest",
+    "at_start",
+    "drawn",
+    "fewer",
+    "points",
+    "swept",
+    "touching",
+    "unswept",
+]
 
 BEYOND, BETWEEN = 4.0, 0.5  # how far sweeps are drawn on, or back, of the way between two
-MEMORY = 12  # numbers of the sweep before, for each surface
+WHERE = 7  # numbers of X for each surface
+MEMORY = 3 * WHERE  # numbers of the sweep before, for each surface
 WATCHED = 4  # sweeps in which what is touched went on changing
 SETTLED = 1e-10  # [m] by which the last sweep may move X
 SOLVED = 1e-9  # [m] by which X may miss Phi(X)
@@ -34,26 +50,26 @@ FAINT = 2.0**-40  # so little of a number that its changes do not count as moves
 
 @dataclass(frozen=True)
 class Sweep:
-    """The numbers of a sweep (..., n): X (..., 4 k), where the path comes onto each surface, in the world, and 1 where
-    it touches it; the contacts in the surfaces' frames; how far X was from where it came out; and, times FAINT, what it
-    moved, and the X and the moves of the sweep before, zero where there was none."""
+    """The numbers of a sweep (..., n): X (..., WHERE k), where the path comes onto each surface and leaves it, in the
+    world, and 1 where it touches it; the contacts in the surfaces' frames; how far X was from where it came out; and,
+    times FAINT, what it moved, and the X and the moves of the sweep before, zero where there was none."""
 
     numbers: Array
     kinds: tuple[Wrap, ...]
 
     @property
     def X(self) -> Array:
-        return self.numbers[..., : 4 * len(self.kinds)]
+        return self.numbers[..., : WHERE * len(self.kinds)]
 
     @property
     def contacts(self) -> list[Touch]:
-        rest = self.numbers[..., 4 * len(self.kinds) :]
+        rest = self.numbers[..., WHERE * len(self.kinds) :]
         return [Touch.unpacked(rest[..., SIZE * i : SIZE * (i + 1)]) for i in range(len(self.kinds))]
 
     @property
     def unsolved(self) -> Array:
         """(...) whether X is no solution, or the contact of a surface is none."""
-        missed = np.logical_not(self.numbers[..., (4 + SIZE) * len(self.kinds)] <= SOLVED * FAINT)
+        missed = np.logical_not(self.numbers[..., (WHERE + SIZE) * len(self.kinds)] <= SOLVED * FAINT)
         for contact in self.contacts:
             missed = missed | np.logical_not(contact.missed <= SOLVED)
         return missed
@@ -62,7 +78,8 @@ class Sweep:
 @dataclass(frozen=True)
 class Chain:
     """Surfaces by their prototypes, and all numbers of a piece as one array: its ends, then of every surface the axes
-    and the origin of its frame in the world, and its numbers; and 1 for each that is not passed over."""
+    and the origin of its frame in the world, and its numbers; its place along the path; and 1 if it is not passed
+    over."""
 
     kinds: tuple[Wrap, ...]
     given: Array
@@ -71,6 +88,11 @@ class Chain:
     def ends(self) -> tuple[Array, Array]:
         """(..., 3) each."""
         return self.given[..., 0:3], self.given[..., 3:6]
+
+    @property
+    def places(self) -> list[Array]:
+        """(...) each, where along the path the surfaces come."""
+        return [self.given[..., i - 2 * len(self.kinds)] for i in range(len(self.kinds))]
 
     @property
     def taken(self) -> list[Array]:
@@ -98,22 +120,21 @@ class Chain:
     def sweep(self, X: Array, near: Sequence[Near]) -> Array:
         """The numbers of a sweep from X, each surface solved from near a contact."""
         start, end = self.ends
-        P = [X[..., 4 * i : 4 * i + 3] for i in range(len(self.kinds))]
-        on = touching(X, len(self.kinds))
-        afters = [end]
-        for point, touched_next in zip(reversed(P[1:]), reversed(on[1:]), strict=True):
-            afters.append(np.where(touched_next[..., None], point, afters[-1]))
-        before, found, arrivals = start, [], []
-        for placed, after, taken, begin in zip(self.surfaces(), reversed(afters), self.taken, near, strict=True):
-            A, B, *line = (placed.seen(x) for x in (before, after, start, end))
+        count, places = len(self.kinds), self.places
+        P, Q, on = points(X, count), points(X, count, leaving=True), touching(X, count)
+        found: list[Array] = []
+        Y: list[Array] = []
+        for i, (placed, taken, begin) in enumerate(zip(self.surfaces(), self.taken, near, strict=True)):
+            ends = before(places, on, i, Q, start), after(places, on, i, P, end)
+            A, B, *line = (placed.seen(x) for x in (*ends, start, end))
             contact = touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near=begin)
             c = Touch.unpacked(contact).passed_over(~taken)
             found.append(c.packed(contact))
             here = c.on[..., None]
-            arrivals += [np.where(here, placed.in_world(c.P), 0.0), np.where(here, 1.0, 0.0)]
-            before = np.where(here, placed.in_world(c.Q), before)
-        r = joined(arrivals) - X
-        return joined([*arrivals, *found, FAINT * np.sqrt(np.sum(r * r, axis=-1))[..., None]])
+            P[i], Q[i], on[i] = (*(np.where(here, placed.in_world(x), 0.0) for x in (c.P, c.Q)), c.on)
+            Y += [P[i], np.where(here, 1.0, 0.0), Q[i]]
+        r = joined(Y) - X
+        return joined([*Y, *found, FAINT * np.sqrt(np.sum(r * r, axis=-1))[..., None]])
 
 
 def swept(
@@ -128,14 +149,14 @@ def swept(
     point = none[..., None] * np.ones(3)
     unknown = Near(point, point, none, none > 0, (none <= 0) & rough)
     begin = [packed_near(x) for x in near or [unknown] * len(kinds)]
-    numbers = none[..., None] * np.ones((4 + SIZE) * len(kinds) + 1)
+    numbers = none[..., None] * np.ones((WHERE + SIZE) * len(kinds) + 1)
     return iterate(partial(_swept, kinds), numbers, joined([X, *begin, given]), 1)
 
 
 def _swept(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     """The numbers of a sweep from X and from what is near, which stand in front of the given ones."""
     count = len(kinds)
-    first, last = 4 * count, (4 + START) * count
+    first, last = WHERE * count, (WHERE + START) * count
     near = [unpacked_near(given[..., i : i + START]) for i in range(first, last, START)]
     return Chain(kinds, given[..., last:]).sweep(given[..., :first], near)
 
@@ -151,7 +172,12 @@ def drawn(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 
 def unswept(given: Array, count: int) -> Array:
     """The numbers of a `Sweep` over so many surfaces before the first, where none is touched; for each of a batch."""
-    return at_rest(0.0 * given[..., :1] * np.ones((4 + SIZE) * count + 1), count)
+    return at_rest(0.0 * given[..., :1] * np.ones((WHERE + SIZE) * count + 1), count)
+
+
+def at_start(X: Array, count: int) -> Array:
+    """The numbers of a `Sweep` over so many surfaces whose X is given, and nothing else."""
+    return at_rest(joined([X, 0.0 * X[..., :1] * np.ones(SIZE * count + 1)]), count)
 
 
 def at_rest(numbers: Array, count: int) -> Array:
@@ -166,13 +192,13 @@ def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     given: the numbers of a `Chain` but the last, and 1 where rough sweeps tell.
     """
     count = len(kinds)
-    X, taken, rough = state[..., : 4 * count], state[..., 4 * count :], given[..., -1] > 0
+    X, taken, rough = state[..., : WHERE * count], state[..., WHERE * count :], given[..., -1] > 0
     chain = Chain(kinds, joined([given[..., :-1], taken]))
     hidden, lost = ([X[..., 0] > np.inf] * count for _ in range(2))
     for _ in range(WATCHED):
         after = Sweep(swept(kinds, X, chain.given, rough=rough), kinds).X
-        for i, here in enumerate(touching(X, count)):
-            hidden[i] = hidden[i] | (here & chain.hides(i, X[..., 4 * i : 4 * i + 3]))
+        for i, (here, P) in enumerate(zip(touching(X, count), points(X, count), strict=True)):
+            hidden[i] = hidden[i] | (here & chain.hides(i, P))
         X, before = after, X
         lost = [a | (b & ~c) for a, b, c in zip(lost, touching(before, count), touching(X, count), strict=True)]
     some_hidden, settled = reduce(or_, hidden), ~reduce(or_, lost)
@@ -186,13 +212,19 @@ def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 
 def touching(X: Array, count: int) -> list[Array]:
     """(...) each, whether the path touches a surface."""
-    return [X[..., 4 * i + 3] > 0 for i in range(count)]
+    return [X[..., WHERE * i + 3] > 0 for i in range(count)]
+
+
+def points(X: Array, count: int, leaving: bool = False) -> list[Array]:
+    """(..., 3) each, where the path comes onto the surfaces, or leaves them."""
+    first = 4 if leaving else 0
+    return [X[..., WHERE * i + first : WHERE * i + first + 3] for i in range(count)]
 
 
 def _accelerated(X: Array, r: Array, X_before: Array, r_before: Array) -> Array:
     """Anderson's method with one sweep in memory: the X of the line through both sweeps whose move would be least."""
     d = r - r_before
-    flags = [x[..., 3::4] for x in (r, r_before, X - X_before)]
+    flags = [x[..., 3::WHERE] for x in (r, r_before, X - X_before)]
     steady = np.sum(sum(np.abs(x) for x in flags), axis=-1) <= 0.0
     square = np.where(steady, np.sum(d * d, axis=-1), 0.0)
     part = np.sum(r * d, axis=-1) / np.where(square > 0, square, 1.0)

@@ -49,6 +49,7 @@ class WrapTorus(Wrap):
 
     kind: ClassVar[str] = "torus"
     solved: ClassVar[bool] = True
+    ring: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {
@@ -89,6 +90,10 @@ class WrapTorus(Wrap):
         out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
         ends = [(dot(x, out) - self.ring_radius, x[..., 2]) for x in (A, B)]
         return around(ends[0], ends[1], self.tube_radius, (-1.0, 0.0)).jump
+
+    def cut(self, A: Array, B: Array) -> Array:
+        none = 0.0 * (A[..., 0] + B[..., 0])
+        return ~clear_of_tube(A, B, self.ring_radius + none, self.tube_radius + none)
 
     def holds(self, x: Array) -> Array:
         aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius

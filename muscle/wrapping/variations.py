@@ -23,6 +23,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Near
 from myoquat.muscle.wrapping.courses import VARIED, Course, Placed, followed_on, laid, within_plane
 from myoquat.muscle.wrapping.geodesics import FINE
+from myoquat.muscle.wrapping.places import before, in_order
 from myoquat.muscle.wrapping.vectors import dot, unit
 
 __all__ = ["begun", "near", "varied"]
@@ -61,6 +62,14 @@ class _Move:
     epsilon: Array
     eta: Array
 
+    @classmethod
+    def unpacked(cls, x: Array) -> "_Move":
+        return cls(*(x[..., i] for i in range(5)))
+
+    def packed(self) -> Array:
+        """(..., 5)"""
+        return np.stack([self.alpha, self.beta, self.gamma, self.epsilon, self.eta], axis=-1)
+
     def turn(self, course: Course) -> Array:
         """(...) [rad] by about how much directions and normals turn."""
         at_P = np.abs(self.alpha * course.P.curved) + np.abs(self.beta * course.P.twisted)
@@ -68,16 +77,16 @@ class _Move:
         return result
 
 
-def begun(surfaces: Sequence[Placed], contacts: Sequence[Contact], start: Array) -> Array:
+def begun(surfaces: Sequence[Placed], contacts: Sequence[Contact], places: Sequence[Array], start: Array) -> Array:
     """(..., VARIED k + 1) the state from contacts that are nearly right, each in its surface's frame; its last number
-    is how far the step before went [rad]. start (..., 3): of the path."""
-    before, found = start, []
-    for placed, c in zip(surfaces, contacts, strict=True):
-        on = c.on[..., None]
-        P = np.where(on, c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
-        t = within_plane(P - placed.seen(before), unit(placed.wrap.normal(P)))
-        found += [P, t, np.where(on, c.arc[..., None], 0.0), c.Q]
-        before = np.where(on, placed.in_world(c.Q), before)
+    is how far the step before went [rad]. places (...): of the surfaces along the path. start (..., 3): of the path."""
+    on, found = [c.on for c in contacts], []
+    Q = [placed.in_world(c.Q) for placed, c in zip(surfaces, contacts, strict=True)]
+    for i, (placed, c) in enumerate(zip(surfaces, contacts, strict=True)):
+        here = on[i][..., None]
+        P = np.where(here, c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
+        t = within_plane(P - placed.seen(before(places, on, i, Q, start)), unit(placed.wrap.normal(P)))
+        found += [P, t, np.where(here, c.arc[..., None], 0.0), c.Q]
     return joined([*found, FARTHEST + 0.0 * start[..., :1]])
 
 
@@ -88,12 +97,14 @@ def near(state: Array, number: int, on: Array) -> Near:
     return Near(z[..., 0:3], z[..., 7:10], arc, on & (arc > 0), on & ~on)
 
 
-def varied(surfaces: Sequence[Placed], on: Sequence[Array], ends: Line, state: Array) -> Array:
+def varied(surfaces: Sequence[Placed], on: Sequence[Array], places: Sequence[Array], ends: Line, state: Array) -> Array:
     """The state (..., VARIED k + 1) after a step of Newton's method. on (...) each: a surface that is not touched
-    stands still."""
+    stands still. places (...) each: along the path."""
     z = [state[..., VARIED * i : VARIED * (i + 1)] for i in range(len(surfaces))]
-    courses = [followed_on(*given, state[..., -1]) for given in zip(surfaces, z, on, strict=True)]
-    moves = _moves(courses, ends)
+    given = [followed_on(*x, state[..., -1]) for x in zip(surfaces, z, on, strict=True)]
+    along, put_back = in_order(places, given)
+    there = [move.packed() for move in _moves([Course.unpacked(y) for y in along], ends)]
+    courses, moves = [Course.unpacked(y) for y in given], [_Move.unpacked(x) for x in put_back(there)]
     turns = [np.where(c.on, move.turn(c), 0.0) for c, move in zip(courses, moves, strict=True)]
     turn = sum(turns, 0.0 * state[..., 0])[..., None]
     share = FARTHEST / np.maximum(turn, FARTHEST)
@@ -105,7 +116,7 @@ def varied(surfaces: Sequence[Placed], on: Sequence[Array], ends: Line, state: A
 
 
 def _moves(courses: Sequence[Course], ends: Line) -> list[_Move]:
-    """Newton's step."""
+    """Newton's step, of the surfaces in the order of the path."""
     rays = _rays(courses, ends[0])
     straight, behind = _behind(courses, rays, ends[1])
     beta = _eliminated(straight)

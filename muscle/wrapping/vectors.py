@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.joints.vectors import cross, dot
 from myoquat.kernels.typing import Array
 
-__all__ = ["direction", "dot", "plane_of", "project", "unit"]
+__all__ = ["direction", "dot", "nearest", "plane_of", "project", "unit"]
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
@@ -38,6 +38,15 @@ def direction(v: Array) -> Array:
     """v as a unit vector; zero stays zero."""
     square = np.sum(v * v, axis=-1)
     result: Array = v / np.sqrt(np.where(square > 0, square, 1.0))[..., None]
+    return result
+
+
+def nearest(A: Array, B: Array) -> Array:
+    """(..., 3) the point between A and B that is nearest to the origin."""
+    d = B - A
+    square = dot(d, d)
+    share = np.minimum(np.maximum(-dot(A, d) / np.where(square > 0, square, 1.0), 0.0), 1.0)
+    result: Array = A + share[..., None] * d
     return result
 
 

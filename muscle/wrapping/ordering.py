@@ -1,0 +1,114 @@
+"""In which order a path comes to the surfaces between two of its points, where nothing tells.
+
+The first guess is the order in which they lie along the straight line between the points. A path that is taut in one
+order may run through a surface on its way between others: then the surface belongs there, and takes its place between
+these.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from myoquat.joints.stacking import joined
+from myoquat.kernels import iterate
+from myoquat.kernels.typing import Array
+from myoquat.muscle.wrapping.base import Near, Wrap
+from myoquat.muscle.wrapping.places import after, before
+from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, points, touching
+from myoquat.muscle.wrapping.touch import Touch, touched
+from myoquat.muscle.wrapping.vectors import dot
+
+__all__ = ["guessed", "moved", "started"]
+
+
+def guessed(kinds: tuple[Wrap, ...], given: Array) -> Array:
+    """(..., k) the places of the surfaces along the line between the ends, as whole numbers from 0.
+
+    given: the numbers of a `Chain` but for places and what is passed over.
+    """
+    chain = _unordered(kinds, given)
+    start, end = chain.ends
+    along = []
+    for placed in chain.surfaces():
+        middle = placed.in_world(placed.wrap.middle(placed.seen(start), placed.seen(end)))
+        along.append(dot(middle - start, end - start))
+    return _ranks(along)
+
+
+def started(kinds: tuple[Wrap, ...], given: Array, told: Array) -> Array:
+    """(..., WHERE k) the X of a `Sweep` from which to look for the path: where it touches one surface alone, the one
+    that is told by 1, told (..., k), or else the one over which alone it is longest. No taut path over all is shorter.
+
+    given: as for `guessed`.
+    """
+    none = 0.0 * given[..., :1] * np.ones(WHERE * len(kinds))
+    return iterate(partial(_started, kinds), none, joined([given, told]), 1)
+
+
+def _started(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
+    count = len(kinds)
+    chain, told = _unordered(kinds, given[..., :-count]), given[..., -count:]
+    start, end = chain.ends
+    point, never = 0.0 * start, told[..., 0] > np.inf
+    near = Near(point, point, point[..., 0], never, ~never)
+    found, lengths = [], []
+    for placed in chain.surfaces():
+        A, B = placed.seen(start), placed.seen(end)
+        c = Touch.unpacked(touched(placed.kind, placed.numbers, (A, B), (A, B), near=near))
+        on = np.where(c.on, 1.0, 0.0)[..., None]
+        found.append(joined([on * placed.in_world(c.P), on, on * placed.in_world(c.Q)]))
+        lengths.append(on * (_distance(A, c.P) + c.arc + _distance(c.Q, B))[..., None])
+    worth = np.where(np.sum(told, axis=-1)[..., None] > 0, told, joined(lengths))
+    most, taken, X = np.max(worth, axis=-1), never, []
+    for i, x in enumerate(found):
+        here = (worth[..., i] >= most) & ~taken
+        taken = taken | here
+        X.append(np.where(here[..., None], x, 0.0))
+    return joined(X)
+
+
+def moved(chain: Chain, sweep: Sweep) -> tuple[Array, Array]:
+    """(..., k) the places of the surfaces when the first one that the path of a sweep runs through has taken its place
+    there; and 1 for that one."""
+    count, (start, end) = len(chain.kinds), chain.ends
+    never = chain.taken[0] & ~chain.taken[0]
+    places = [0.0 * chain.places[0] - 1.0, *chain.places]  # the start comes before all
+    on = [~never, *touching(sweep.X, count)]
+    P, Q = ([start, *points(sweep.X, count, leaving)] for leaving in (False, True))
+    numbers = [place[..., None] for place in places]
+    found, through, settled = [], [], never
+    for i, (placed, taken) in enumerate(zip(chain.surfaces(), chain.taken, strict=True), start=1):
+        own, place, cut = before(places, on, i, numbers, numbers[0])[..., 0], places[i], never
+        for j in range(count + 1):
+            if j != i:
+                line = Q[j], after(places, on, j, P, end)
+                last = after(places, on, j, numbers, 0.0 * numbers[0] + float(count))[..., 0]
+                here = taken & on[j] & (own != places[j]) & ~cut & placed.wrap.cut(*map(placed.seen, line))
+                place, cut = np.where(here, (places[j] + last) / 2.0, place), cut | here
+        cut = cut & ~settled & ~placed.wrap.holds(placed.seen(start)) & ~placed.wrap.holds(placed.seen(end))
+        found.append(np.where(cut, place, places[i]))
+        through.append(np.where(cut, 1.0, 0.0)[..., None])
+        settled = settled | cut
+    return _ranks(found), joined(through)
+
+
+def _ranks(x: Sequence[Array]) -> Array:
+    """(..., k) how many of the others come before each: those that are less, or equal and earlier in the list."""
+    found = []
+    for i, own in enumerate(x):
+        earlier = [np.where(y <= own, 1.0, 0.0) for y in x[:i]] + [np.where(y < own, 1.0, 0.0) for y in x[i + 1 :]]
+        found.append(sum(earlier, 0.0 * own)[..., None])
+    return joined(found)
+
+
+def _unordered(kinds: tuple[Wrap, ...], given: Array) -> Chain:
+    """All surfaces at one place, none passed over."""
+    count = len(kinds)
+    return Chain(kinds, joined([given, 0.0 * given[..., :1] + np.array([0.0] * count + [1.0] * count)]))
+
+
+def _distance(a: Array, b: Array) -> Array:
+    d = b - a
+    result: Array = np.sqrt(dot(d, d))
+    return result
