@@ -112,12 +112,21 @@ def _run(
     for _ in range(count):
         if not is_symbolic(running) and not running.any():
             break
-        new = step(z, constants)
+        new = _stepped(step, z, constants, running)
         looked = new - z if left is None else (new - z)[..., left, None]
         moved = np.any(np.abs(looked) > settle, axis=-1) if not is_symbolic(new) else _moved(looked, settle)
         z = np.where(running[..., None], new, z)
         running = running & moved & _goes(z, left)
     return z
+
+
+def _stepped(step: Step, z: Array, constants: Array, running: Any) -> Array:
+    """The states after a step; of floats only those that take it, since nothing is asked of the others' numbers."""
+    if is_symbolic(z) or is_symbolic(constants) or running.all():
+        return step(z, constants)
+    new = z.copy()
+    new[running] = step(z[running], np.broadcast_to(constants, (*z.shape[:-1], constants.shape[-1]))[running])
+    return new
 
 
 def _goes(z: Array, left: int | None) -> Any:

@@ -8,6 +8,7 @@ from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.wrapping import Piece, Wrap
+from myoquat.muscle.wrapping.places import after, before, in_order
 
 __all__ = ["Poses", "polylines"]
 
@@ -28,32 +29,42 @@ def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]
 
 
 def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...], q: Array) -> Array:
-    stops: list[tuple[Array, Array, Wrap | None, Array]] = []  # first and last point, surface, arc
     shape = (*q.shape[:-1], 3)
-    ons = []
-    for point, piece in zip(muscle.path, (Piece(), *pieces), strict=True):
-        for surface, contact in zip(piece.wraps, piece.contacts, strict=True):
-            P, Q = (np.broadcast_to(world_point(poses, surface.body, x), shape) for x in (contact.P, contact.Q))
-            stops.append((P, Q, surface, np.broadcast_to(contact.arc, shape[:-1])))
-            ons.append(np.broadcast_to(contact.on, shape[:-1]))
-        x = np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape)
-        stops.append((x, x, None, np.zeros(shape[:-1])))
-        ons.append(np.broadcast_to(np.asarray(point.active(model.system, q), dtype=bool), shape[:-1]))
-    after = _following(stops, ons)
-    points = [stops[0][0]]
-    for (P, Q, wrap, arc), on, following in zip(stops[1:], ons[1:], after[1:], strict=True):
-        last = points[-1]
-        new = [P] if wrap is None else _span(wrap, arc, poses, last, (P, Q), following)
-        points += [np.where(on[..., None], x, last) for x in new]
+    places = [point.local(model.system, q) for point in muscle.path]
+    stops = [
+        np.broadcast_to(world_point(poses, point.body, place), shape)
+        for point, place in zip(muscle.path, places, strict=True)
+    ]
+    on = [np.broadcast_to(np.asarray(point.active(model.system, q)), shape[:-1])[..., None] for point in muscle.path]
+    following = [stops[-1]]
+    for x, there in zip(stops[-2:0:-1], on[-2:0:-1], strict=True):
+        following.append(np.where(there, x, following[-1]))
+    points = [stops[0]]
+    for x, there, piece, end in zip(stops[1:], on[1:], pieces, reversed(following), strict=True):
+        for new, touched in [*_spans(piece, poses, points[-1], end), ([x], there)]:
+            last = points[-1]
+            points += [np.where(touched, y, last) for y in new]
     return np.stack(points, axis=-2)
 
 
-def _following(stops: list[tuple[Array, Array, Wrap | None, Array]], ons: list[Array]) -> list[Array]:
-    """The point of the path that comes after each stop."""
-    found = [stops[-1][0]]
-    for (P, *_), on in zip(stops[:0:-1], ons[:0:-1], strict=True):
-        found.append(np.where(on[..., None], P, found[-1]))
-    return found[::-1]
+def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[list[Array], Array]]:
+    """Points along the surfaces between two points of the path, and whether it touches them, in its order."""
+    shape = start.shape[:-1]
+    on, places, arcs = (
+        [np.broadcast_to(getattr(c, name), shape) for c in piece.contacts] for name in ("on", "place", "arc")
+    )
+    P, Q = (
+        [world_point(poses, wrap.body, getattr(c, name)) for wrap, c in zip(piece.wraps, piece.contacts, strict=True)]
+        for name in ("P", "Q")
+    )
+    found = []
+    for i, wrap in enumerate(piece.wraps):
+        line = before(places, on, i, Q, start), after(places, on, i, P, end)
+        found.append(
+            np.concatenate([*_span(wrap, arcs[i], poses, line[0], (P[i], Q[i]), line[1]), on[i][..., None]], -1)
+        )
+    along, _ = in_order(places, found)
+    return [(np.split(x[..., :-1], DRAWN, axis=-1), x[..., -1:] > 0) for x in along]
 
 
 def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array, Array], after: Array) -> list[Array]:

@@ -3,9 +3,9 @@
 Let X hold, for every surface, the points where the path comes onto it and leaves it, and whether it is touched. A
 *sweep* Phi(X) solves one surface after the other between its neighbours on the path, where it left the last one that is
 touched and comes onto the next: the path touches it there or passes it by. No sweep makes the path longer, so sweeps
-pull the string taut. A displacement of X along the path changes nothing to first order, so Phi removes it; across the path Phi
-converges only linearly, which Anderson's method makes faster with one sweep in memory (D. G. Anderson, J. ACM 12, 547,
-1965).
+pull the string taut. A displacement of X along the path changes nothing to first order, so Phi removes it; across the
+path Phi converges only linearly, which Anderson's method makes faster with one sweep in memory (D. G. Anderson, J. ACM
+12, 547, 1965).
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,130 @@
+"""Several surfaces between two points: the path comes to them in the order of the world, not in that of the list."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import PrismaticJoint
+from myoquat.muscle import (
+    Model,
+    Muscle,
+    PathFlag,
+    PathPoint,
+    WrapCylinder,
+    WrapEllipsoid,
+    WrapSphere,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.polylines import polylines
+from myoquat.muscle.wrapping import places
+
+BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)
+ROD = WrapCylinder(body="ground", position=(0.03, 0.01, 0.0), radius=0.015, quadrant="+y")
+EGG = WrapEllipsoid(body="ground", position=(0.005, 0.03, 0.005), radii=(0.02, 0.015, 0.03))
+GROUPS = {"ball and rod": (BALL, ROD), "ball and egg": (BALL, EGG), "all": (ROD, EGG, BALL)}
+
+
+def over(wraps):
+    """A path past `wraps` between two points that slide."""
+    slides, parent = [], "ground"
+    for end in "AB":
+        for axis, direction in zip("xyz", np.eye(3), strict=True):
+            name = f"{end}{axis}"
+            slides.append(Body(name, parent, PrismaticJoint(axis=tuple(direction)), coordinate_names=(f"t{name}",)))
+            parent = name
+        parent = "ground"
+    path = (PathPoint("Az", (0.0, 0.0, 0.0)), PathPoint("Bz", (0.0, 0.0, 0.0)))
+    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=tuple(wraps)),))
+
+
+def ends(count, seed=0):
+    """(count, 6) ends of paths on opposite sides of a ball that holds the surfaces, in every direction."""
+    rng = np.random.default_rng(seed)
+    out = rng.normal(size=(count, 3))
+    out /= np.linalg.norm(out, axis=-1, keepdims=True)
+    return np.concatenate([0.12 * out, -0.12 * out], axis=-1) + rng.uniform(-0.03, 0.03, (count, 6))
+
+
+def clear(model, q):
+    """(...) whether nothing is to be known of the path but that it touches."""
+    return path_flags(model, q)[:, 0] & ~int(PathFlag.WRAPPED) == 0
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_order_of_the_list_tells_nothing(group):
+    q = ends(600)
+    models = [over(order) for order in (GROUPS[group], GROUPS[group][::-1])]
+    lengths = np.array([path_lengths(model, q)[:, 0] for model in models])
+    sure = np.all([clear(model, q) for model in models], axis=0)
+    several = np.any([path_flags(model, q)[:, 0] & PathFlag.WRAPPED for model in models], axis=0)
+    assert (sure & several).mean() > 0.5
+    spread = np.ptp(lengths, axis=0)[sure]
+    assert np.mean(spread > 1e-9) < 0.01
+    for model in models:
+        there = path_jacobian(model, q[:50])[:, 0]
+        assert np.all(np.isfinite(there))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_path_runs_through_a_surface_without_a_word(group):
+    """Points along the drawn path lie inside no surface."""
+    model, q = over(GROUPS[group]), ends(600, seed=1)
+    sure = clear(model, q)
+    assert sure.mean() > 0.6
+    (drawn,) = polylines(model, q[sure])
+    share = np.linspace(0, 1, 40)[:, None]
+    x = np.concatenate([a[:, None] + share * (b - a)[:, None] for a, b in pairwise(np.moveaxis(drawn, 1, 0))], axis=1)
+    for wrap in GROUPS[group]:
+        seen = wrap.seen(x)
+        smaller = wrap.shaped(0.85 * np.array(wrap.numbers()))  # drawn strokes cut corners
+        assert not smaller.holds(seen).any()
+
+
+def test_a_path_past_two_balls_is_the_same_from_either_end():
+    balls = BALL, replace(BALL, position=(0.035, 0.005, 0.0))
+    q = ends(400, seed=2)
+    there, back = (path_lengths(over(balls), x)[:, 0] for x in (q, np.roll(q, 3, axis=-1)))
+    sure = clear(over(balls), q)
+    assert sure.mean() > 0.9
+    assert np.mean(np.abs(there - back)[sure] > 1e-9) < 0.01
+
+
+def test_lengths_are_continuous_while_the_order_changes():
+    """One end goes round both surfaces in a circle, and with it the order in which the path comes to them."""
+    angle = np.linspace(0, 2 * np.pi, 4001)
+    circle = 0.12 * np.stack([np.cos(angle), 0.0 * angle, np.sin(angle)], axis=-1)
+    balls = BALL, replace(BALL, position=(0.03, 0.0, 0.02), radius=0.02)
+    q = np.concatenate([circle, -circle + [0.0, 0.01, 0.0]], axis=-1)
+    model = over(balls)
+    assert np.all(clear(model, q))
+    steps = np.abs(np.diff(path_lengths(model, q)[:, 0]))
+    assert steps.max() < 0.24 * np.diff(angle).max()
+
+
+def test_places_tell_what_comes_before_and_after():
+    rng = np.random.default_rng(3)
+    for count in (1, 2, 3, 4):
+        place = rng.integers(0, 3, (500, count)).astype(float)
+        on = rng.random((500, count)) < 0.6
+        x = rng.random((500, count, 2))
+        columns = [place[:, i] for i in range(count)], [on[:, i] for i in range(count)]
+        along, back = places.in_order(columns[0], [x[:, i] for i in range(count)])
+        order = np.argsort(place, axis=-1, kind="stable")
+        np.testing.assert_array_equal(np.stack(along, 1), np.take_along_axis(x, order[..., None], axis=1))
+        np.testing.assert_array_equal(np.stack(back(along), 1), x)
+        for i in range(count):
+            nothing = np.full((500, 2), -1.0)
+            found = places.before(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
+            later = places.after(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
+            for k in range(500):
+                at = list(order[k])
+                own = at.index(i)
+                ahead = [j for j in at[:own] if on[k, j]]
+                behind = [j for j in at[own + 1 :] if on[k, j]]
+                np.testing.assert_array_equal(found[k], x[k, ahead[-1]] if ahead else nothing[k])
+                np.testing.assert_array_equal(later[k], x[k, behind[0]] if behind else nothing[k])
