@@ -1,12 +1,11 @@
 """The door of public functions: arguments of another kind than a function takes are refused by name."""
 
-import functools
-import inspect
 import os
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from types import NoneType
+from typing import Any, TypeAlias
 
-__all__ = ["CALLABLE", "PATH", "check_kind", "takes"]
+__all__ = ["CALLABLE", "PATH", "check_kind", "check_kinds"]
 
 PATH = (str, os.PathLike)
 CALLABLE: Any = Callable  # no type to a type checker
@@ -20,47 +19,21 @@ READERS = {
     "Orientations": "load_orientations",
 }  # what makes one of a path, for those who give the path
 
-P = ParamSpec("P")
-Result = TypeVar("Result")
 Kind: TypeAlias = type | str  # a class, or the name of one whose library is imported late, such as pandas.DataFrame
 Kinds: TypeAlias = Kind | tuple[Kind, ...]
 
 
-def takes(**kinds: Kinds) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """A decorator: TypeError, with the name, what came and what is allowed, for an argument that is not of the classes
-    given for its name. None passes where it is the default.
+def check_kinds(**given: tuple[object, Kinds]) -> None:
+    """`check_kind` for several arguments, name=(what was given, classes).
 
-    >>> from myoquat.kernels.kinds import takes
-    >>> @takes(count=int)
-    ... def twice(count):
-    ...     return 2 * count
-    >>> twice("two")
+    >>> from myoquat.kernels.kinds import check_kinds
+    >>> check_kinds(count=("two", int))
     Traceback (most recent call last):
         ...
     TypeError: count must be an int, not the str 'two'
     """
-
-    def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
-        parameters = inspect.signature(function).parameters
-        places = {name: k for k, name in enumerate(parameters)}
-        checks = [(places[name], name, allowed, parameters[name].default is None) for name, allowed in kinds.items()]
-
-        @functools.wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> Result:
-            for place, name, allowed, optional in checks:
-                if place < len(args):
-                    given: Any = args[place]
-                elif name in kwargs:
-                    given = kwargs[name]
-                else:  # a default, or missing, which the call itself tells
-                    continue
-                if not (optional and given is None):
-                    check_kind(name, given, allowed)
-            return function(*args, **kwargs)
-
-        return checked
-
-    return decorate
+    for name, (value, allowed) in given.items():
+        check_kind(name, value, allowed)
 
 
 def check_kind(name: str, given: object, allowed: Kinds) -> None:
@@ -68,7 +41,7 @@ def check_kind(name: str, given: object, allowed: Kinds) -> None:
     kinds = allowed if isinstance(allowed, tuple) else (allowed,)
     if any(isinstance(given, kind) if isinstance(kind, type) else _is_named(given, kind) for kind in kinds):
         return
-    names = [kind.__name__ if isinstance(kind, type) else kind for kind in kinds]
+    names = ["None" if kind is NoneType else kind.__name__ if isinstance(kind, type) else kind for kind in kinds]
     message = f"{name} must be {' or '.join(map(_with_article, names))}, not {_described(given)}"
     readers = [READERS[one] for one in names if one in READERS]
     raise TypeError(f"{message}; {readers[0]}(...) reads one" if readers and isinstance(given, PATH) else message)
@@ -79,7 +52,7 @@ def _is_named(given: object, name: str) -> bool:
 
 
 def _with_article(name: str) -> str:
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    return name if name == "None" else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _described(given: object) -> str:

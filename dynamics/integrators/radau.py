@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.kinds import CALLABLE, takes
+from myoquat.kernels.kinds import CALLABLE, check_kinds
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
@@ -238,7 +238,6 @@ class _Factors:
         return np.asarray(np.outer(REAL, first) + 2 * np.outer(COMPLEX, second).real)
 
 
-@takes(slopes=CALLABLE, x=np.ndarray)
 def differences(slopes: Slopes, t: float, x: Array) -> Array:
     """(n, n) d slope / dx by forward differences, all columns in one call.
 
@@ -251,6 +250,7 @@ def differences(slopes: Slopes, t: float, x: Array) -> Array:
     array([[2., 0.],
            [0., 4.]])
     """
+    check_kinds(slopes=(slopes, CALLABLE), x=(x, np.ndarray))
     states = x + np.concatenate([np.zeros((1, len(x))), np.diag(SMALL * np.maximum(np.abs(x), LEAST))])
     rates = slopes(np.full(len(states), t), states)
     moved = states[1:].diagonal() - x  # what round-off has left of the steps
