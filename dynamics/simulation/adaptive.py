@@ -3,8 +3,8 @@
 The explicit solvers, their error control and dense output are SciPy's [E. Hairer, S. P. Norsett, G. Wanner, Solving
 Ordinary Differential Equations I: Nonstiff Problems, 2nd ed., Springer 1993, sections II.4 to II.6 (dop853, rk45)]; the
 implicit one is `myoquat.dynamics.integrators.Radau`. After every accepted step the state is projected and the slope
-computed anew; the next step starts there. At the kinks of an input
-given as a table the solver starts anew, with the step that it would have taken next.
+computed anew; the next step starts there. At the kinks of an input given as a table the solver starts anew, with the
+step that it would have taken next.
 """
 
 from collections.abc import Callable, Sequence
