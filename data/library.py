@@ -5,6 +5,7 @@ from pathlib import Path
 
 from myoquat.data.formats import model_format
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import resources
 from myoquat.muscle.model import Model
 
@@ -40,6 +41,7 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
     >>> mq.load_model("two_link", rotations="sequence").system.nq
     6
     """
+    check_kinds(name_or_path=(name_or_path, PATH))
     if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
             return _described(_read(path, strict), rotations)
@@ -64,6 +66,7 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
     ...     mq.load_model(f"{folder}/arm.toml") == mq.load_model("two_link")
     True
     """
+    check_kinds(model=(model, Model), path=(path, PATH))
     path = Path(path)
     model_format(path).writer(path).write_model(model, path, strict, overwrite)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from myoquat.data import motions
 from myoquat.joints.stacking import joined
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 from myoquat.muscle.contact_forces import contact_forces
 from myoquat.muscle.forces import ContactForce
@@ -45,6 +46,7 @@ def ground_reactions(model: Model, motion: HasStates) -> "motions.Forces":
     >>> mq.dynamics.ground_reactions(model, motion).force[:, 0, 1].round(2)
     array([ 4.71, 13.33])
     """
+    check_kinds(model=(model, Model), motion=(motion, ("Motion", "Trajectory")))
     if motion.u is None or motion.q.ndim != 2:
         raise ValueError("ground_reactions: the motion of one run, with velocities u, is needed")
     ends = _on_ground(model)

@@ -28,6 +28,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import RevoluteJoint
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.kinds import check_kind
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
@@ -164,6 +165,7 @@ def _run(
     quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str, Any], axes: int, backend: str
 ) -> Array:
     """The formula of checked arguments, those that are None left out, through its kernel."""
+    check_kind("skeleton", skeleton, PlanarSkeleton)
     inputs = {name: _input(skeleton, name, value) for name, value in given.items() if value is not None}
     bound = partial(formula, skeleton)
     bound.__name__ = quantity  # type: ignore[attr-defined]  # errors name it

@@ -26,7 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.checks import check_array
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import check_kind
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
@@ -148,12 +150,15 @@ def priorities(
     >>> priorities(np.eye(2), [0.0, -9.81], levels).acceleration.round(3)
     array([ 1.  , -9.81])
     """
-    M, Q = np.asarray(M, float), np.asarray(Q, float)
+    check_kind("levels", levels, (list, tuple))
+    if not levels:
+        raise ValueError("levels (A, b) are wanted, at least one")
+    M, Q, *_ = _arrays(M, Q, *levels[0])
     n = M.shape[-1]
     a, N = np.zeros_like(Q), np.broadcast_to(np.eye(n), M.shape)
     rank: Any = 0
     for i, (A, b) in enumerate(levels):
-        A, b = np.asarray(A, float), np.asarray(b, float)
+        _, _, A, b = _arrays(M, Q, A, b)
         root = np.sqrt(np.ones(A.shape[-2]) if weights is None else np.asarray(weights[i], float))
         B = root[:, None] * A
         plus, found = _pseudo_inverse(_times(B, N), tolerance, np.linalg.norm(B, ord=2, axis=(-2, -1)))
@@ -168,8 +173,8 @@ def priorities(
 
 
 def _arrays(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> tuple[Array, ...]:
-    M, Q, A, b = (np.asarray(x, dtype=float) for x in (M, Q, A, b))
-    n, k = M.shape[-1], A.shape[-2] if A.ndim > 1 else -1
+    M, Q, A, b = (check_array(name, x) for name, x in (("M", M), ("Q", Q), ("A", A), ("b", b)))
+    n, k = (x.shape[-2] if x.ndim > 1 else -1 for x in (M, A))
     if M.shape[-2:] != (n, n) or Q.shape[-1:] != (n,) or A.shape[-2:] != (k, n) or b.shape[-1:] != (k,):
         raise ValueError(
             f"M (..., n, n), Q (..., n), A (..., k, n) and b (..., k) are wanted, not {M.shape}, {Q.shape}, {A.shape} "

@@ -12,6 +12,7 @@ from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier,
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import ORTHOGONAL, Angles
+from myoquat.kernels.kinds import check_kinds
 
 __all__ = ["Ball", "as_ball", "places", "why_not_ball"]
 
@@ -27,6 +28,7 @@ def why_not_ball(body: Body) -> str | None:
     >>> print(mq.joints.why_not_ball(mq.Body("hip", "ground", mq.joints.EulerJoint("ZXY"))))
     None
     """
+    check_kinds(body=(body, Body))
     joint = body.joint
     if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint)):
         return None

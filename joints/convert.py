@@ -20,6 +20,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -41,6 +42,7 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
     >>> mq.joints.with_rotations(ball, "ZXY").coordinate_names
     ('arm.p1', 'arm.p2', 'arm.p3')
     """
+    check_kinds(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
     for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
         _check_wanted(wanted)
     if not isinstance(rotations, str):
@@ -134,6 +136,7 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     >>> mq.joints.convert_coordinates(model.system, euler.system, np.array(model.start_q)).shape
     (6,)
     """
+    check_kinds(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q = source.check_q(q)
     parts = [_coordinates(a.joint, b.joint, q[..., iq]) for a, b, iq, _ in _pairs(source, target)]
     return np.concatenate([q[..., :0], *parts], axis=-1)
@@ -185,6 +188,7 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     >>> mq.joints.convert_velocities(ball, euler, q, omega)  # rates of the angles about z, y, x
     array([0.3, 0.2, 0.1])
     """
+    check_kinds(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q, u = source.check_q(q), source.check_u(u)
     parts = [_velocities(a.joint, b.joint, q[..., iq], u[..., iu]) for a, b, iq, iu in _pairs(source, target)]
     return joined(parts)

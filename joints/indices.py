@@ -8,6 +8,8 @@ wanted another kind is refused, while a plain number is taken as the wanted kind
 from collections.abc import Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from myoquat.joints.layout import Layout
 
 __all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Index", "Indices", "VelocityIndex"]
@@ -179,7 +181,7 @@ def _resolve(kind: type[Kind], which: str | int, names: dict[str, int], count: i
         return kind(names[which])
     if isinstance(which, Index) and not isinstance(which, kind):
         raise TypeError(f"a {kind.kind} is wanted, not the {which.kind} {int(which)}")
-    if isinstance(which, bool) or not hasattr(which, "__index__"):
+    if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
         raise TypeError(f"a {kind.kind} or a name is wanted, not {which!r}")
     number = int(which)
     if not 0 <= number < count:

@@ -25,6 +25,7 @@ from myoquat.joints.types import (
     UniversalJoint,
 )
 from myoquat.joints.vectors import upper
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 
 __all__ = ["KINDS", "random_joint", "random_system"]
@@ -95,6 +96,7 @@ def random_system(
     >>> len(system.bodies), system.nq, system.nu
     (3, 12, 9)
     """
+    check_kinds(bodies=(bodies, (int, np.integer)), rng=(rng, np.random.Generator))
     made = [_body(i, rng, kinds, passive) for i in range(bodies)]
     order = [f"b{i}" for i in (rng.permutation(bodies) if shuffle else range(bodies))]
     return ArticulatedSystem(tuple(made), velocity_frame=velocity_frame, joint_order=order)

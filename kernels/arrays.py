@@ -27,6 +27,7 @@ from myoquat.kernels.elements import (
     sympy_module,
     where,
 )
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import casadi, masked
 from myoquat.kernels.terms import Recording
 from myoquat.kernels.typing import Array
@@ -321,6 +322,7 @@ def symbols_casadi(name: str, shape: int | tuple[int, ...]) -> SymbolArray:
     >>> a @ a[0]
     SymbolArray([SX((sq(a_0)+sq(a_1))), SX(((a_2*a_0)+(a_3*a_1)))], dtype=object)
     """
+    check_kinds(name=(name, str), shape=(shape, (int, tuple)))
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     column = casadi.SX.sym(name, math.prod(shape))
     array = np.empty(math.prod(shape), dtype=object)

@@ -167,7 +167,8 @@ class Compiled:
 
     @property
     def instructions(self) -> int:
-        """Operations per state after rewriting."""
+        """Operations per state after rewriting: as many as there can be, since a loop counts with the most rounds that
+        it may take (`iterate`, `Program.repeat`), of which most states take a few."""
         return self._code.size.operations
 
     @property

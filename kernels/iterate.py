@@ -14,6 +14,7 @@ import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.elements import is_casadi, is_term, is_traced
+from myoquat.kernels.kinds import CALLABLE, check_kinds
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.terms import Scalar, Term
 from myoquat.kernels.typing import Array
@@ -81,6 +82,7 @@ def iterate(
     >>> iterate(heron, np.array([1.0]), np.array([2.0]), 6)
     array([1.41421356])
     """
+    check_kinds(step=(step, CALLABLE), start=(start, np.ndarray), constants=(constants, np.ndarray), count=(count, int))
     if not (is_symbolic(start) or is_symbolic(constants)):
         start, constants = np.real(start), np.real(constants)
         batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))

@@ -14,6 +14,7 @@ from myoquat.kernels.cache import digest
 from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
 from myoquat.kernels.differentiation import Derivative, Names
+from myoquat.kernels.kinds import CALLABLE, check_kinds
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.sources import sources_digest
 from myoquat.kernels.trace import Formula, as_list, name_of, trace
@@ -54,6 +55,7 @@ def compile(
     array([[1. , 0. , 0. , 0. ],
            [0.6, 0. , 0.8, 0. ]])
     """
+    check_kinds(function=(function, (CALLABLE, Sequence)), inputs=(inputs, Mapping))
     start = time.perf_counter()
     formulas = as_list(function)
     with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():

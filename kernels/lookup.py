@@ -4,7 +4,7 @@
 fresh symbols for the entries, and the kernel holds the table as constants and one search by halves.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,7 +86,7 @@ class PendingLookup:
         return replace(self, table=table, given=[self.given[k] for k in used])
 
 
-def looked_up(x: Array, knots: Sequence[float], columns: Sequence[Sequence[float]]) -> Array | None:
+def looked_up(x: Array, knots: Array, columns: Array) -> Array | None:
     """(..., m) of each of m columns (k,), the entry i with knots[i] <= x < knots[i + 1], the first below and the last
     above, at symbols x (...) of a kernel that is being traced; None where there is no such kernel, or symbols among the
     entries. A derivative with respect to x sees constants."""

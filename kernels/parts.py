@@ -19,7 +19,7 @@ Ports = dict[str, Port]
 
 
 class Cost(NamedTuple):
-    """Operations per state, and a rough price in nanoseconds."""
+    """Operations per state and a rough price in nanoseconds, as if every loop took the most rounds that it may."""
 
     operations: int
     price: float

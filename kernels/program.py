@@ -33,6 +33,7 @@ from myoquat.kernels.body import DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
 from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
+from myoquat.kernels.kinds import CALLABLE, check_kinds
 from myoquat.kernels.mapped import written_out
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.parts import Body
@@ -307,6 +308,7 @@ def compile_program(
     >>> compile_program(make, ["twice"], name="double")([1.0, 2.0])
     array([2., 4.])
     """
+    check_kinds(make=(make, CALLABLE), name=(name, str))
     start = time.perf_counter()
     sources = None if content is None else sources_digest()
 

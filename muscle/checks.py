@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import check_kinds
 from myoquat.muscle.model import Model
 
 __all__ = ["check_laws"]
@@ -23,6 +24,7 @@ def check_laws(model: Model, given: Collection[str] = ()) -> None:
         ...
     myoquat.joints.errors.ModelError: muscle 'biceps': no force law is given
     """
+    check_kinds(model=(model, Model))
     for name, left_open in model.open_laws.items():
         element = f"muscle {name!r}"
         if left_open is None:

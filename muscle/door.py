@@ -12,6 +12,7 @@ from myoquat.joints.compiled import Input, kernel_for
 from myoquat.joints.door import Call
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.kinds import check_kind
 from myoquat.kernels.libraries import casadi, is_imported
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.limits import is_timed
@@ -28,6 +29,7 @@ class MuscleCall(Call):
     """A `Call` of a Model: also activations and the muscles' own states, and kernels by the content of the model."""
 
     def __init__(self, model: Model) -> None:
+        check_kind("model", model, Model)
         super().__init__(model)
         self.model = model
 

@@ -7,6 +7,7 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 
@@ -75,5 +76,6 @@ def function_path(
     >>> mq.path_lengths(model, [0.5]).round(12), mq.path_jacobian(model, [0.5])[0].round(12)
     (array([0.28]), array([-0.04]))
     """
+    check_kinds(coordinates=(coordinates, (tuple, list)), length=(length, MultivariatePolynomial))
     start = PathPoint(body, (0.0, 0.0, 0.0))
     return start, LengthPoint(body, start.position, tuple(coordinates), length)

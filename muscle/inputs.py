@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from myoquat import kernels
+from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
+from myoquat.kernels.content import content_key
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -50,13 +54,22 @@ class InputsOverTime:
 
     def __call__(self, t: ArrayLike) -> Array:
         """(..., n) the values at times t (...) [s]; zero where the inputs say nothing."""
-        times = np.asarray(t, dtype=float)
-        total: Array = np.zeros((*times.shape, len(self.names)))
-        place = {name: i for i, name in enumerate(self.names)}
+        result: Array = self._kernel(np.asarray(t, dtype=float))
+        return result
+
+    @cached_property
+    def _kernel(self) -> kernels.Compiled:
+        return kernel_for(
+            ("inputs over time", content_key(self)),
+            lambda content: kernels.compile(self._values, {"t": ()}, ["values"], name="inputs", content=content),
+        )
+
+    def _values(self, t: Array) -> Array:
+        total = dict.fromkeys(self.names, 0.0 * t)
         for given in self.inputs:
-            if given.name in place:
-                total[..., place[given.name]] += given.function.value(times)
-        return total
+            if given.name in total:
+                total[given.name] = total[given.name] + given.function.value(t)
+        return np.stack(list(total.values()), axis=-1)
 
     @property
     def kinks(self) -> Array:

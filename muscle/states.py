@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.joints.checks import check_state
 from myoquat.joints.stacking import joined
 from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw, HillLaw
@@ -46,6 +47,7 @@ def state_names(model: Model) -> tuple[str, ...]:
     >>> mq.muscle.state_names(replace(arm, muscles=(elastic, *arm.muscles[1:])))
     ('m1.fiber_length',)
     """
+    check_kinds(model=(model, Model))
     return tuple(
         f"{muscle.name}.{name}" for muscle in model.muscles if muscle.law is not None for name in muscle.law.states
     )

@@ -13,6 +13,7 @@ from myoquat.data import load_model
 from myoquat.joints import euler_from_quaternion, spatial_to_euler
 from myoquat.joints.body import Body
 from myoquat.joints.labels import markup, unique, widget_label
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
 
@@ -32,6 +33,7 @@ def explore(model: Model | str, q: ArrayLike | None = None) -> widgets.VBox:
     >>> type(explore("two_link")).__name__  # as the last line of a notebook's cell it is shown
     'VBox'
     """
+    check_kinds(model=(model, (Model, str)))
     return Explorer(model, q).widget
 
 

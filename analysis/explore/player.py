@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from myoquat.analysis.explore.view import LiveFigure, View
 from myoquat.dynamics import Trajectory
 from myoquat.joints.labels import markup
+from myoquat.kernels.kinds import check_kinds
 from myoquat.muscle import Model
 
 __all__ = ["Player", "play"]
@@ -28,6 +29,7 @@ def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float =
     >>> type(play(mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05))).__name__
     'VBox'
     """
+    check_kinds(trajectory=(trajectory, Trajectory))
     return Player(trajectory, run, speed).widget
 
 

@@ -26,6 +26,7 @@ from myoquat.analysis.rest import tensions_at_rest
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.progress import Bar, progress_bar
 from myoquat.kernels.typing import Array
 from myoquat.muscle import LawA, Model, path_jacobian
@@ -108,6 +109,7 @@ def mapping_analysis(
     >>> type(report).__name__
     'MappingReport'
     """
+    check_kinds(model=(model, (Model, str)))
     model = load_model(model) if not isinstance(model, Model) else model
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ValueError(f"the number of poses n must be a positive integer, not {n!r}")

@@ -15,6 +15,7 @@ from myoquat.joints import (
     normalize,
     quaternion_from_euler,
 )
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas
 from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
@@ -43,6 +44,7 @@ def approach(pair: Pair, seed: int = 0) -> "pd.DataFrame":
     >>> bool(table["error, largest eliminated"].max() < 1e-12)  # none where the largest component is eliminated
     True
     """
+    check_kinds(pair=(pair, Pair))
     table: pd.DataFrame = pandas.DataFrame(approach_rows(pair, seed))
     return table
 

@@ -23,6 +23,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.successive import angular_drift, child_axes
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
@@ -42,6 +43,7 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0) -> Motion:
     Raises ValueError for times that a filter cannot take, fewer than 16 frames, 6 without a filter, or a cutoff outside
     (0, half the sampling rate), ModelError for a quaternion without named angles.
     """
+    check_kinds(motion=(motion, Motion))
     system, time = motion.system, motion.time if cutoff is None else even_times(motion.time)
     if len(time) <= DEGREE:
         raise ValueError(f"at least {DEGREE + 1} frames are needed, not {len(time)}")

@@ -1,6 +1,7 @@
 """Inverse dynamics of a recorded motion: the torques at its joints under external loads."""
 
 from dataclasses import dataclass
+from types import NoneType
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques
@@ -113,6 +115,7 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
     not cover; ModelError where a moving leaf has no mass.
     """
+    check_kinds(motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     system = system_of(model)
     motion.check_system(system)
     if motion.u is None or motion.udot is None:
@@ -128,6 +131,7 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
 
 def external_wrenches(model: SystemLike, motion: Motion, loads: Forces) -> Array:
     """(t, bodies, 6) external forces [N] and torques [N m] on the bodies at their origins, in world axes."""
+    check_kinds(motion=(motion, Motion), loads=(loads, Forces))
     system = system_of(model)
     _check_frames(system, loads)
     if not len(motion.time) or not loads.bodies:

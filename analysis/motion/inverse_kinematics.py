@@ -17,6 +17,7 @@ from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
@@ -130,6 +131,7 @@ def inverse_kinematics(
     (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
     quaternion has replaced. Warns with MotionWarning of names in the data that the model does not know.
     """
+    check_kinds(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     if method not in ("batch", "sequential"):
         raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
     markers, orientations = _parts(data)

@@ -10,6 +10,7 @@ from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import axes_rotation, indices_of
+from myoquat.joints.checks import check_array
 from myoquat.joints.euler import SEQUENCES, condition_euler, euler_from_quaternion
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
@@ -18,6 +19,7 @@ from myoquat.joints.quaternion import (
     quaternion_multiply,
 )
 from myoquat.joints.types import FixedJoint
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -83,6 +85,7 @@ def joint_angles(
     >>> joint_angles(Motion(model, [0.0], [model.start]), "B", "swing-twist z").names
     ('swing_x', 'swing_y', 'twist')
     """
+    check_kinds(motion=(motion, Motion), joint=(joint, (str, tuple)))
     if side not in SIDES:
         raise ValueError(f"side is 'right' or 'left', not {side!r}")
     proximal, distal = _bodies(motion, joint)
@@ -101,7 +104,12 @@ def swing_twist(Q: ArrayLike, axis: int) -> tuple[Array, Array]:
 
     twist = 2 atan2(Q.a, Q0), within (-pi, pi]; where the swing is half a turn, the twist is not determined, and zero.
     """
-    Q = np.asarray(Q, dtype=float)
+    check_kinds(axis=(axis, (int, np.integer)))
+    Q = check_array("Q", Q)
+    if Q.shape[-1:] != (4,):
+        raise ValueError(f"Q has shape {Q.shape}; expected (..., 4)")
+    if axis not in (0, 1, 2):
+        raise ValueError(f"axis must be 0, 1 or 2, not {axis!r}")
     Q = np.where(Q[..., :1] < 0, -Q, Q)
     w, x = Q[..., 0], Q[..., axis + 1]
     twist = 2 * np.arctan2(x, w)

@@ -13,6 +13,7 @@ from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.data.motions import Markers, Motion
 from myoquat.data.motions.series import indices_of
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
@@ -139,6 +140,7 @@ def estimate_scale(
     >>> round(found.factors["arm"], 4)
     1.1
     """
+    check_kinds(model=(model, Model), trial=(trial, Markers))
     wanted = _stretches(model, trial, stretches)
     means = _means(wanted, expected)
     _check(trial, noise=noise, factor_deviation=factor_deviation, offset_deviation=offset_deviation)

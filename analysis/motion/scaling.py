@@ -6,7 +6,7 @@ markers of (distance recorded, averaged over the frames) / (distance on the mode
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.data.motions import Markers
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
@@ -82,6 +83,7 @@ def scale_model(
     >>> sum(body.mass for body in taller.system.bodies)
     12.0
     """
+    check_kinds(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
     if mass is not None and not (np.isfinite(mass) and mass > 0):
         raise ValueError(f"mass must be positive, not {mass}")
     found = scale_factors(model, static_trial, measurements, factors=factors, order=order)
@@ -97,6 +99,7 @@ def scale_factors(
     order: Sequence[str] = ORDERS,
 ) -> dict[str, Array]:
     """The factors (3,) along the axes of every body, and of the ground, that `scale_model` applies, by name."""
+    check_kinds(model=(model, Model), static_trial=(static_trial, (Markers, NoneType)))
     if not set(order) <= set(ORDERS):
         raise ValueError(f"order is made of {' and '.join(map(repr, ORDERS))}, not {list(order)}")
     known = (model.system.ground, *model.system.body_names)
@@ -130,6 +133,7 @@ def place_markers(
     every marker that was seen goes to its mean position on its body, except those in `fixed`, by default the ones that
     the model says keep their place. Markers that the trial lacks stay. Errors as in `inverse_kinematics`.
     """
+    check_kinds(model=(model, Model), static_trial=(static_trial, Markers))
     keep = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
     indices_of("marker", keep, [m.name for m in model.markers])
     pose = mean_pose(static_trial)

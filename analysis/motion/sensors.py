@@ -20,6 +20,7 @@ from myoquat.joints.quaternion import (
     quaternion_multiply,
     rotation_matrix,
 )
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -57,6 +58,7 @@ def calibrate_orientations(
     >>> calibrate_orientations(model, Orientations([0.0], ("bob_imu",), [[[0.6, 0.8, 0.0, 0.0]]]))[0].orientation
     (0.6, 0.8, 0.0, 0.0)
     """
+    check_kinds(model=(model, Model), orientations=(orientations, Orientations))
     if not len(orientations.time):
         raise ValueError("the recording has no frames")
     placed = _bodies(model, orientations, bodies)

@@ -28,6 +28,7 @@ from myoquat.data.motions import Motion
 from myoquat.data.motions.series import gaps_of
 from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
@@ -59,6 +60,7 @@ def smooth(
     times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, and gaps that are not
     bridged.
     """
+    check_kinds(motion=(motion, Motion))
     system, time = motion.system, even_times(motion.time)
     q = _bridged(motion, longest_gap)
     if cutoff is not None:
@@ -73,6 +75,7 @@ def differentiate(motion: Motion) -> Motion:
 
     Raises ValueError for times that are not even to 5 % of a step, and fewer than 16 frames.
     """
+    check_kinds(motion=(motion, Motion))
     system, time, q = motion.system, even_times(motion.time), motion.q
     n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)
     first, second = np.zeros((n, system.nu)), np.zeros((n, system.nu))

@@ -4,6 +4,7 @@ to them: torques, from which the forces of the constraints have dropped out, and
 import numpy as np
 
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array, ArrayLike
@@ -31,6 +32,7 @@ def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame
     >>> free_torques(model, [0.0, 0.0], [1.0, 3.0]).to_numpy()  # both push what moves as one
     array([[4.]])
     """
+    check_kinds(model=(model, Model))
     system = model.system
     rows = system.check_q(q).reshape(-1, system.nq)
     tau = system.check_u(torque).reshape(-1, system.nu)
@@ -56,6 +58,7 @@ def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
     >>> free_moment_arms(model, [0.0, 0.0]).to_numpy().round(3)
     array([[-1.]])
     """
+    check_kinds(model=(model, Model))
     rows = model.system.check_q(q).reshape(-1, model.system.nq)
     names, C = free_velocities(model, rows)
     arms = -path_jacobian(model, rows) @ C

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
@@ -194,6 +196,7 @@ def joint_loads(
     array([[ 0.  ,  0.  , 19.62],
            [ 0.  ,  0.  , 28.62]])
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     system = model.system
     motion.check_system(system)
     if motion.u is None:

@@ -1,7 +1,7 @@
 """Pictures of what muscles and joints bear: activations against EMG, loads over elevation, forces in a socket."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,6 +12,7 @@ from myoquat.data.motions import Emg, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -20,6 +21,7 @@ __all__ = ["plot_activations", "plot_loads", "plot_socket"]
 COLUMNS = 5
 
 
+@runtime_checkable
 class Activated(Protocol):
     """What has activations (t, m) of a model's muscles over a motion."""
 
@@ -58,6 +60,7 @@ def plot_activations(
     >>> len(plot_activations(emg_driven(model, still, recorded, others=0.1), recorded).axes)
     6
     """
+    check_kinds(found=(found, Activated))
     names = found.model.muscle_names if muscles is None else tuple(muscles)
     indices_of("muscle", names, found.model.muscle_names)
     recorded = None if emg is None else emg if emg.units == "1" else emg.normalized()
@@ -102,6 +105,7 @@ def plot_loads(
     >>> figure.axes[0].get_ylabel()
     'force [% of body weight]'
     """
+    check_kinds(forces=(forces, Mapping))
     x = np.asarray(over, dtype=float)
     figure = Picture(figsize=(6.0, 4.0), layout="constrained")
     axis = figure.subplots()
@@ -133,6 +137,7 @@ def plot_socket(cone: JointCone, forces: Mapping[str, ArrayLike]) -> Figure:
     >>> [line.get_label() for line in figure.axes[0].lines][:2]
     ['edge of the socket', 'found']
     """
+    check_kinds(cone=(cone, JointCone), forces=(forces, Mapping))
     figure = Picture(figsize=(4.8, 4.8), layout="constrained")
     axis = figure.subplots()
     farthest = edge = np.degrees(cone.half_angle)

@@ -8,6 +8,7 @@ import numpy as np
 from myoquat.analysis.muscles.fibers import MuscleFibers
 from myoquat.data.motions import Motion
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import path_jacobian, path_lengths
@@ -97,6 +98,7 @@ def metabolic_power(
     array([[52.4],
            [ 1.3]])
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion))
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     motion.check_system(model)

@@ -12,11 +12,13 @@ import numpy as np
 
 from myoquat.data.motions.angles import angle_axes
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
+from myoquat.joints.checks import check_array
 from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
@@ -58,9 +60,10 @@ def moment_arms(
     >>> moment_arms(model, [0.0]).to_numpy().round(3)  # [m] -dl/d(elbow)
     array([[-0.24]])
     """
+    check_kinds(model=(model, Model))
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
-    q = np.asarray(q, dtype=float)
+    q = check_array("q", q)
     arms = -path_jacobian(model, q)
     names, arms = _labelled(model, q, arms, frame, sequence, set(coordinates or ()))
     arms = _coupled(model, q, list(names), arms)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.joints.labels import printable
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
@@ -64,6 +65,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     >>> power_check(mq.load_model("two_link"), poses=20).holds  # torque . velocity = -force . lengthening
     True
     """
+    check_kinds(model=(model, Model))
     system = model.system
     rng = np.random.default_rng(seed)
     q = random_poses(model, poses, rng)

@@ -20,7 +20,9 @@ from myoquat.analysis.muscles.recruitment.lines import least_activations, tangen
 from myoquat.analysis.muscles.tables import named_columns
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
+from myoquat.joints.checks import check_array
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import casadi, scipy
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
@@ -103,10 +105,11 @@ def static_optimization(
     >>> found.activation.round(3)  # 12 N m / 0.24 m / 100 N
     array([0.5])
     """
+    check_kinds(model=(model, Model))
     model = model.with_rigid_tendons()
     system = model.system
     q, u = system.check_q(q), system.check_u(u)
-    torque = np.asarray(torque, dtype=float)
+    torque = check_array("torque", torque)
     if torque.shape[-1:] != (system.nu,) or not np.isfinite(torque).all():
         raise ValueError(f"torque must be finite, (..., {system.nu}), not {torque.shape}")
     if not 2 <= power <= 10:
@@ -150,10 +153,11 @@ def torques_of_motion(
     >>> float(tau[50, 0].round(3))  # m times 2 m/s^2
     4.0
     """
-    t, rows = np.asarray(time, dtype=float), np.array(model.system.check_q(q))
-    steps = np.diff(t)
-    if rows.shape[:-1] != t.shape or len(t) < 16:
+    check_kinds(model=(model, Model))
+    t, rows = check_array("time", time), np.array(model.system.check_q(q))
+    if t.ndim != 1 or rows.shape[:-1] != t.shape or len(t) < 16:
         raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {t.shape} and {rows.shape}")
+    steps = np.diff(t)
     if not (steps > 0).all() or np.ptp(steps) > 1e-6 * steps.mean():
         raise ValueError("the times must increase evenly; resample the motion first")
     slices = model.system.quaternion_slices()

@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.units import coordinate_units
 from myoquat.joints import convert_coordinates
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import ArrayLike
@@ -45,13 +46,13 @@ def moment_arm_surface(
     >>> dict(surface.sizes)
     {'A.p1': 3, 'A.p2': 2, 'muscle': 1}
     """
+    check_kinds(model=(model, Model), over=(over, Mapping))
     system = model.system
     if not 1 <= len(over) <= 2:
         raise ValueError(f"over: one or two coordinates are wanted, not {len(over)}")
     known = (*system.coordinate_names, *system.angle_names)
-    for name in over:
-        if name not in known:
-            raise ValueError(f"over: coordinate {name!r} does not exist; known: {', '.join(known)}")
+    if unknown := [name for name in over if name not in known]:
+        raise ValueError(f"over: coordinate {unknown[0]!r} does not exist; known: {', '.join(known)}")
     chosen = list(model.muscle_names if muscles is None else muscles)
     for name in chosen:
         if name not in model.muscle_names:
@@ -96,7 +97,8 @@ def compare_models(
     >>> bool((table["length [m]"].abs() < 1e-12).all())
     True
     """
-    q = np.asarray(q, dtype=float).reshape(-1, first.system.nq)
+    check_kinds(first=(first, Model), second=(second, Model))
+    q = first.system.check_q(q).reshape(-1, first.system.nq)
     same = first.system.coordinate_names == second.system.coordinate_names
     q2 = q if same else convert_coordinates(first.system, second.system, q)
     shared = [name for name in first.muscle_names if name in second.muscle_names]

@@ -7,6 +7,7 @@ import xarray as xr
 
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
+from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["check_export", "export", "to_table", "to_trajectories", "units_of"]
 
@@ -25,6 +26,7 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     >>> to_table(results)[["bodies.B.mass", "peak_force.m1"]].shape
     (4, 2)
     """
+    check_kinds(results=(results, "xarray.Dataset"))
     columns: dict[str, object] = {}
     for name, array in results.data_vars.items():
         if "time" in array.dims or name == "fingerprint":
@@ -67,6 +69,7 @@ def to_trajectories(results: xr.Dataset) -> pd.DataFrame:
     >>> to_trajectories(results)["A.Q0"].round(3).to_dict()
     {(0, 0.005): 0.993, (0, 0.01): 0.993, (1, 0.005): 0.993, (1, 0.01): 0.993}
     """
+    check_kinds(results=(results, "xarray.Dataset"))
     if "q" not in results:
         raise ValueError("the study kept no times")
     found: dict[str, object] = {}
@@ -98,6 +101,7 @@ def export(results: xr.Dataset, path: str | Path) -> None:
     ...     print(Path(f"{folder}/table.csv").read_text().split(",")[:3])
     ['sample', 'bodies.B.mass', 'status']
     """
+    check_kinds(results=(results, "xarray.Dataset"), path=(path, PATH))
     table = to_table(results)
     if Path(path).suffix == ".csv":
         data = table.to_csv().encode()

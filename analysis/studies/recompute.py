@@ -17,6 +17,7 @@ from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.kernels import Outcome
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.muscle import Model
 
 __all__ = ["recompute", "study_of"]
@@ -32,6 +33,7 @@ def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> St
     >>> study_of(results).samples, study_of(results).duration
     (4, 0.01)
     """
+    check_kinds(results=(results, ("xarray.Dataset", *PATH)))
     found = results if isinstance(results, xr.Dataset) else open_results(results)
     return Study(**arguments_of(json.loads(found.attrs["study"]), model))
 

@@ -15,6 +15,7 @@ from scipy import stats
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
 from myoquat.kernels import Outcome
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
@@ -49,6 +50,7 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     >>> effects.attrs["units"]
     {'peak_force.m1': 'N'}
     """
+    check_kinds(results=(results, "xarray.Dataset"))
     x, y = _finished(results, outputs)
     effects = {name: _effect(column, y) for name, column in x.items()}
     table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
@@ -74,6 +76,7 @@ def correlation(results: xr.Dataset, outputs: Patterns, kind: str = "spearman") 
     >>> correlation(results, "peak_force.m1").index.to_list()
     ['bodies.B.mass']
     """
+    check_kinds(results=(results, "xarray.Dataset"))
     if kind not in ("spearman", "pearson"):
         raise ValueError(f"kind is 'spearman' or 'pearson', not {kind!r}")
     x, y = _finished(results, outputs)
@@ -98,6 +101,7 @@ def sobol_indices(
     >>> sobol_indices(study.run(progress=False), "peak_force.m1").total.round(1).to_list()  # its own strength alone
     [0.9, 0.0]
     """
+    check_kinds(results=(results, "xarray.Dataset"))
     study = study_of(results, model)
     if study.design != "saltelli":
         raise ValueError(f"Sobol indices need the design 'saltelli', not {study.design!r}")

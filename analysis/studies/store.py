@@ -30,6 +30,7 @@ from myoquat.analysis.studies.machine import fingerprint, machine, release
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.typing import Array
 
 __all__ = [
@@ -94,6 +95,7 @@ def open_results(path: str | Path) -> xr.Dataset:
     ...     print(dict(again.sizes)["sample"])
     4
     """
+    check_kinds(path=(path, PATH))
     stored = _check_results(Path(path))
     try:
         _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))

@@ -8,6 +8,7 @@ from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Store, check_store, stored_description
 from myoquat.joints.errors import shortened
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.muscle import Model
 
 __all__ = ["Verification", "verify", "verify_results"]
@@ -69,6 +70,7 @@ def verify_results(path: str | Path, model: Model | None = None) -> Verification
     ...     print(verify_results(f"{folder}/masses.zarr").damaged)  # every number compared with its checksum
     {}
     """
+    check_kinds(path=(path, PATH))
     try:
         return verify(Specification(**arguments_of(stored_description(path), model)), path)
     except (StoreError, OSError):

@@ -22,6 +22,7 @@ from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.stage import Stage, floor_lines
 from myoquat.data import load_model
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model
 
@@ -63,6 +64,7 @@ def view(
     True
     >>> window.close()
     """
+    check_kinds(model=(model, (Model, *PATH)))
     folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
     if not isinstance(model, Model):
         file = Path(model)

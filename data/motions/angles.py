@@ -12,6 +12,7 @@ import numpy as np
 
 from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
 from myoquat.data.motions.orientations import continuous_quaternions
+from myoquat.joints.checks import check_state
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
@@ -149,6 +150,7 @@ def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
     [1.0, 0.0]
     """
     system = system_of(model)
+    q = check_state("q", q, system.nq, system.coordinate_names)
     found = {}
     for ball in balls(system):
         x = ball.angles.values(q[..., ball.quaternion])

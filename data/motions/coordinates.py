@@ -6,9 +6,11 @@ import numpy as np
 
 from myoquat.data.motions.muscles import muscle_columns
 from myoquat.joints.axes import in_angles
+from myoquat.joints.checks import check_array
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import difflib
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
@@ -48,6 +50,7 @@ def states_from_motion(
     >>> q.ravel().round(4)
     array([0.1745, 0.3491])
     """
+    check_kinds(motion=(motion, "pandas.DataFrame"))
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
     system = in_angles(target, {bare_name(str(label)) for label in motion.columns} - {*ignore})
@@ -104,7 +107,7 @@ def motion_from_states(
     system = in_angles(given, {*given.angle_names}) if angles else given
     arrays = {"q": convert_coordinates(given, system, q)}
     arrays |= {} if u is None else {"u": convert_velocities(given, system, q, u)}
-    time = np.asarray(time, dtype=float)
+    time = check_array("time", time)
     for kind, array in arrays.items():
         if time.ndim != 1 or array.shape[:-1] != time.shape:
             raise ValueError(f"time has shape {time.shape} and {kind} {array.shape}; (t,) and (t, n) are needed")

@@ -10,6 +10,7 @@ from myoquat.data.motions.c3d import read_c3d_channels
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, indices_of, interpolated
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.libraries import xarray as xr
@@ -180,6 +181,7 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     >>> load_emg(path)
     <Emg 1 channels, 2 frames, 0 to 0.1 s, in V>
     """
+    check_kinds(path=(path, PATH))
     path = Path(path)
     if path.suffix.lower() == ".trc":
         raise ModelError("a .trc file holds markers", file=path)

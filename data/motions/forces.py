@@ -23,6 +23,7 @@ from myoquat.data.motions.series import (
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.data.motions.trc import AXES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
@@ -197,6 +198,7 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     >>> forces.bodies, forces.force[:, 0, 1]
     (('calcn_r',), array([500., 600.]))
     """
+    check_kinds(path=(path, PATH))
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in (".xml", ".c3d"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "save_table"]
@@ -71,6 +72,7 @@ def load_table(path: str | Path) -> "pd.DataFrame":
     >>> table.biceps.to_list(), table.index.to_list()
     ([0.1, 0.4], [0.0, 0.5])
     """
+    check_kinds(path=(path, PATH))
     return motion_format(path).reader(path)
 
 
@@ -87,4 +89,5 @@ def save_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fal
     ...     print(load_table(f"{folder}/emg.sto").equals(frame))
     True
     """
+    check_kinds(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
     motion_format(path).writer(frame, path, overwrite=overwrite, **options)

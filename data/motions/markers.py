@@ -19,6 +19,7 @@ from myoquat.data.motions.series import (
 )
 from myoquat.data.motions.trc import AXES, read_markers, write_markers
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
@@ -148,6 +149,7 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Marke
     >>> markers.positions[1, 0].round(3) + 0.0  # [m], in the model's axes
     array([ 0.11,  0.  , -0.02])
     """
+    check_kinds(path=(path, PATH))
     path = Path(path)
     readers = {".trc": read_markers, ".c3d": read_c3d_points}
     if path.suffix.lower() not in readers:

@@ -16,6 +16,7 @@ from myoquat.joints.checks import warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
@@ -189,6 +190,7 @@ def load_motion(
     >>> bool(abs(again.q - model.start).max() < 1e-12)
     True
     """
+    check_kinds(path=(path, PATH))
     path = Path(path)
     if not path.exists():
         raise ModelError("no such file", file=path)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
@@ -44,6 +45,7 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     >>> activation[:, 0], states
     (array([0.1, 0.2]), None)
     """
+    check_kinds(model=(model, Model), motion=(motion, "pandas.DataFrame"))
     found = {_bare(str(label)): label for label in motion.columns}
     activation = _gathered(motion, found, tuple(f"{name}.activation" for name in model.muscle_names))
     states = _gathered(motion, found, state_names(model))

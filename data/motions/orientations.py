@@ -13,6 +13,7 @@ from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import Array, ArrayLike
@@ -158,6 +159,7 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     >>> sensors
     <Orientations 1 sensors, 2 frames, 0 to 0.01 s, axes of ground>
     """
+    check_kinds(path=(path, PATH))
     if order not in ORDERS:
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
     time, names, Q, numbers = _read(Path(path))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.joints.checks import check_array
 from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -42,7 +43,7 @@ def assign(record: object, **values: object) -> None:
 
 def check_time(time: ArrayLike) -> Array:
     """(t,) times [s] as floats; ValueError, with the row, unless they are finite and increase."""
-    times = np.asarray(time, dtype=float)
+    times = check_array("time", time)
     if times.ndim != 1:
         raise ValueError(f"time has shape {times.shape}; (t,) is needed")
     wrong = ~np.isfinite(times)
@@ -107,7 +108,7 @@ def axes_rotation(axes: ArrayLike | str) -> Array:
             raise ValueError(f"axes are three of x, y, z with signs, such as 'x z -y', not {axes!r}")
         R = np.array([unit[word] for word in words])
     else:
-        R = np.asarray(axes, dtype=float)
+        R = check_array("axes", axes)
     if R.shape != (3, 3) or not np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE) or np.linalg.det(R) < 0:
         raise ValueError(f"axes must be a rotation (3, 3), right-handed axes to right-handed axes, not {axes!r}")
     return R

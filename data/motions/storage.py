@@ -18,6 +18,7 @@ from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_motion", "write_motion"]
@@ -50,6 +51,7 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     >>> motion.knee_angle.to_list(), motion.attrs["in_degrees"]  # as the file has them
     ([10.0, 20.0], True)
     """
+    check_kinds(path=(path, PATH))
     path = Path(path)
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
     end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
@@ -141,6 +143,7 @@ def write_motion(
     >>> lines[4], lines[-1].split()
     ('inDegrees=no', ['0.1', '0.2'])
     """
+    check_kinds(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
     path = check_output(path, overwrite)
     table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])
     labels = ["time", *map(str, frame.columns)]

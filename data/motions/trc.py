@@ -12,6 +12,7 @@ from myoquat.data.files import check_output, read_text, write_text
 from myoquat.data.motions.rows import check_labels, check_times, format_rows, parse_rows
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
+from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_markers", "write_markers"]
@@ -45,6 +46,7 @@ def read_markers(path: str | Path) -> "pd.DataFrame":
     >>> frame["heel"].iloc[0].to_dict()
     {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
+    check_kinds(path=(path, PATH))
     path = Path(path)
     lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
     if len(lines) < 5 or not lines[0][1].startswith("PathFileType"):
@@ -83,6 +85,7 @@ def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", 
     ...     print(read_markers(f"{folder}/walk.trc")["heel"].iloc[0].to_dict())
     {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
+    check_kinds(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
     path = check_output(path, overwrite)
     if units not in METRES:
         raise ValueError(f"units is one of {', '.join(METRES)}, not {units!r}")

@@ -27,6 +27,7 @@ from myoquat.joints.types import (
     RevoluteJoint,
     SphericalJoint,
 )
+from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["BASES", "load_urdf", "read_system"]
 
@@ -67,6 +68,7 @@ def load_urdf(
     ...     print(mq.load_urdf(f"{folder}/arm.urdf").nq)
     1
     """
+    check_kinds(path=(path, PATH))
     if base not in BASES:
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
     path = Path(path)

@@ -16,6 +16,7 @@ from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.shapes import Shape
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
+from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["write_system", "write_urdf"]
 
@@ -42,6 +43,7 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
     ...     print(mq.load_urdf(f"{folder}/leg.urdf").coordinate_names)
     ('knee',)
     """
+    check_kinds(system=(system, ArticulatedSystem), path=(path, PATH))
     write_system(system, path, overwrite, {})
 
 

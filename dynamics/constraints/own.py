@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from myoquat.joints.constraints import Constraint, CoordinateCoupler
-from myoquat.joints.door import SystemLike
+from myoquat.joints.door import SystemLike, system_of
 from myoquat.muscle.model import Model
 
 __all__ = ["constraints_of"]
@@ -18,6 +18,7 @@ def constraints_of(model: SystemLike, given: Sequence[Constraint] = ()) -> tuple
     >>> constraints_of(mq.load_model("two_link"))
     ()
     """
+    system_of(model)
     own: list[Constraint] = []
     if isinstance(model, Model):
         own += model.constraints

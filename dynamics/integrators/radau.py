@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.kernels.kinds import CALLABLE, check_kinds
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
@@ -18,10 +19,12 @@ SMALL = 1e-8  # of differences, relative to an entry of the state
 LEAST = 0.1  # [rad, m, rad/s, m/s, 1] entries below it are moved as if they were as great
 
 ROUNDS = 7  # of Newton's iteration
+TRUST = 1e-3  # the least rate that is expected of a first round: where forces begin, as at a contact, J knows nothing
 SLOW = 0.03  # a rate of its convergence beyond which the derivative is computed anew
 FAR = 2.0  # steps of the last length, beyond which its polynomial misleads more than no change at all
 HARDLY = 1.2  # growth of a step that is not worth new factors
 MOST, LEAST_FACTOR, SAFETY = 8.0, 0.2, 0.9  # bounds of the change of a step, and what it is multiplied by
+WHOLE = 1.01  # steps to the end that are taken as one: nothing is left that is too short for a step
 EPS = np.finfo(float).eps
 
 NODES = np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0])
@@ -54,8 +57,8 @@ class Radau:
     Newton's iteration solves for z [H&W IV.8]: I - h A (x) J is split by the eigenvalues of A^-1 into a real and a
     complex system of n. J is found by differences, and kept while the iteration converges well, as the factors are
     while h hardly changes. The error is estimated by an embedded formula of order 3, filtered by (I - h J / GAMMA)^-1:
-    stiff parts do not exaggerate it. As a solver of `scipy.integrate` it has t, y, f, status, `step` and
-    `dense_output`; y may be moved a little between steps, by a projection, if f is set anew, or to None.
+    stiff parts do not exaggerate it. As a solver of `scipy.integrate` it has t, y, f, h_abs (the next step), status,
+    `step` and `dense_output`; y may be moved a little between steps, by a projection, if f is set anew, or to None.
 
     >>> import numpy as np
     >>> from myoquat.dynamics.integrators import Radau
@@ -78,7 +81,7 @@ class Radau:
         self.f: Array | None = None
         self._slope, self._slopes, self._end, self._rtol = slope, slopes, end, rtol
         self._close = max(10 * EPS / rtol, min(0.03, rtol**0.5))  # of Newton's iteration, relative to the tolerance
-        self._h = first if first is not None else min(self._first_step(), end - self.t)
+        self.h_abs = first if first is not None else min(self._first_step(), end - self.t)
         self._stages: tuple[float, Array, Array] | None = None  # of the last step: h, the state before it, z (3, n)
         self._J: Array | None = None
         self._current = False  # whether J is that of the present state
@@ -93,9 +96,10 @@ class Radau:
         if self._J is None or (self._rate > SLOW and not self._current):
             self._differentiate()
         rejected = False
-        h = self._h
+        h = self.h_abs
         while True:
-            h = min(h, self._end - self.t)
+            left = self._end - self.t
+            h = left if left < WHOLE * h else h
             if not h > 10 * np.spacing(abs(self.t)):
                 self.status = "failed"
                 return
@@ -137,7 +141,7 @@ class Radau:
         assert self._factors is not None
         z = self._predicted(h)
         times, scale = self.t + h * NODES, self._scale(self.y)
-        eta, before = max(self._eta, EPS) ** 0.8, 0.0
+        eta, before = max(self._eta, TRUST) ** 0.8, 0.0
         for k in range(ROUNDS):
             change = self._factors.solve(self._slopes(times, self.y + z) - INVERSE @ z / h)
             size = _norm(change / scale)
@@ -186,7 +190,7 @@ class Radau:
         factor = min(1.0 if rejected else MOST, max(LEAST_FACTOR, safety * factor))
         stays = self._rate <= SLOW and 1 <= factor <= HARDLY
         self._last = h, error
-        self._h = h if stays else h * factor
+        self.h_abs = h if stays else h * factor
         self._stages = h, self.y, z
         last = h >= self._end - self.t
         self.t = self._reached = self._end if last else self.t + h
@@ -246,6 +250,7 @@ def differences(slopes: Slopes, t: float, x: Array) -> Array:
     array([[2., 0.],
            [0., 4.]])
     """
+    check_kinds(slopes=(slopes, CALLABLE), x=(x, np.ndarray))
     states = x + np.concatenate([np.zeros((1, len(x))), np.diag(SMALL * np.maximum(np.abs(x), LEAST))])
     rates = slopes(np.full(len(states), t), states)
     moved = states[1:].diagonal() - x  # what round-off has left of the steps

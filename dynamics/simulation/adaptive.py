@@ -3,7 +3,8 @@
 The explicit solvers, their error control and dense output are SciPy's [E. Hairer, S. P. Norsett, G. Wanner, Solving
 Ordinary Differential Equations I: Nonstiff Problems, 2nd ed., Springer 1993, sections II.4 to II.6 (dop853, rk45)]; the
 implicit one is `myoquat.dynamics.integrators.Radau`. After every accepted step the state is projected and the slope
-computed anew; the next step starts there. An input given as a table starts the solver anew at each of its kinks.
+computed anew; the next step starts there. At the kinks of an input given as a table the solver starts anew, with the
+step that it would have taken next.
 """
 
 from collections.abc import Callable, Sequence
@@ -174,29 +175,32 @@ class AdaptiveProblem:
 def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
     """Move one state x (n,) over the duration with error per step below rtol (1 + |x|). What was computed before a stop
     is kept."""
-    start = problem.timing.start
+    start, step = problem.timing.start, problem.timing.step
     run = AdaptiveRun([start], [x])
     for end in problem.kinks:
-        x = _between_kinks(problem, run, x, start, float(end))
+        x, step = _between_kinks(problem, run, (start, x), float(end), step)
         start = float(end)
         if run.outcome != Outcome.COMPLETED:
             break
     return run
 
 
-def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: float, end: float) -> Array:
-    """Steps from one kink of the inputs to the next; the state at the end of it, or where it stopped."""
-    slope = _before(end, problem.slope())
+def _between_kinks(
+    problem: AdaptiveProblem, run: AdaptiveRun, begin: tuple[float, Array], end: float, step: float | None
+) -> tuple[Array, float]:
+    """Steps from one kink of the inputs to the next, the first as long as `step` if it is given. The state at the end
+    of it, or where it stopped, and how long the next step may be; the end of the last one does not shorten it."""
+    slope, (start, x) = _before(end, problem.slope()), begin
     with np.errstate(all="ignore"):
-        solver = _solver(problem, slope, (start, x), end)
+        solver = _solver(problem, slope, begin, end, step)
         values = problem.values(start, x)
         while solver.status == "running":
-            before = solver.t
+            before, ahead = solver.t, solver.h_abs
             solver.step()
             failure = _failure(problem, solver, before, end)
             if failure is not None:
                 run.stop(failure, before)
-                return x
+                break
             run.steps += 1
             dense = _Dense(solver)
             following = problem.values(solver.t, solver.y)
@@ -204,12 +208,13 @@ def _between_kinks(problem: AdaptiveProblem, run: AdaptiveRun, x: Array, start: 
             _record_rows(problem, run, (dense, before, solver.t if halt is None else halt))
             if halt is not None:
                 run.stop(Outcome.EVENT, halt)
-                return problem.kept(halt, dense(halt))
+                x = problem.kept(halt, dense(halt))
+                break
             values = following
             x = problem.kept(solver.t, solver.y)
             if problem.choice.projects:
                 solver.y, solver.f = x, slope(solver.t, x)
-    return x
+    return x, max(ahead, solver.h_abs)
 
 
 def _before(end: float, slope: Any) -> Any:
@@ -230,9 +235,11 @@ class _Dense:
         return result
 
 
-def _solver(problem: AdaptiveProblem, slope: Slope, start: tuple[float, Array], end: float) -> Solver:
+def _solver(
+    problem: AdaptiveProblem, slope: Slope, start: tuple[float, Array], end: float, step: float | None
+) -> Solver:
     choice, (t, x) = problem.choice, start
-    first = None if problem.timing.step is None else min(problem.timing.step, end - t)
+    first = None if step is None else min(step, end - t)
     if choice.name == "radau":
         assert choice.rtol is not None
         return Radau(slope, _before(end, problem.slopes()), start, end, choice.rtol, first)

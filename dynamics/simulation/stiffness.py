@@ -64,8 +64,8 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
     holds = _rounded(SAFETY * STABLE[method] / rates[row, i])
     return (
         f"{state_names(motion.model)[i]!r} settles at {rates[row, i]:.3g} /s at {times[row]:.4g} s, too fast for steps "
-        f"of {step:.3g} s with method {method!r}: it chatters from there. step={holds:.1g} holds there, and "
-        "method='radau' chooses steps of its own"
+        f"of {step:.3g} s with method {method!r}: it chatters from there. method='radau' chooses steps that hold "
+        f"everywhere; step={holds:.1g} holds there, but not where a state settles faster still"
     )
 
 

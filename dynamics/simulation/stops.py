@@ -49,7 +49,7 @@ def _advice(equations: StateEquations, q: Array) -> str:
             check_pose(equations.system, mass(equations.system, q))
         except ModelError as error:
             return error.message
-    return "a smaller step may help"
+    return "a smaller step, or method='radau' where forces are stiff, may help"
 
 
 def _equations_of(equations: StateEquations, parameters: Array | None, where: tuple[int, ...]) -> StateEquations:

@@ -54,20 +54,19 @@ class NaturalSpline(AxisFunction):
         return self.x if self.degree == 1 else ()
 
     @cached_property
-    def _pieces(self) -> tuple[list[float], list[float], list[list[float]]]:
-        """Where the pieces begin, their origins, and their coefficients, a list for every power, the constants first;
-        the two ends among them."""
+    def _pieces(self) -> tuple[Array, Array, Array]:
+        """Where the pieces begin (k,), their origins (k,), and their coefficients (powers, k), the constants first; the
+        two ends among them."""
         m, k = (self.degree + 1) // 2, self.degree
         free = [(order, 0.0) for order in range(m, 2 * m - 1)]
         ends = (free, free) if free else None
         spline = scipy.interpolate.make_interp_spline(self.x, self.y, k=k, bc_type=ends)
-        origins = [self.x[0], *self.x]
         coefficients = []
         for order in range(k + 1):
             taylor = spline(np.array(self.x), nu=order) / factorial(order)
             left, right = taylor[[0, -1]] if order < m else (0.0, 0.0)
-            coefficients.append([float(c) for c in (left, *taylor[:-1], right)])
-        return [-np.inf, *self.x], origins, coefficients
+            coefficients.append([left, *taylor[:-1], right])
+        return np.array([-np.inf, *self.x]), np.array([self.x[0], *self.x]), np.array(coefficients)
 
     def _derivative(self, x: Array, order: int) -> Array:
         knots, origins, coefficients = self._pieces

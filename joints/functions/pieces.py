@@ -5,41 +5,39 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.lookup import looked_up
-from myoquat.kernels.typing import Array
+from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["chosen", "increasing"]
 
 FEW = 32  # knots up to which a comparison for each is written, beyond which a kernel looks its entries up
 
 
-def chosen(x: Array, knots: Sequence[float], *columns: Sequence[float]) -> tuple[Array, ...]:
+def chosen(x: Array, knots: ArrayLike, *columns: ArrayLike) -> tuple[Array, ...]:
     """Of each column, the entry k with knots[k] <= x < knots[k + 1]; the first below, the last above.
 
     A derivative with respect to x sees constants.
     """
-    fixed = all(isinstance(entry, float) for column in columns for entry in column)
-    if fixed and not is_symbolic(x):  # the same entries without a comparison for every knot
-        piece = np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)
-        return tuple(np.asarray(column)[piece] for column in columns)
-    if len(knots) > FEW and (found := looked_up(x, knots, columns)) is not None:
-        return tuple(found[..., k] for k in range(len(columns)))
-    if fixed:
-        return _selected(x, knots, np.array(columns).T)
-    result: list[Array] = [column[0] + 0.0 * x for column in columns]
-    for k in range(1, len(knots)):
-        after = x >= knots[k]
-        result = [np.where(after, column[k], value) for column, value in zip(columns, result, strict=True)]
-    return tuple(result)
+    marks, table = as_array(knots), np.stack([as_array(column) for column in columns], axis=-1)
+    rows = _rows(x, marks, table)
+    return tuple(rows[..., k][()] for k in range(len(columns)))
 
 
-def _selected(x: Array, knots: Sequence[float], table: Array) -> tuple[Array, ...]:
-    """The same of symbols, all columns of a table (knots, columns) at once: symbols are slow one by one."""
-    result = table[0] + 0.0 * x[..., None]
-    for k in range(1, len(knots)):
-        result = np.where((x >= knots[k])[..., None], table[k], result)
-    return tuple(result[..., j] for j in range(table.shape[1]))
+def _rows(x: Array, knots: Array, table: Array) -> Array:
+    """(..., m) the row of a table (k, m) for every x: of numbers by a search, of symbols by a comparison with each knot
+    unless a kernel looks it up."""
+    fixed = not is_symbolic(knots) and not is_symbolic(table)
+    if fixed and not is_symbolic(x):
+        found: Array = table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
+        return found
+    if fixed and len(knots) > FEW and (entries := looked_up(x, knots, table.T)) is not None:
+        return entries
+    place = as_array(x)[..., None]
+    result: Array = table[0] + 0.0 * place
+    for knot, row in zip(knots[1:], table[1:], strict=True):
+        result = np.where(place >= knot, row, result)
+    return result
 
 
 def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) -> None:

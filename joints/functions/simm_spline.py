@@ -41,7 +41,7 @@ class SimmSpline(AxisFunction):
         return f"<SimmSpline through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
 
     @cached_property
-    def _pieces(self) -> tuple[list[float], ...]:
+    def _pieces(self) -> tuple[Array, ...]:
         """Knots, origins and the coefficients y, b, c, d of y + dx (b + dx (c + dx d)), the two ends among them."""
         x, y = np.array(self.x), np.array(self.y)
         h = np.diff(x)
@@ -50,16 +50,8 @@ class SimmSpline(AxisFunction):
         b = rise - h * (sigma[1:] + 2 * sigma[:-1])
         d = np.diff(sigma) / h
         last = rise[-1] + h[-1] * (sigma[-2] + 2 * sigma[-1])
-        zero = [0.0]
-        knots = [-np.inf, *x]
-        return (
-            knots,
-            [x[0], *x],
-            [y[0], *y],
-            [b[0], *b, last],
-            [*zero, *(3 * sigma[:-1]), *zero],
-            [*zero, *d, *zero],
-        )
+        columns = [-np.inf, *x], [x[0], *x], [y[0], *y], [b[0], *b, last], [0.0, *(3 * sigma[:-1]), 0.0], [0.0, *d, 0.0]
+        return tuple(map(np.array, columns))
 
     @once
     def _at(self, x: Array) -> tuple[Array, ...]:

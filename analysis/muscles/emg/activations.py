@@ -12,6 +12,7 @@ import numpy as np
 from myoquat.analysis.muscles.recruitment import Effort
 from myoquat.data.motions import Emg
 from myoquat.data.motions.series import check_time, indices_of
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
@@ -42,6 +43,7 @@ def emg_activations(
     >>> emg_activations(burst, delay=0.04).signal.ravel()
     array([nan, nan, 0. , 0.5, 1. ])
     """
+    check_kinds(emg=(emg, Emg))
     if not (np.isfinite(delay) and delay >= 0):
         raise ValueError(f"delay must not be negative [s], but is {delay}")
     if not -5 <= shape <= 0:
@@ -96,6 +98,7 @@ def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float
     >>> effort.weights, effort.target.round(2)
     (array([[ 1., 20.,  1.,  1.,  1.,  1.]]), array([[0. , 0.3, 0. , 0. , 0. , 0. ]]))
     """
+    check_kinds(model=(model, Model), activations=(activations, Emg))
     for name, value in (("weight", weight), ("others", others)):
         if not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be finite and not negative, but is {value}")

@@ -19,6 +19,7 @@ from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array, ArrayLike
@@ -124,6 +125,7 @@ def calibrate_muscles(
     >>> round(float(found.factors.strength["biceps"]), 2)
     1.33
     """
+    check_kinds(model=(model, Model), trials=(trials, (list, tuple)))
     limits = _limits(bounds)
     sigma = _deviations(prior, torque_error)
     if not trials:

@@ -1,6 +1,7 @@
 """What muscles with given activations do along a motion: forces, and torques beside those that it needs."""
 
 from dataclasses import dataclass
+from types import NoneType
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.analysis.muscles.tables import named_columns
 from myoquat.data.motions import Emg, Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle import law_forces, path_jacobian, path_lengths
@@ -96,6 +98,9 @@ def emg_driven(
     >>> found.torque[0].round(2), found.needed[0].round(2)  # 50 N on 0.24 m, about y against gravity
     (array([-12.]), array([-9.81]))
     """
+    check_kinds(
+        model=(model, Model), motion=(motion, Motion), activations=(activations, Emg), loads=(loads, (Forces, NoneType))
+    )
     model = model.with_rigid_tendons()
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
     names, C = free_velocities(model, motion.q)

@@ -1,6 +1,7 @@
 """Activations that were found for a motion, simulated forward along it."""
 
 import warnings
+from types import NoneType
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from myoquat.analysis.muscles.recruitment import Redundancy
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -38,6 +40,7 @@ def forward_check(
     >>> forward_check(redundancy(model, held)).errors().rms_degrees.round(6).to_list()
     [0.0]
     """
+    check_kinds(found=(found, Redundancy), loads=(loads, (Forces, NoneType)))
     activation, torque = commands_of(found)
     elastic = found.states.shape[-1] > 0
     return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic)
@@ -83,10 +86,10 @@ def track(
     >>> float(found.help[-1, 0].round(2))
     4.0
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     model = driven_model(model, elastic=elastic)
-    drive = Drive(model, motion, bandwidth)
-    frames, given = len(motion.time), () if activation is None else activation
-    a = np.asarray(given, dtype=float).reshape(frames, 0) if activation is None else np.asarray(given, dtype=float)
+    drive, frames = Drive(model, motion, bandwidth), len(motion.time)
+    a = np.zeros((frames, 0)) if activation is None else np.asarray(activation, dtype=float)
     shapes = (frames, len(model.muscles)), (frames, model.system.nu)
     if a.shape != shapes[0]:
         raise ValueError(f"activation must have the shape {shapes[0]}, not {a.shape}")

@@ -1,6 +1,7 @@
 """Computed muscle control: muscles that follow a motion by themselves, window by window."""
 
 from collections.abc import Callable, Sequence
+from types import NoneType
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from myoquat.analysis.muscles.recruitment import (
     redundancy,
 )
 from myoquat.data.motions import Forces, Motion
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -60,6 +62,7 @@ def computed_muscle_control(
     >>> found.force.ravel().round(1)  # m g 0.5 m over the moment arm of 0.24 m
     array([40.9, 40.9, 40.9, 40.9, 40.9])
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     if motion.udot is None:
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
     model = driven_model(model, elastic=False)

@@ -8,6 +8,7 @@ from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.least import least_motions
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
@@ -35,6 +36,7 @@ def consistent_motion(model: Model, motion: Motion) -> Motion:
     array([[0.1 , 0.1 ],
            [0.19, 0.19]])
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion))
     constraints = constraints_of(model)
     if not constraints:
         return motion

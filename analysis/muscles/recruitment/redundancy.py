@@ -13,6 +13,7 @@ the same.
 
 from collections.abc import Sequence
 from functools import partial
+from types import NoneType
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.whole import Coupled
 from myoquat.data.motions import Forces, Motion
+from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
@@ -78,6 +80,7 @@ def redundancy(
     >>> redundancy(model, held).force[0].round(3)  # alike muscles share alike
     array([20.437, 20.437])
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     effort = effort or Effort()
     check_recruited(effort, dynamics, tendons)
     if not len(motion.time):

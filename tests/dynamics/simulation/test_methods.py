@@ -15,7 +15,7 @@ from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints import ArticulatedSystem, normalize
 from myoquat.joints.system import Body
-from myoquat.joints.types import PrismaticJoint, SphericalJoint
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import path_lengths
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
@@ -168,6 +168,19 @@ def test_a_table_s_kinks_do_not_cost_accuracy(model):
     first = simulate(model, duration=0.013, rtol=1e-12, activation=table)
     rest = simulate(model, first.q[-1], first.u[-1], 0.037, rtol=1e-12, activation=([0.0, 0.037], np.stack([a1, a0])))
     np.testing.assert_allclose(states(whole)[-1], states(rest)[-1], atol=1e-13)
+
+
+@pytest.mark.parametrize(("method", "rtol", "most"), [("dop853", 1e-8, 205), ("rk45", 1e-8, 205), ("radau", 1e-6, 210)])
+def test_between_close_kinks_steps_are_no_shorter_than_they_need_to_be(method, rtol, most):
+    """A table of 200 rows: a step each, not a first and a second one, and the motion is that of the sine."""
+    system = ArticulatedSystem((Body("rod", "ground", RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0)),))
+    times = np.linspace(0.0, 2.0, 201)
+    table = (times, 5 * np.sin(3 * times)[:, None])
+    way = simulate(system, [0.3], [0.0], 2.0, method=method, rtol=rtol, torque=table)
+    assert way.complete
+    assert way.steps <= most
+    smooth = simulate(system, [0.3], [0.0], 2.0, rtol=1e-10, torque=lambda t: [5 * np.sin(3 * t)])
+    np.testing.assert_allclose(way.q[-1], smooth.q[-1], atol=1e-3)
 
 
 def test_adaptive_batches_need_an_output_step_and_then_run(model):

@@ -14,6 +14,7 @@ from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import PrismaticJoint
 from myoquat.kernels import compile
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint, WrapEllipsoid
+from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 from myoquat.muscle.laws import Millard2012
 
 
@@ -133,3 +134,17 @@ def test_constraints_and_norms_are_kept():
     np.testing.assert_allclose(way.q, wanted.q, atol=1e-6)
     assert np.abs(way.norm_drift).max() < 5e-16
     assert np.abs(way.constraint_drift).max() < 1e-12
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6])
+def test_a_contact_is_not_stepped_over(rtol):
+    """Before it the slope is straight, and Newton's iteration has nothing to do: that says nothing of the contact."""
+    ball = Body("ball", "ground", PrismaticJoint((0, 1, 0)), mass=1.0)
+    surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e9, dissipation=20.0),))
+    model = Model(ArticulatedSystem((ball,), gravity=(0, -9.81, 0)), forces=(force,))
+    way, explicit = (
+        simulate(model, [0.15], duration=1.0, output_step=0.01, **options)
+        for options in ({"method": "radau", "rtol": rtol}, {"rtol": 1e-9})
+    )
+    np.testing.assert_allclose(way.q, explicit.q, atol=rtol)
