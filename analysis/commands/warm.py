@@ -6,9 +6,10 @@ import warnings
 import click
 import numpy as np
 
-from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
+from myoquat.kernels.cache import Cache
+from myoquat.kernels.settings import cache_folder
 from myoquat.muscle import Model, check_laws, muscle_torques, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.states import state_names
 
@@ -25,13 +26,17 @@ def command(model: str, rotations: str) -> None:
 
     Later processes then load their machine code instead of compiling it.
     """
-    if kernels.info()["cache"] == "off":
+    folder = cache_folder()
+    if folder is None:
         raise click.UsageError("the cache of kernels is off (MYOQUAT_CACHE); there is nothing to fill")
+    obstacle = Cache(folder).obstacle()
+    if obstacle is not None:
+        raise click.UsageError(f"the cache of kernels keeps nothing: {obstacle}; MYOQUAT_CACHE names another folder")
     began = time.perf_counter()
     found = load_model(model, rotations)
     _paths(found)
     _motion(found)
-    size = kernels.info()["cache_bytes"] / 2**20
+    size = Cache(folder).size() / 2**20
     click.echo(f"{found.name}: ready in {time.perf_counter() - began:.1f} s; the cache holds {size:.1f} MiB")
 
 

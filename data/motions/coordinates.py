@@ -61,7 +61,7 @@ def states_from_motion(
             near = difflib.get_close_matches(bare_name(label), known, n=3)
             raise ValueError(
                 f"the motion's column {label!r} is no coordinate of the model; nearest: {', '.join(near) or 'none'}; "
-                "ignore=(...) passes over columns"
+                "ignore=(...) (--ignore NAME) passes over columns"
             )
         if key in columns:
             raise ValueError(f"the motion holds {bare_name(label)!r} twice: {columns[key]!r} and {label!r}")
@@ -138,7 +138,10 @@ def _degrees(motion: "pd.DataFrame", given: bool | None) -> bool:
     if own is not None and given is not None and own != given:
         raise ValueError(f"the motion says in_degrees={own}, the call in_degrees={given}")
     if own is None and given is None:
-        raise ValueError("the motion does not say whether its angles are in degrees; give in_degrees=True or False")
+        raise ValueError(
+            "the motion does not say whether its angles are in degrees; give in_degrees=True or False "
+            "(--degrees or --radians)"
+        )
     return bool(own if given is None else given)
 
 
