@@ -50,7 +50,7 @@ def _paths(model: Model) -> None:
 
 
 def _motion(model: Model) -> None:
-    """A step of one state and one of two side by side, whose loops differ."""
+    """A step of one state and one of two side by side, whose loops differ; why there is none, where there is none."""
     m, q = len(model.muscles), model.start
     try:
         check_laws(model)
@@ -61,5 +61,9 @@ def _motion(model: Model) -> None:
         muscle_torques(model, q, np.zeros(model.system.nu), np.full(m, 0.05))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the motion would tell is for those who ask for it
-        for start in (q, np.stack([q, q])):
-            simulate(model, start, duration=STEP, step=STEP, activation=np.full(m, 0.05) if m else None)
+        activation = np.full(m, 0.05) if m else None
+        try:
+            for start in (q, np.stack([q, q])):
+                simulate(model, start, duration=STEP, step=STEP, activation=activation, project_start=True)
+        except ValueError as error:
+            click.echo(f"no simulation: {error}")

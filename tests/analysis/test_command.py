@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +22,9 @@ LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
 BICEPS = Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
 
 
-def rod(folder, muscles=(BICEPS,)):
+def rod(folder, muscles=(BICEPS,), mass=1.0):
     """The file of a model with one hinge."""
-    body = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=1.0)
+    body = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=mass)
     Model(ArticulatedSystem((body,)), muscles, name="rod").save(folder / "rod.toml")
     return folder / "rod.toml"
 
@@ -262,6 +263,13 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("MYOQUAT_CACHE", "off")
     code, _, err = run(capsys, "warm", "two_link")
     assert (code, "the cache of kernels is off" in err) == (2, True)
+    monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "other"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for model, words in ((LEG, ("ready in",)), (rod(tmp_path, mass=0.0), ("no simulation: ", "rod: ready in"))):
+            code, out, _ = run(capsys, "warm", model)
+            assert code == 0
+            assert all(word in out for word in words)
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "file"))
     code, out, err = run(capsys, "warm", "two_link")
