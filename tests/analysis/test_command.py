@@ -17,7 +17,6 @@ from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.kernels.cache import LIMIT_BYTES
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 
-
 LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
 BICEPS = Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
 
