@@ -20,7 +20,7 @@ __all__ = ["command"]
 @click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
 @click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
 @click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
-@click.option("--ignore", multiple=True, metavar="NAME", help="A column of MOTION that is passed over.")
+@click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
