@@ -1,6 +1,7 @@
 """The command line, as a user meets it."""
 
 import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -274,6 +275,13 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     code, out, err = run(capsys, "warm", "two_link")
     assert (code, out) == (2, "")
     assert "the cache of kernels keeps nothing: [Errno" in err
+
+
+def test_the_help_of_sweep_shows_a_study_that_runs(capsys, tmp_path):
+    text = inspect.cleandoc(run(capsys, "sweep", "--help")[1].split("STUDY.\n")[1].split("All keys")[0])
+    (tmp_path / "study.toml").write_text(text.replace("samples = 1000", "samples = 3").replace("1.0  #", "0.01  #"))
+    code, _, err = run(capsys, "sweep", tmp_path / "study.toml", "--output", tmp_path / "a.zarr")
+    assert (code, err) == (0, "")
 
 
 def test_an_interrupted_sweep_names_the_way_to_go_on(monkeypatch, tmp_path, capsys):
