@@ -37,9 +37,9 @@ def write(docs: Path) -> None:
 
 def single(docs: Path) -> list[str]:
     """The pages of the front page's contents that have no pages below them, beside which nothing is to be navigated."""
-    contents = (docs / "index.md").read_text().split("{toctree}")[1].split("```")[0]
+    contents = (docs / "index.md").read_text(encoding="utf-8").split("{toctree}")[1].split("```")[0]
     pages = [line.split("<")[-1].rstrip(">") for line in contents.splitlines() if line and not line.startswith(":")]
-    return [page for page in pages if "toctree}" not in (docs / f"{page}.md").read_text()]
+    return [page for page in pages if "toctree}" not in (docs / f"{page}.md").read_text(encoding="utf-8")]
 
 
 def schema() -> str:
