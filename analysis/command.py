@@ -10,7 +10,7 @@ __all__ = ["main", "myoquat"]
 
 COMMANDS = {
     "check": "Check that the powers of a model's muscles balance.",
-    "convert": "Write a model as another kind of file: TOML, OpenSim, MuJoCo.",
+    "convert": "Write a model as another kind of file: TOML, OpenSim, MuJoCo, URDF.",
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
     "id": "Find the joint torques of a recorded motion.",
     "ik": "Find the motion that fits recorded markers.",

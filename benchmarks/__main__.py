@@ -12,8 +12,8 @@ from benchmarks import figure, machine
 from benchmarks.names import NAMES
 
 
-@click.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(NAMES)))
+@click.command(epilog=f"NAMES: {', '.join(NAMES)}.")
+@click.argument("names", nargs=-1, type=click.Choice(list(NAMES)), metavar="[NAMES]...")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write rows, machine and versions to this file.")
 @click.option(
     "--figure", "drawing", type=click.Path(path_type=Path), help="Draw the ratios into this file (.png, .pdf, .svg)."

@@ -44,12 +44,12 @@ html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 4,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "start": [], "mathematics": [], "gallery": []}
+html_sidebars = {"index": [], **{page: [] for page in site_pages.single(Path(__file__).parent)}}
 
 
 def setup(app):

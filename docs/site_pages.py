@@ -35,6 +35,13 @@ def write(docs: Path) -> None:
         _copy(notebook, docs / "tutorials" / notebook.name)
 
 
+def single(docs: Path) -> list[str]:
+    """The pages of the front page's contents that have no pages below them, beside which nothing is to be navigated."""
+    contents = (docs / "index.md").read_text(encoding="utf-8").split("{toctree}")[1].split("```")[0]
+    pages = [line.split("<")[-1].rstrip(">") for line in contents.splitlines() if line and not line.startswith(":")]
+    return [page for page in pages if "toctree}" not in (docs / f"{page}.md").read_text(encoding="utf-8")]
+
+
 def schema() -> str:
     """The schema of model files, from the docstring of the module that reads them."""
     reader = importlib.import_module("myoquat.data.toml.read")

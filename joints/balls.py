@@ -36,7 +36,8 @@ def why_not_ball(body: Body) -> str | None:
         return f"a {joint.kind} joint is no ball joint"
     rotating = [axis.coordinate for axis in joint.rotations]
     if len(rotating) != 3 or None in rotating or len(set(rotating)) != 3:
-        return f"{len({c for c in rotating if c is not None})} coordinates rotate it, not three"
+        count = len({c for c in rotating if c is not None})
+        return f"{count} coordinates rotate it, not three" if count != 1 else "one coordinate rotates it, not three"
     if any(_line(axis.function) is None for axis in joint.rotations):
         return "a rotation is not a linear function of its coordinate"
     A = np.array([axis.direction for axis in joint.rotations])

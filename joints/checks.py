@@ -55,8 +55,9 @@ def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> A
     return array
 
 
-def check_units(q: Array, places: Array, names: tuple[str, ...]) -> None:
-    """OffSphereError if a quaternion of q, at places (k, 4), is off the unit sphere by more than the tolerance."""
+def check_units(q: Array, places: Array, names: tuple[str, ...], name: str = "q") -> None:
+    """OffSphereError if a quaternion of q, at places (k, 4), is off the unit sphere by more than the tolerance. name:
+    that of q in the error."""
     if is_symbolic(q) or not len(places):
         return
     Q = q[..., places]
@@ -64,7 +65,7 @@ def check_units(q: Array, places: Array, names: tuple[str, ...]) -> None:
     if defect.max(initial=0.0) > UNIT_TOLERANCE:
         *where, k = (int(i) for i in np.argwhere(defect > UNIT_TOLERANCE)[0])
         raise OffSphereError(
-            f"q{where or ''}: the quaternion ({names[places[k, 0]]} ... {names[places[k, 3]]}) has length "
+            f"{name}{where or ''}: the quaternion ({names[places[k, 0]]} ... {names[places[k, 3]]}) has length "
             f"{np.linalg.norm(Q[(*where, k)]):.9g}; it must be 1 to within {UNIT_TOLERANCE:g} "
             "(joints.normalize makes it so; scalar first: joints.quaternion_from_scalar_last converts)"
         )

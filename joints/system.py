@@ -298,16 +298,16 @@ class ArticulatedSystem(Record):
         )
         return result
 
-    def check_q(self, q: ArrayLike) -> Array:
-        """q as a float64 array (..., nq), or ValueError: wrong shape, not finite, or a quaternion off the unit
-        sphere by more than 1e-6."""
-        q = check_state("q", q, self.nq, self.coordinate_names)
-        check_units(q, self.layout.quaternion_places, self.coordinate_names)
+    def check_q(self, q: ArrayLike, name: str = "q") -> Array:
+        """q as a float64 array (..., nq), or ValueError, in which it is called `name`: wrong shape, not finite, or a
+        quaternion off the unit sphere by more than 1e-6."""
+        q = check_state(name, q, self.nq, self.coordinate_names)
+        check_units(q, self.layout.quaternion_places, self.coordinate_names, name)
         return q
 
-    def check_u(self, u: ArrayLike) -> Array:
-        """u as a float64 array (..., nu), or ValueError: wrong shape or not finite."""
-        return check_state("u", u, self.nu, self.velocity_names)
+    def check_u(self, u: ArrayLike, name: str = "u") -> Array:
+        """u as a float64 array (..., nu), or ValueError, in which it is called `name`: wrong shape or not finite."""
+        return check_state(name, u, self.nu, self.velocity_names)
 
 
 def _in_velocity_frame(body: Body, frame: str) -> Body:

@@ -25,6 +25,7 @@ LIMIT_BYTES = 256 * 2**20
 _MAGIC = b"myoquat kernel 3\n"
 _HEADER = struct.Struct("<Q")
 _SUFFIX = ".kernel"
+_PROBE_BYTES = 2**16  # as much as a kernel of some muscles
 _SECRET, _SEAL_BYTES = "secret", 32  # the file of the secret; bytes of it and of a seal
 
 
@@ -78,6 +79,22 @@ class Cache:
         except OSError:
             return False
         return True
+
+    def obstacle(self) -> str | None:
+        """Why nothing can be kept in the folder, which is made if it is not there; None if it can be."""
+        if self.folder is None:
+            return "it is off"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_private(self.folder):
+                return f"others may write into {self.folder}, or it is somebody else's"
+            _secret(self.folder)
+            probe = self.folder / f"{secrets.token_hex(8)}.tmp"
+            _write(probe, bytes(_PROBE_BYTES))
+            probe.unlink()
+        except OSError as error:
+            return str(error)
+        return None
 
     def size(self) -> int:
         """Bytes of all entries."""

@@ -1,5 +1,6 @@
 """Documents tell the truth: their code runs, their excerpts are the source's, their links lead somewhere."""
 
+import importlib
 import re
 
 import documents
@@ -43,6 +44,14 @@ def test_links_lead_somewhere(path):
     links = LINK.findall(path.read_text(encoding="utf-8"))
     here = [link for link in links if "://" not in link and not link.startswith("mailto:")]
     assert not [link for link in here if not (path.parent / link).exists()]
+
+
+def test_pages_alone_in_their_section_are_known(monkeypatch):
+    """They get no sidebar, which would be empty; pages with others below them keep theirs."""
+    monkeypatch.syspath_prepend(documents.ROOT / "docs")
+    alone = importlib.import_module("site_pages").single(documents.ROOT / "docs")
+    assert {"start", "viewer", "motion", "gallery"} <= {*alone}
+    assert not {"tutorials/index", "howto/index", "reference", "benchmarks"} & {*alone}
 
 
 def test_the_version_is_the_same_everywhere():

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from myoquat.data import load_model
+from myoquat.data import MODEL_FORMATS, load_model
 from myoquat.data.files import check_output
 
 __all__ = ["command"]
 
-FORMATS = (".toml", ".osim", ".xml")
+FORMATS = tuple(suffix for suffix, kind in MODEL_FORMATS.items() if kind.writes)
 
 
 @click.command("convert")
@@ -20,7 +20,8 @@ FORMATS = (".toml", ".osim", ".xml")
 @click.option("--strict", is_flag=True, help="Refuse what the output cannot hold instead of telling it.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(model: str, output: Path, rotations: str, strict: bool, force: bool) -> None:
-    """Write MODEL as another kind of file, by the ending of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo)."""
+    """Write MODEL as another kind of file, by the ending of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf
+    (no muscles)."""
     if output.suffix.lower() not in FORMATS:
         raise click.BadParameter(f"OUTPUT must end in {', '.join(FORMATS)}, not {output.suffix or 'nothing'}")
     check_output(output, force)

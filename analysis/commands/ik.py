@@ -6,7 +6,7 @@ import click
 import numpy as np
 
 from myoquat.analysis.motion import inverse_kinematics, load_markers
-from myoquat.analysis.tools.report import Section, check_report, write_report
+from myoquat.analysis.tools.report import Section, check_report, told, write_report
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 
@@ -41,7 +41,7 @@ def command(
     if not len(seen.time):
         raise click.BadParameter(f"no frame of {markers} lies from {start:g} to {end:g} s")
     fit = inverse_kinematics(load_model(model, rotations), seen, dict(map(_weight, weights)))
-    click.echo(f"{fit!r}")
+    click.echo(told(fit))
     open_ = fit.undetermined()
     if open_:
         click.echo(f"nothing that was seen determines {', '.join(open_)}")
@@ -53,7 +53,7 @@ def command(
     if report is not None:
         sections = [Section("Errors of markers", fit.errors() * 1e3, "mm"),
                     Section("Coordinates", fit.angles(in_degrees=True), "degrees, m")]  # fmt: skip
-        write_report(report, f"{output.name} of {markers.name}", [repr(fit)], sections)
+        write_report(report, f"{output.name} of {markers.name}", [told(fit)], sections)
         click.echo(f"wrote {report}")
     if not (fit.settled | fit.empty).all():
         raise click.exceptions.Exit(1)

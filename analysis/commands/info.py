@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
 
@@ -29,7 +30,7 @@ def command(model: str | None, show_kernels: bool) -> None:
     """Show the joints, coordinates and muscles of MODEL; without it, the models of the library."""
     if show_kernels:
         for key, value in kernels.info().items():
-            click.echo(f"{key:<16}{value}")
+            click.echo(f"{key:<18}{_listed(value)}")
     if model is not None:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -40,6 +41,13 @@ def command(model: str | None, show_kernels: bool) -> None:
             click.echo(printable(line))
     elif not show_kernels:
         click.echo("Models of the library: " + ", ".join(library_models()))
+
+
+def _listed(value: Any) -> str:
+    """A setting of kernels in words: several ones with commas or blanks, not as Python writes them."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    return " ".join(value) if isinstance(value, list) else str(value)
 
 
 def _is_of_the_file(warning: warnings.WarningMessage) -> bool:

@@ -7,6 +7,7 @@ from typing import TypedDict
 import click
 
 from myoquat.analysis.motion import Measurement, estimate_scale, load_markers, scale_model
+from myoquat.analysis.tools.report import told
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 
@@ -62,7 +63,7 @@ def command(
         wanted = {name: _axes_by_body(bodies) for name, bodies in (_split(text, STRETCH) for text in stretch)} or None
         found = estimate_scale(person, load_markers(trial, axes), wanted, noise=noise, factor_deviation=priors[0],
                                offset_deviation=priors[1], **masses)  # fmt: skip
-        click.echo(f"{found!r}\n{found.to_dataframe().to_string(float_format='%.4g')}")
+        click.echo(f"{told(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
         person, settled = found.model, found.settled
     person.save(output, overwrite=force)
     click.echo(f"{sum(body.mass for body in person.system.bodies):.6g} kg; wrote {output}")

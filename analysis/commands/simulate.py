@@ -36,6 +36,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 )
 @click.option("--activation", type=float, help="One activation for all muscles; the model's own if nothing is said.")
 @click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")
+@click.option("--project-start", is_flag=True, help="Move a start that violates the constraints onto them.")
 @click.option("--output-step", type=float, help="Seconds between rows.")
 @click.option("--output", type=click.Path(path_type=Path), help="Store the motion: .npz (whole), .mot, .sto or .csv.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw it over time: .png, .pdf, .svg.")
@@ -67,6 +68,8 @@ def command(
     if muscle is not None and muscle not in loaded.muscle_names:
         raise click.BadParameter(f"--muscle is one of {', '.join(loaded.muscle_names)}, not {muscle!r}")
     chosen = min(1, len(loaded.muscles) - 1) if muscle is None else loaded.muscle_names.index(muscle)
+    if jacobians is not None:
+        importlib.import_module("myoquat.analysis.mapping.formulas").Pair.of(loaded)  # a model without a ball joint
     for name, value in (("activation", activation), ("excitation", excitation)):
         options[name] = None if value is None else [value] * len(loaded.muscles)
     trajectory = simulate(loaded, **options)

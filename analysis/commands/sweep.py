@@ -28,7 +28,23 @@ __all__ = ["command"]
 @click.option("--table", type=click.Path(path_type=Path), help="Also write a row per sample: .csv or .parquet.")
 @click.option("--force", is_flag=True, help="Replace a table that exists.")
 def command(study: Path, output: Path, verify: bool, table: Path | None, force: bool, **options: Any) -> None:
-    """Run the study in the TOML file STUDY (its schema stands in analysis/studies/files.py).
+    """Run the study in the TOML file STUDY.
+
+    \b
+    format = "myoquat-study"
+    version = 1
+    model = "two_link"  # or a file beside this one
+    [sample]
+    design = "latin_hypercube"  # or grid, table, random, sobol, saltelli
+    samples = 1000
+    [vary]
+    "muscles.*.max_isometric_force" = { uniform = [0.8, 1.2], relative = true }
+    [simulate]
+    duration = 1.0  # [s]
+    [keep]
+    summaries = ["peak_force", "range_of_motion"]
+
+    All keys: python -c "help('myoquat.analysis.studies.files')".
 
     Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
     """

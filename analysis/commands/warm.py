@@ -6,9 +6,10 @@ import warnings
 import click
 import numpy as np
 
-from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
+from myoquat.kernels.cache import Cache
+from myoquat.kernels.settings import cache_folder
 from myoquat.muscle import Model, check_laws, muscle_torques, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.states import state_names
 
@@ -25,13 +26,17 @@ def command(model: str, rotations: str) -> None:
 
     Later processes then load their machine code instead of compiling it.
     """
-    if kernels.info()["cache"] == "off":
+    folder = cache_folder()
+    if folder is None:
         raise click.UsageError("the cache of kernels is off (MYOQUAT_CACHE); there is nothing to fill")
+    obstacle = Cache(folder).obstacle()
+    if obstacle is not None:
+        raise click.UsageError(f"the cache of kernels keeps nothing: {obstacle}; MYOQUAT_CACHE names another folder")
     began = time.perf_counter()
     found = load_model(model, rotations)
     _paths(found)
     _motion(found)
-    size = kernels.info()["cache_bytes"] / 2**20
+    size = Cache(folder).size() / 2**20
     click.echo(f"{found.name}: ready in {time.perf_counter() - began:.1f} s; the cache holds {size:.1f} MiB")
 
 
@@ -45,7 +50,7 @@ def _paths(model: Model) -> None:
 
 
 def _motion(model: Model) -> None:
-    """A step of one state and one of two side by side, whose loops differ."""
+    """A step of one state and one of two side by side, whose loops differ; why there is none, where there is none."""
     m, q = len(model.muscles), model.start
     try:
         check_laws(model)
@@ -56,5 +61,9 @@ def _motion(model: Model) -> None:
         muscle_torques(model, q, np.zeros(model.system.nu), np.full(m, 0.05))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the motion would tell is for those who ask for it
-        for start in (q, np.stack([q, q])):
-            simulate(model, start, duration=STEP, step=STEP, activation=np.full(m, 0.05) if m else None)
+        activation = np.full(m, 0.05) if m else None
+        try:
+            for start in (q, np.stack([q, q])):
+                simulate(model, start, duration=STEP, step=STEP, activation=activation, project_start=True)
+        except ValueError as error:
+            click.echo(f"no simulation: {error}")

@@ -13,6 +13,7 @@ from myoquat.analysis.muscles.recruitment import ReserveActuator, consistent_mot
 from myoquat.analysis.tools.analyses.moving import note
 from myoquat.analysis.tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.analysis.tools.report import told
 from myoquat.data import load_model
 from myoquat.data.motions import Motion
 from myoquat.data.setups import CmcSetup
@@ -41,7 +42,7 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     if not found.complete:
         note(f"the simulation ended at {found.motion.time[-1]:g} s, before {motion.time[-1]:g} s")
     _note_files(setup, found, outputs)
-    tell(f"{len(found.motion.time)} frames; {found!r}")
+    tell(f"{len(found.motion.time)} frames; {told(found)}")
 
 
 def _frames(setup: CmcSetup, model: Model) -> Motion:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from myoquat.data.files import check_output, write_text
 
-__all__ = ["Section", "check_report", "write_report"]
+__all__ = ["Section", "check_report", "told", "write_report"]
 
 STYLE = "body{font-family:sans-serif;max-width:72em;margin:2em auto;padding:0 1em}svg{max-width:100%;height:auto}"
 STYLE += "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}th:first-child{text-align:left}"
@@ -24,6 +24,11 @@ class Section:
     heading: str
     table: pd.DataFrame
     unit: str = ""
+
+
+def told(result: object) -> str:
+    """What the representation '<Class words>' of a result says, as a line for a person: the words."""
+    return repr(result).removeprefix("<").removesuffix(">").partition(" ")[2]
 
 
 def check_report(path: Path | None, overwrite: bool) -> None:

@@ -1,6 +1,7 @@
 """States of a system from a recorded motion, and back: by name, with degrees where the file has them."""
 
-from collections.abc import Collection, Mapping
+import fnmatch
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -36,8 +37,8 @@ def states_from_motion(
     '.../speed', '<coordinate>_u' or the model's own name of the velocity. Angles are converted where the motion is in
     degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths and quaternions never are. A
     quaternion that has replaced the angles of a model file is read from those angles, if the motion has them. Columns
-    of muscles ('/forceset/...') and those in `ignore` are passed over. Coordinates that the motion lacks are taken from
-    `start` (nq,), if it is given, and speeds are then zero.
+    of muscles ('/forceset/...') are passed over, and those in `ignore`, names or patterns as of a shell ('*_tx').
+    Coordinates that the motion lacks are taken from `start` (nq,), if it is given, and speeds are then zero.
 
     Raises ValueError for a column that the model does not know, a coordinate that is given twice or missing, and where
     nobody, or not everybody, says whether angles are in degrees.
@@ -53,19 +54,13 @@ def states_from_motion(
     check_kinds(motion=(motion, "pandas.DataFrame"))
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
-    system = in_angles(target, {bare_name(str(label)) for label in motion.columns} - {*ignore})
+    labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
+    system = in_angles(target, {bare_name(label) for label in labels})
     known = _known(system)
+    _check_known(labels, known)
     columns: dict[tuple[str, int], str] = {}
-    for label in map(str, motion.columns):
-        if label in ignore or label.startswith("/forceset/"):
-            continue
-        key = known.get(bare_name(label))
-        if key is None:
-            near = difflib.get_close_matches(bare_name(label), known, n=3)
-            raise ValueError(
-                f"the motion's column {label!r} is no coordinate of the model; nearest: {', '.join(near) or 'none'}; "
-                "ignore=(...) passes over columns"
-            )
+    for label in labels:
+        key = known[bare_name(label)]
         if key in columns:
             raise ValueError(f"the motion holds {bare_name(label)!r} twice: {columns[key]!r} and {label!r}")
         columns[key] = label
@@ -76,6 +71,26 @@ def states_from_motion(
         return there, None
     u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
     return there, convert_velocities(system, target, q, u)
+
+
+def _is_passed_over(label: str, ignore: Collection[str]) -> bool:
+    if label.startswith("/forceset/") or label in ignore:
+        return True
+    return any(fnmatch.fnmatchcase(label, pattern) for pattern in ignore)
+
+
+def _check_known(labels: Sequence[str], known: Collection[str]) -> None:
+    """ValueError for columns that belong to nothing in the model."""
+    foreign = [label for label in labels if bare_name(label) not in known]
+    if not foreign:
+        return
+    near = difflib.get_close_matches(bare_name(foreign[0]), known, n=3)
+    others = f", nor are {len(foreign) - 1} others" if len(foreign) > 1 else ""
+    nearest = f"; nearest: {', '.join(near)}" if near else ""
+    raise ValueError(
+        f"the motion's column {foreign[0]!r} is no coordinate of the model{others}{nearest}; ignore=(...) "
+        "(--ignore NAME, or a pattern such as '*_tx') passes over columns"
+    )
 
 
 def motion_from_states(
@@ -141,7 +156,10 @@ def _degrees(motion: "pd.DataFrame", given: bool | None) -> bool:
     if own is not None and given is not None and own != given:
         raise ValueError(f"the motion says in_degrees={own}, the call in_degrees={given}")
     if own is None and given is None:
-        raise ValueError("the motion does not say whether its angles are in degrees; give in_degrees=True or False")
+        raise ValueError(
+            "the motion does not say whether its angles are in degrees; give in_degrees=True or False "
+            "(--degrees or --radians)"
+        )
     return bool(own if given is None else given)
 
 

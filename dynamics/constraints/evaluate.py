@@ -100,7 +100,7 @@ class ConstraintArrays:
     def check(self, q: Array, u: Array, t: float = 0.0) -> None:
         """ValueError, saying by how much, for a state (..., nq), (..., nu) off the constraints by more than 1e-6."""
         fix = (
-            "project_start=True moves it there"
+            "project_start=True (--project-start) moves it there"
             if self.system.nu
             else "the model has no coordinate that could change it"
         )

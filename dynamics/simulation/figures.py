@@ -117,6 +117,8 @@ class _Film:
         self._frame_all()
         self.lines: list[Line2D] = []
         self.show(0)
+        self.figure.draw_without_rendering()
+        self.figure.set_layout_engine("none")  # the layout stays as found: finding it takes as long as drawing
 
     def _frame_all(self) -> None:
         """The same scale along all axes, with everything in sight at all times."""

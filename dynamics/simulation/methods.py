@@ -31,7 +31,7 @@ class MethodChoice:
         name = "dop853" if method == "rk4" else method
         if stabilization == "norm":
             raise ValueError(
-                "stabilization 'norm' is for methods of fixed step; adaptive ones take projection or baumgarte"
+                "stabilization 'norm' is for methods of fixed step; adaptive ones take projection, baumgarte or none"
             )
         if name not in ADAPTIVE:
             raise ValueError(f"rtol needs an adaptive method, one of {', '.join(ADAPTIVE)}, not {name!r}")
@@ -68,5 +68,5 @@ class MethodChoice:
 def method_named(name: str) -> FixedStep:
     """The fixed-step method of that name; ValueError, listing all, if there is none."""
     if name not in FIXED_STEP:
-        raise ValueError(f"method {name!r} is unknown; there are: {', '.join(FIXED_STEP)}")
+        raise ValueError(f"method {name!r} is unknown; there are: {', '.join((*FIXED_STEP, *ADAPTIVE))}")
     return FIXED_STEP[name]

@@ -210,5 +210,7 @@ def _default_activation(model: Model) -> Array:
     """(m,) the activations that the model names; ValueError if it leaves one open."""
     for muscle in model.muscles:
         if muscle.activation is None:
-            raise ValueError(f"activation: the model names none for muscle {muscle.name!r}; give activation=")
+            raise ValueError(
+                f"activation: the model names none for muscle {muscle.name!r}; give activation= (--activation)"
+            )
     return np.array([muscle.activation for muscle in model.muscles], dtype=float)

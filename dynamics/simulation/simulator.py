@@ -104,8 +104,8 @@ class Simulator:
     ) -> Run:  # fmt: skip
         """What a call does, from the same arguments gathered in records."""
         schedule, problem = timing.counted, self.problem
-        q = check_numbers("q0", self.system.check_q(start[0]))
-        u = check_numbers("u0", self.system.check_u(start[1]))
+        q = check_numbers("q0", self.system.check_q(start[0], "q0"))
+        u = check_numbers("u0", self.system.check_u(start[1], "u0"))
         controls, p = problem.controls(inputs), problem.values(inputs.parameters)
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:

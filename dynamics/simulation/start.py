@@ -50,7 +50,7 @@ class Start:
             for s in system.quaternion_slices():
                 q[..., s] = normalize(q[..., s])
         try:
-            q, u = system.check_q(q), system.check_u(u)
+            q, u = system.check_q(q, "q0"), system.check_u(u, "u0")
         except OffSphereError as error:
             raise OffSphereError(f"{error}; project_start=True divides by the length") from None
         warn_far(q, system.angles)

@@ -1,9 +1,11 @@
 """The command line, as a user meets it."""
 
 import importlib
+import inspect
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,19 @@ import pytest
 
 from myoquat.analysis.command import COMMANDS, main
 from myoquat.data import load_model
-from myoquat.muscle import ActivationDynamics
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.kernels.cache import LIMIT_BYTES
+from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
+
+LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
+BICEPS = Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
+
+
+def rod(folder, muscles=(BICEPS,), mass=1.0):
+    """The file of a model with one hinge."""
+    body = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=mass)
+    Model(ArticulatedSystem((body,)), muscles, name="rod").save(folder / "rod.toml")
+    return folder / "rod.toml"
 
 
 def run(capsys, *arguments):
@@ -87,9 +101,12 @@ def test_convert_writes_other_files_and_tells_what_they_lack(capsys, tmp_path):
         assert words in out
         assert f"wrote {tmp_path / name}" in out
     assert load_model(tmp_path / "m.toml").muscle_names == load_model("two_link").muscle_names
+    assert run(capsys, "convert", rod(tmp_path, muscles=()), tmp_path / "m.urdf")[0] == 0
+    assert load_model(tmp_path / "m.urdf").system.nq == 1
     for arguments, words in (
         (("m.toml",), "--force"),
-        (("m.txt",), "must end in .toml, .osim, .xml"),
+        (("m.txt",), "must end in .toml, .osim, .xml, .urdf, not .txt"),
+        (("n.urdf",), "URDF holds no muscles"),
         (("n.osim", "--strict"), "the file cannot hold"),
     ):
         code, _, err = run(capsys, "convert", "two_link", tmp_path / arguments[0], *arguments[1:])
@@ -102,6 +119,8 @@ def test_info(capsys):
     assert code == 0
     assert "lanes" in out
     assert "6 muscles" in out
+    assert not set("{}[]'") & set(out.partition("two_link:")[0])
+    assert f"\ncache_limit_bytes {LIMIT_BYTES}\n" in out
     assert "mapping_analysis" in run(capsys, "info")[1]
 
 
@@ -119,6 +138,9 @@ def test_info(capsys):
             ["derive", "two_link", "--jacobian", "sequence", "--language", "rust", "--output", "x"],
             "'rust' is not one of",
         ),
+        (["simulate", "two_link", "--method", "leapfrog"], "rk4, lie_rk4, euler, variational, dop853, rk45, radau"),
+        (["simulate", LEG], "project_start=True (--project-start) moves it there"),
+        (["simulate", LEG, "--project-start"], "give activation= (--activation)"),
         (["fly"], "No such command"),
     ],
 )
@@ -185,6 +207,14 @@ def test_what_a_film_needs_is_asked_for_before_the_simulation(capsys, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
+def test_what_jacobians_need_is_asked_for_before_the_simulation(capsys, tmp_path, monkeypatch):
+    simulation = importlib.import_module("myoquat.analysis.commands.simulate")
+    monkeypatch.setattr(simulation, "simulate", lambda *a, **k: pytest.fail("the simulation ran"))
+    code, _, err = run(capsys, "simulate", rod(tmp_path), "--mapping", tmp_path / "j.png")
+    assert code == 2
+    assert "needs a model with a ball joint" in err
+
+
 def test_what_was_written_before_a_failure_is_said(capsys, tmp_path):
     files = ["--output", tmp_path / "way.npz", "--plot", tmp_path / "way.xyz"]
     code, out, err = run(capsys, "simulate", "two_link", "--duration", "0.01", *files)
@@ -233,6 +263,25 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("MYOQUAT_CACHE", "off")
     code, _, err = run(capsys, "warm", "two_link")
     assert (code, "the cache of kernels is off" in err) == (2, True)
+    monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "other"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for model, words in ((LEG, ("ready in",)), (rod(tmp_path, mass=0.0), ("no simulation: ", "rod: ready in"))):
+            code, out, _ = run(capsys, "warm", model)
+            assert code == 0
+            assert all(word in out for word in words)
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "file"))
+    code, out, err = run(capsys, "warm", "two_link")
+    assert (code, out) == (2, "")
+    assert "the cache of kernels keeps nothing: [Errno" in err
+
+
+def test_the_help_of_sweep_shows_a_study_that_runs(capsys, tmp_path):
+    text = inspect.cleandoc(run(capsys, "sweep", "--help")[1].split("STUDY.\n")[1].split("All keys")[0])
+    (tmp_path / "study.toml").write_text(text.replace("samples = 1000", "samples = 3").replace("1.0  #", "0.01  #"))
+    code, _, err = run(capsys, "sweep", tmp_path / "study.toml", "--output", tmp_path / "a.zarr")
+    assert (code, err) == (0, "")
 
 
 def test_an_interrupted_sweep_names_the_way_to_go_on(monkeypatch, tmp_path, capsys):

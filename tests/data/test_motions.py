@@ -165,6 +165,12 @@ def test_columns_may_be_passed_over(system):
     motion = pd.DataFrame({"flexion": [0.0], "slide": [0.0], "force": [1.0]}, index=[0.0])
     q, _ = states_from_motion(system, motion, in_degrees=False, ignore=("force",))
     assert q.shape == (1, 2)
+    motion[["wrist_tx", "wrist_ty", "slide_tx"]] = 0.0
+    with pytest.raises(ValueError, match=r"'force' is no coordinate of the model, nor are 3 others; ignore="):
+        states_from_motion(system, motion, in_degrees=False)
+    with pytest.raises(ValueError, match=r"'slide_tx' is no coordinate of the model; nearest: slide"):
+        states_from_motion(system, motion, in_degrees=False, ignore=("force", "wrist_*"))
+    assert np.array_equal(states_from_motion(system, motion, in_degrees=False, ignore=("f*e", "*_t[xy]"))[0], q)
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,19 @@ def test_a_full_disk_is_done_without(folder, monkeypatch):
     assert list((folder / "other").iterdir()) == []
 
 
+def test_what_keeps_a_folder_from_being_used_is_told(folder, monkeypatch):
+    assert Cache(folder).obstacle() is None
+    assert [file.name for file in folder.iterdir()] == ["secret"]
+    assert Cache(None).obstacle() == "it is off"
+    assert "Not a directory" in Cache(folder / "secret" / "below").obstacle()
+    monkeypatch.setattr("os.replace", lambda *args: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    assert "No space left" in Cache(folder).obstacle()
+    assert [file.name for file in folder.iterdir()] == ["secret"]
+    if hasattr(os, "getuid"):
+        folder.chmod(0o777)
+        assert "others may write" in Cache(folder).obstacle()
+
+
 def test_the_least_recently_used_go_first(folder):
     cache = Cache(folder, limit=5000)
     keys = [digest(str(k)) for k in range(4)]

@@ -17,7 +17,7 @@ from myoquat.analysis.motion import (
 )
 from myoquat.analysis.muscles import joint_loads
 from myoquat.analysis.tools import run_setup
-from myoquat.data import Motion, load_markers, load_model, load_motion, load_table
+from myoquat.data import Motion, load_markers, load_model, load_motion, load_table, save_table
 from myoquat.joints import ModelError
 
 
@@ -220,9 +220,20 @@ def test_plain_commands(folder, capsys):
     main(["scale", where["leg.osim"], str(folder / "moved.osim"), "--trial", where["walk.trc"], "--mass", "30",
           "--stretch", "leg=thigh,shank:Y"])  # fmt: skip
     out = capsys.readouterr().out
-    assert "<ScaleEstimate leg " in out
+    assert out.startswith("leg ")
     assert "30 kg" in out
     assert len(load_table(where["a.sto"])) == 60
+    foreign = load_table(where["a.mot"])
+    foreign["hat"] = 0.0
+    save_table(foreign, folder / "foreign.mot")
+    for command in ("id", "loads"):
+        arguments = [command, where["leg.osim"], str(folder / "foreign.mot"), str(folder / f"{command}.csv")]
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert "'hat' is no coordinate of the model" in (told := capsys.readouterr().err)
+        assert "--ignore" in told
+        main([*arguments, "--ignore", "hat"])
+        assert "60 frames" in capsys.readouterr().out
     assert load_model(where["big.osim"]).system.bodies[1].mass > 0
 
 

@@ -157,6 +157,12 @@ def test_refusals(model, activation):
         simulate(model, step=0.0)
     with pytest.raises(ValueError, match="longer than the duration"):
         simulate(model, duration=1.0, output_step=2.0)
+    with pytest.raises(ValueError, match=r"^q0 has shape \(7,\); expected"):
+        simulate(model, np.ones(7))
+    with pytest.raises(ValueError, match=r"^q0: the quaternion .* has length 2"):
+        simulate(model, 2 * np.array(model.start_q))
+    with pytest.raises(ValueError, match=r"^u0\[1\] \(A\.omega_y\) is nan"):
+        simulate(model, u0=[0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match=r"method 'rk5' is unknown; there are: .*rk4"):
         simulate(model, method="rk5")
     with pytest.raises(ValueError, match=r"stabilization 'glue' is unknown.*projection"):

@@ -174,6 +174,16 @@ def test_a_film_is_written(way, tmp_path, suffix, at, mark):
     assert content[at:].startswith(mark)
 
 
+def test_frames_of_a_film_stand_where_the_layout_of_the_first_put_them(way):
+    """Nothing that moves in a film has a part in the layout, which takes as long as drawing: it is found once."""
+    film = _Film(way, (), np.arange(3))
+    kept = film.axes.get_position().bounds
+    film.show(2)
+    film.figure.set_layout_engine("constrained")
+    film.figure.draw_without_rendering()
+    np.testing.assert_allclose(film.axes.get_position().bounds, kept, atol=1e-12)
+
+
 @pytest.mark.parametrize(("gravity", "axis", "up"), [((0.0, -9.8, 0.0), 1, 1), ((9.8, 0.0, 0.0), 0, -1)])
 def test_gravity_points_down_in_films(way, gravity, axis, up):
     """On the screen the end of the axis against gravity is the higher one, which the projection of matplotlib says."""
