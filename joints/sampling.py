@@ -20,6 +20,7 @@ from myoquat.joints.types import (
     Joint,
     PlanarJoint,
     PrismaticJoint,
+    ReversedJoint,
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
@@ -68,6 +69,7 @@ KINDS: "dict[str, Callable[[Rng], Joint]]" = {
     "universal": lambda rng: UniversalJoint(_axis(rng), _axis(rng)),
     "custom": _custom,
     "ellipsoid": _ellipsoid,
+    "reversed": lambda rng: ReversedJoint(_custom(rng)),
 }
 
 

@@ -8,6 +8,7 @@ from myoquat.joints.types.fixed import FixedJoint
 from myoquat.joints.types.floating import FloatingJoint
 from myoquat.joints.types.planar import PlanarJoint
 from myoquat.joints.types.prismatic import PrismaticJoint
+from myoquat.joints.types.reversal import ReversedJoint
 from myoquat.joints.types.revolute import RevoluteJoint
 from myoquat.joints.types.spherical import SphericalJoint
 from myoquat.joints.types.table import JOINT_FACTS, joint_table
@@ -25,6 +26,7 @@ __all__ = [
     "JointFacts",
     "PlanarJoint",
     "PrismaticJoint",
+    "ReversedJoint",
     "RevoluteJoint",
     "SphericalJoint",
     "UniversalJoint",
