@@ -129,7 +129,13 @@ class Problem:
             return InputsOverTime(model.inputs, model.muscle_names)
         return _default_activation(model) if activation is None else activation
 
-    # ---- the muscles' states at the start ----------------------------------------------------------------------
+    # ---- the states of muscles and actuators at the start -------------------------------------------------------
+
+    def own_start(
+        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
+    ) -> tuple[Array, ...]:
+        """The states of muscles at the start, and the activations of delayed actuators."""
+        return *self.muscle_start(q, controls, inputs, p, time), *self.equations.delayed_start
 
     def muscle_start(
         self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
@@ -140,7 +146,7 @@ class Problem:
         names = state_names(self.model) if isinstance(self.model, Model) else ()
         if inputs.muscle_states is not None and not names:
             raise ValueError("muscle_states: this model's muscles have none")
-        if not self.equations.own:
+        if not self.equations.of_muscles:
             return ()
         assert isinstance(self.model, Model)
         excited = list(self.equations.excited)

@@ -143,6 +143,7 @@ class _Solution:
             muscle_states=equations.states(seen),
             excitation=given.get("excitation"),
             controls=given.get("controls"),
+            actuation=equations.actuation(seen) if equations.delayed else None,
             parameters=problem.values(self.inputs.parameters),
             parameter_names=problem.names,
         )  # fmt: skip
@@ -198,6 +199,6 @@ def _adaptive(
         )
     controls = problem.controls(inputs)
     whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
-    states = (start.q, start.u, *problem.muscle_start(start.q, controls, inputs, time=timing.start))
+    states = (start.q, start.u, *problem.own_start(start.q, controls, inputs, time=timing.start))
     run, steps, occurrences = solve_batch(whole, states)
     return _Solution(problem, inputs, controls, run, steps, occurrences)

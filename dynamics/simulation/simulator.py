@@ -110,7 +110,7 @@ class Simulator:
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
             constants["time_constant"] = BASELINE * schedule.h if time_constant is None else time_constant
-        x = self.method.begin(problem.equations, q, u, *problem.muscle_start(q, controls, inputs, p, timing.start))
+        x = self.method.begin(problem.equations, q, u, *problem.own_start(q, controls, inputs, p, timing.start))
         return self._advance(x, timing, controls, constants, tick)
 
     def _advance(
