@@ -68,6 +68,7 @@ from myoquat.joints.system import ArticulatedSystem, Body
 from myoquat.joints.types import (
     JOINT_FACTS,
     Axis,
+    ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
     EulerJoint,
@@ -90,6 +91,7 @@ __all__ = [
     "Axis",
     "Body",
     "BodyIndex",
+    "ConstantCurvatureJoint",
     "CoordinateIndex",
     "CoordinateWarning",
     "CustomJoint",

@@ -17,6 +17,7 @@ from myoquat.joints.axes import turned_around
 from myoquat.joints.body import Body
 from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types import (
+    ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
     EulerJoint,
@@ -70,9 +71,16 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
     "PlanarJoint": (3, _planar),
     "FreeJoint": (6, _free),
     "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(triple(element, "radii_x_y_z"))),
+    "ConstantCurvatureJoint": (3, lambda element, names: _rod(element)),
     "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
+
+
+def _rod(element: Any) -> Joint:
+    return ConstantCurvatureJoint(
+        number(element, "length", 1.0), triple(element, "neutral_angle_x_z_y", (0.0, 0.0, 0.0))
+    )
 
 
 def _ribs(element: Any) -> Joint:

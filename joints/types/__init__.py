@@ -1,6 +1,7 @@
 """Joint types: one file each, all with the verbs of `myoquat.joints.types.base.Joint`."""
 
 from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.joints.types.constant_curvature import ConstantCurvatureJoint
 from myoquat.joints.types.custom import Axis, CustomJoint
 from myoquat.joints.types.ellipsoid import EllipsoidJoint
 from myoquat.joints.types.euler import EulerJoint
@@ -17,6 +18,7 @@ from myoquat.joints.types.universal import UniversalJoint
 __all__ = [
     "JOINT_FACTS",
     "Axis",
+    "ConstantCurvatureJoint",
     "CustomJoint",
     "EllipsoidJoint",
     "EulerJoint",

@@ -1,6 +1,7 @@
 """The joint types in one table: sizes, units and frames of q and u, as data."""
 
 from myoquat.joints.types import (
+    constant_curvature,
     ellipsoid,
     euler,
     fixed,
@@ -25,7 +26,19 @@ CUSTOM = JointFacts(
     ("rad/s or m/s",) * 6,
     "given axes",
 )
-_MODULES = (fixed, floating, revolute, prismatic, spherical, euler, planar, universal, ellipsoid, reversal)
+_MODULES = (
+    fixed,
+    floating,
+    revolute,
+    prismatic,
+    spherical,
+    euler,
+    planar,
+    universal,
+    ellipsoid,
+    constant_curvature,
+    reversal,
+)
 
 JOINT_FACTS: dict[str, JointFacts] = {m.FACTS.kind: m.FACTS for m in _MODULES} | {"custom": CUSTOM}
 

@@ -15,6 +15,7 @@ from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant
 from myoquat.joints.types import (
+    ConstantCurvatureJoint,
     EllipsoidJoint,
     EulerJoint,
     FixedJoint,
@@ -88,7 +89,10 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     add_offset(frames, ends[sockets[0]], body.parent, body.position, body.orientation)
     position, orientation = placed.frame or ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
     add_offset(frames, ends[sockets[1]], placed.carried, position, orientation)
-    if tag == "EllipsoidJoint":
+    if isinstance(forward, ConstantCurvatureJoint):
+        add(joint, "neutral_angle_x_z_y", forward.rest)
+        add(joint, "length", forward.length)
+    elif tag == "EllipsoidJoint":
         add(joint, "radii_x_y_z", forward.radii)  # type: ignore[attr-defined]
     elif tag == "CustomJoint":
         _add_axes(joint, replace(body, joint=forward), element)
@@ -103,6 +107,8 @@ def _tag(joint: Joint) -> str:
     """The name of OpenSim's type."""
     if isinstance(joint, EllipsoidJoint) and joint.sequence == "XYZ":
         return "EllipsoidJoint"
+    if isinstance(joint, ConstantCurvatureJoint):
+        return "ConstantCurvatureJoint"
     return next((tag for other, tag in OWN if other == joint), "CustomJoint")
 
 
