@@ -37,7 +37,7 @@ class StateEquations:
     outside      whether external torques (nu,) act, as the input "torque".
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
                  so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
-    constraints  independent ones that the motion satisfies.
+    constraints  that the motion satisfies, independent ones unless `redundant`.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -51,6 +51,7 @@ class StateEquations:
     outside: bool = False
     baumgarte: bool = False
     constraints: tuple[Constraint, ...] = ()
+    redundant: bool = False
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -116,6 +117,7 @@ class StateEquations:
             self.outside,
             self.baumgarte,
             content_key(self.constraints),
+            self.redundant,
         )
 
     @property
@@ -206,7 +208,7 @@ class StateEquations:
         tau = self.force(t, q, u, given)
         if not self.constraints:
             return articulated.forward(self.system, q, u, tau)
-        held = Constraints(self.system, self.constraints)
+        held = Constraints(self.system, self.constraints, self.redundant)
         rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
         return held.acceleration(q, u, t, tau, rest)[0]
 
@@ -245,7 +247,8 @@ class StateEquations:
         """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
         q, u = self.split(self.normalized(x))
         if self.constraints:
-            q, u = Constraints(self.system, self.constraints).nearest(q, u, t + np.zeros(()), rounds=1)
+            held = Constraints(self.system, self.constraints, self.redundant)
+            q, u = held.nearest(q, u, t + np.zeros(()), rounds=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
 
     def _by_quaternion(self, q: Array, ball: Transform, otherwise: Transform) -> Array:

@@ -31,6 +31,7 @@ class Problem:
     constraints  that the motion satisfies.
     parameters   names of the numbers of the model that calls give.
     outside      whether external torques act.
+    redundant    whether the constraints may imply each other.
 
     Raises ValueError for a stabilization that is unknown and for parameters that cannot vary, ModelError for a singular
     mass matrix or a muscle without a force law.
@@ -38,7 +39,7 @@ class Problem:
 
     def __init__(
         self, model: SystemLike, choice: MethodChoice, constraints: Sequence[Constraint] = (),
-        parameters: Iterable[str] = (), outside: bool = False,
+        parameters: Iterable[str] = (), outside: bool = False, redundant: bool = False,
     ) -> None:  # fmt: skip
         choice.check_stabilization()
         if isinstance(model, Model):
@@ -47,7 +48,7 @@ class Problem:
         self.model = model if isinstance(model, Model) else self.system
         self.varied = _varied(self.model, list(parameters), choice.name, constraints)
         self.equations: StateEquations = (
-            StateEquations(self.model, outside, choice.baumgarte, tuple(constraints))
+            StateEquations(self.model, outside, choice.baumgarte, tuple(constraints), redundant)
             if self.varied is None
             else VariedEquations(self.model, outside, choice.baumgarte, varied=self.varied)
         )
