@@ -1,6 +1,7 @@
 """Small symmetric systems, solved by formulas without branches that run on floats and symbols alike: those of the
 articulated-body recursion at every joint, of constraints and of independent coordinates."""
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,27 +22,35 @@ def inverse3(S: Array) -> Array:
     return result
 
 
-def solve_small(D: Array, B: Array) -> Array:
-    """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows and B (..., n, m).
+DEPENDENT = 1e-10  # a pivot below this part of the greatest diagonal entry belongs to a row that others imply
+
+
+def solve_small(D: Array, B: Array, dependent: bool = False) -> Array:
+    """(..., n, m) D^-1 B for a symmetric positive definite D (..., n, n) of a few rows and B (..., n, m); for a
+    positive semi-definite one if `dependent`, where B is in its range: the solution that is zero in the rows that those
+    before them imply.
 
     By the root-free Cholesky factorization D = L P L^T, P diagonal, without pivoting [G. H. Golub, C. F. Van Loan,
     Matrix Computations, 4th ed., Johns Hopkins 2013, section 4.1.2]."""
     n = D.shape[-1]
-    if n == 1:
+    if n == 1 and not dependent:
         return B / D
-    factors = Factors([[D[..., i, j][..., None] for j in range(i + 1)] for i in range(n)])
+    least = DEPENDENT * reduce(np.maximum, [D[..., i, i][..., None] for i in range(n)]) if dependent else None
+    factors = Factors([[D[..., i, j][..., None] for j in range(i + 1)] for i in range(n)], least)
     return np.stack(factors.solve([B[..., i, :] for i in range(n)]), axis=-2)
 
 
 class Factors:
-    """L and P of D = L P L^T for the lower triangle of D by its rows, D[i][j] with j <= i: lists of entries (...)."""
+    """L and P of D = L P L^T for the lower triangle of D by its rows, D[i][j] with j <= i: lists of entries (...).
 
-    def __init__(self, D: list[list[Any]]) -> None:
+    Rows whose pivot is not above `least` (...) are left out, as are the unknowns of the same number."""
+
+    def __init__(self, D: list[list[Any]], least: Any = None) -> None:
         n, lower = len(D), [list(row) for row in D]
         ratios: list[list[Any]] = [[] for _ in D]
         pivots: list[Any] = []
         for j in range(n):
-            pivots.append(1.0 / lower[j][j])
+            pivots.append(1.0 / lower[j][j] if least is None else _inverse_above(lower[j][j], least))
             for i in range(j + 1, n):
                 ratio = lower[i][j] * pivots[j]
                 for k in range(j + 1, i + 1):
@@ -67,3 +76,9 @@ class Factors:
                 rows[i] = rows[i] - self.lower[k][i] * rows[k]
             rows[i] = rows[i] * self.pivots[i]
         return rows
+
+
+def _inverse_above(pivot: Any, least: Any) -> Any:
+    """1 / pivot above the least, 0 otherwise."""
+    above = pivot > least
+    return np.where(above, 1.0 / np.where(above, pivot, 1.0), 0.0)

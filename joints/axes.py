@@ -13,10 +13,12 @@ from myoquat.joints.types import (
     Axis,
     CustomJoint,
     EulerJoint,
+    FixedJoint,
     FloatingJoint,
     Joint,
     PlanarJoint,
     PrismaticJoint,
+    ReversedJoint,
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
@@ -24,7 +26,7 @@ from myoquat.joints.types import (
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.direction import perpendiculars
 
-__all__ = ["as_axes", "completed", "in_angles", "with_angles"]
+__all__ = ["as_axes", "completed", "in_angles", "turned_around", "with_angles"]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 Vector3 = tuple[float, float, float]
@@ -99,6 +101,30 @@ AXES: dict[type[Joint], Callable[[Any], Axes]] = {
     EulerJoint: _euler,
     PlanarJoint: _planar,
 }
+
+
+def turned_around(body: Body) -> Joint:
+    """The joint of a body as it would carry the body's parent: the same coordinates, the opposite motion.
+
+    Rotations alone stay rotations, the last one first and about the opposite axes; slides and turns together become a
+    `ReversedJoint`. ValueError for a joint with a quaternion.
+    """
+    joint = body.joint
+    if isinstance(joint, FixedJoint):
+        return joint
+    if isinstance(joint, (RevoluteJoint, PrismaticJoint)):
+        return replace(joint, axis=_opposite(joint.axis))
+    if isinstance(joint, (CustomJoint, EulerJoint, UniversalJoint)):
+        axes = as_axes(body)
+        if not axes.translations:
+            turns = (replace(axis, direction=_opposite(axis.direction)) for axis in reversed(axes.rotations))
+            return replace(axes, rotations=tuple(turns))
+    return ReversedJoint(joint)  # type: ignore[arg-type]
+
+
+def _opposite(axis: Vector3) -> Vector3:
+    x, y, z = (0.0 - entry for entry in axis)
+    return x, y, z
 
 
 def completed(directions: list[Vector3]) -> list[Vector3]:

@@ -12,6 +12,7 @@ from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import (
     Axis,
+    ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
     EulerJoint,
@@ -20,6 +21,7 @@ from myoquat.joints.types import (
     Joint,
     PlanarJoint,
     PrismaticJoint,
+    ReversedJoint,
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
@@ -69,6 +71,8 @@ KINDS: "dict[str, Callable[[Rng], Joint]]" = {
     "universal": lambda rng: UniversalJoint(_axis(rng), _axis(rng)),
     "custom": _custom,
     "ellipsoid": _ellipsoid,
+    "constant_curvature": lambda rng: ConstantCurvatureJoint(float(rng.uniform(0.1, 0.5)), _axis(rng)),
+    "reversed": lambda rng: ReversedJoint(_custom(rng)),
 }
 
 

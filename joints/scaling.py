@@ -75,7 +75,7 @@ def _scaled(body: Body, known: Mapping[str, Body], factors: Factors, keep_masses
         position = above * position
     if body.name == f"{body.joint_name}_glide":
         above = above[[1, 0, 2]]  # its frame is turned about z by a right angle
-    joint = body.joint.scaled(tuple(float(x) for x in above))
+    joint = body.joint.scaled(tuple(map(float, above)), tuple(map(float, own)))
     center = tuple(own * np.array(body.center_of_mass))
     new_mass = body.mass if keep_masses else body.mass * float(abs(np.prod(own)))
     inertia = scaled_inertia(np.array(body.inertia), body.mass, new_mass, own)

@@ -17,6 +17,12 @@ def _joined(parts: list[Array], otherwise: Array) -> Array:
     return joined(parts) if parts else otherwise
 
 
+def _over(result: Array, *given: Array) -> Array:
+    """The result over the batch axes of all that was given, of which N may need none."""
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+    return result if result.shape[:-1] == batch else np.broadcast_to(result, (*batch, result.shape[-1]), subok=True)
+
+
 def displaced(layout: Layout, q: Array, motion: Array) -> Array:
     """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order."""
     return _joined([j.displaced(q[..., iq], motion[..., iu]) for j, iq, iu in layout.joints()], q)
@@ -34,12 +40,13 @@ def difference(layout: Layout, q0: Array, q1: Array) -> Array:
 
 def rates(layout: Layout, q: Array, u: Array) -> Array:
     """(..., nq) qdot = N(q) u."""
-    return _joined([matvec(j.rate_matrix(q[..., iq]), u[..., iu]) for j, iq, iu in layout.joints()], q)
+    return _over(_joined([matvec(j.rate_matrix(q[..., iq]), u[..., iu]) for j, iq, iu in layout.joints()], q), q, u)
 
 
 def velocities(layout: Layout, q: Array, qdot: Array) -> Array:
     """(..., nu) u with N(q) u = qdot."""
-    return _joined([matvec(j.rate_inverse(q[..., iq]), qdot[..., iq]) for j, iq, _ in layout.joints()], np.zeros(0))
+    parts = [matvec(j.rate_inverse(q[..., iq]), qdot[..., iq]) for j, iq, _ in layout.joints()]
+    return _over(_joined(parts, np.zeros(0)), q, qdot)
 
 
 def rate_matrix(layout: Layout, q: Array) -> Array:

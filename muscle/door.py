@@ -55,8 +55,9 @@ class MuscleCall(Call):
         return self.put("t", given, check_state("time", given, 1, ("t",)), 1)
 
     def controls(self, controls: ArrayLike) -> "MuscleCall":
-        """Controls of the actuators (..., k) within their bounds."""
-        return self.put("controls", controls, self.model.check_controls(controls), len(self.model.control_names))
+        """Controls of the actuators (..., k) within their bounds, or what acts in their place."""
+        checked = self.model.check_controls(controls, acting=True)
+        return self.put("controls", controls, checked, len(self.model.control_names))
 
     def states(self, name: str, values: ArrayLike | None) -> "MuscleCall":
         """The muscles' own states or their rates (..., ns); None for a model without."""

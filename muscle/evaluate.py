@@ -312,7 +312,8 @@ def actuator_forces(
     backend: str = "kernel",
 ) -> Array:
     """(..., nu) generalized forces of the model's actuators on the velocities u at controls (..., k), in the order of
-    `Model.control_names`. Raises ValueError as `path_lengths` does, and for controls outside their bounds.
+    `Model.control_names`, with the activations of delayed actuators in place of their controls. Raises ValueError as
+    `path_lengths` does, and for controls outside their bounds.
 
     >>> import numpy as np
     >>> import myoquat as mq

@@ -19,7 +19,7 @@ from myoquat.kernels.content import content_digest
 from myoquat.kernels.libraries import html
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.muscle.actuators import Actuator
+from myoquat.muscle.actuators import Actuator, delayed
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.inputs import PrescribedInput
@@ -257,13 +257,16 @@ class Model(Record):
             )
         return checked
 
-    def check_controls(self, controls: ArrayLike) -> Array:
+    def check_controls(self, controls: ArrayLike, acting: bool = False) -> Array:
         """controls as a finite float64 array (..., k) within the bounds of the actuators, in the order of
-        `control_names`, or ValueError naming the control; symbols pass."""
+        `control_names`, or ValueError naming the control; symbols pass. acting: with the activations of delayed
+        actuators, which have no bounds, in place of their controls."""
         checked = check_state("controls", controls, len(self.control_names), self.control_names)
         if is_symbolic(checked):
             return checked
         bounds = np.array([b for actuator in self.actuators for b in actuator.bounds]).reshape(-1, 2)
+        if acting:
+            bounds[[*delayed(self)]] = -np.inf, np.inf
         outside = (checked < bounds[:, 0]) | (checked > bounds[:, 1])
         if np.any(outside):
             where = tuple(int(i) for i in np.argwhere(outside)[0])

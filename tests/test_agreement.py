@@ -165,7 +165,7 @@ def test_formulas_of_joints(function, arrays, choices, rng):
 # ---- formulas of models ------------------------------------------------------------------------------------
 
 MODELS = {name: load_model(name) for name in library_models() if name != "thoracoscapular"}  # surfaces: test_wrapping
-EVERY_JOINT = joints.random_system(10, np.random.default_rng(6239), passive=True)
+EVERY_JOINT = joints.random_system(12, np.random.default_rng(23678), passive=True)
 SKELETON = dynamics.PlanarSkeleton((0.4, 0.5, 0.3), (0.2, 0.2, 0.1), (4.0, 3.0, 1.0), (0.1, 0.05, 0.02))
 KINDS = set(inspect.signature(joints.random_system).parameters["kinds"].default)
 

@@ -45,7 +45,7 @@ class Engine:
             self.equations, "projection", None, self._content(study.method, parts=[self.method])
         )
         self.observer = self._observer() if study.keep.summaries else None
-        self.starts = MuscleStarts(self.equations) if self.equations.own else None
+        self.starts = MuscleStarts(self.equations) if self.equations.of_muscles else None
 
     def _limits(self) -> tuple[tuple[int, float, float], ...]:
         system = self.study.model.system
@@ -125,11 +125,12 @@ class Engine:
         return given
 
     def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:
-        """The muscles' states where every run begins; none for a model without."""
+        """The states of muscles and actuators where every run begins; none for a model without."""
         if self.starts is None:
-            return ()
+            return self.equations.delayed_start
         control = given["excitation" if self.equations.excited else "activation"]
-        return self.starts(q, self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
+        of_muscles = self.starts(q, self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
+        return *of_muscles, *self.equations.delayed_start
 
     def _summaries(self, values: Array, states: Array, failed: Array) -> Arrays:
         assert self.observer is not None

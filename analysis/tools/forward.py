@@ -18,7 +18,7 @@ from myoquat.data import load_model
 from myoquat.data.leftovers import Census
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.loads import read_external_loads
-from myoquat.data.motions.muscles import muscle_columns
+from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
 from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.external import external_force
 from myoquat.data.osim.older import modernize_names
@@ -29,7 +29,7 @@ from myoquat.joints.constraints import Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
 from myoquat.kernels.typing import Array
-from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import DeGrooteFregly2016
@@ -49,6 +49,7 @@ def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], Non
     model = load_model(setup.model, "file")
     model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()))
     start = _Start.of(setup, model)
+    model = replace(model, actuators=tuple(start.begun(actuator) for actuator in model.actuators))
     span = setup.times[1] - start.time
     if not span > 0:
         raise ModelError(f"the states start at {start.time:g} s, not before {setup.times[1]:g} s", file=setup.path)
@@ -74,6 +75,14 @@ class _Start(NamedTuple):
     u: Array | None
     activation: Array | None = None
     muscle_states: Array | None = None
+    actuation: dict[str, float] | None = None
+
+    def begun(self, actuator: Actuator) -> Actuator:
+        """An actuator whose activation starts where the file of states has it."""
+        start = (self.actuation or {}).get(actuator.name)
+        if start is None or not isinstance(actuator, ActivationCoordinateActuator):
+            return actuator
+        return replace(actuator, activation=start)
 
     @classmethod
     def of(cls, setup: ForwardSetup, model: Model) -> "_Start":
@@ -85,8 +94,9 @@ class _Start(NamedTuple):
         motion = loaded_motion(setup.states, model, in_degrees=False)
         row = max(int(np.searchsorted(motion.time, setup.times[0], side="right")) - 1, 0)
         u = np.zeros(model.system.nu) if motion.u is None else motion.u[row]
+        table = load_table(setup.states).iloc[[row]]
         try:
-            activation, fibers = muscle_states_from_motion(model, load_table(setup.states).iloc[[row]])
+            activation, fibers = muscle_states_from_motion(model, table)
         except ValueError as error:
             raise ModelError(str(error), file=setup.states) from None
         return cls(
@@ -95,6 +105,7 @@ class _Start(NamedTuple):
             u,
             None if activation is None else activation[0],
             None if fibers is None or setup.equilibrium else fibers[0],
+            {name: float(values[0]) for name, values in actuation_from_motion(model, table).items()},
         )
 
 
@@ -185,8 +196,9 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
 
 def _moving(setup: ForwardSetup, model: Model, motion: Trajectory, rows: int) -> Moving:
     """What the analyses see: the motion of the model, its muscles' states and its controls."""
+    acting = motion.controls if motion.actuation is None else motion.actuation
     activation, fibers, controls = (
-        None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states, motion.controls)
+        None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states, acting)
     )
     time = motion.time[:rows]
     own = Motion(model.system, time, motion.q[:rows], motion.u[:rows])
@@ -202,18 +214,18 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
     """States in radians and in degrees, and controls."""
     model, rows = moving.model, moving.motion
     assert rows.u is not None
-    assert moving.given_controls is not None
     index = pd.Index(rows.time, name="time")
     inputs = motion.excitation if motion.excitation is not None else motion.activation
     told = {} if inputs is None else dict(zip(model.muscle_names, inputs[: len(index)].T, strict=True))
-    told |= dict(zip(model.control_names, moving.given_controls.T, strict=True))
+    if motion.controls is not None:
+        told |= dict(zip(model.control_names, motion.controls[: len(index)].T, strict=False))
     outputs.table(setup.results / f"{setup.name}_controls.sto", pd.DataFrame(told, index), "controls", False)
     for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
         columns = {}
         for k, (name, joint) in enumerate(_places(model)):
             columns[f"/jointset/{joint}/{name}/value"] = rows.q[:, k] * scale[k]
             columns[f"/jointset/{joint}/{name}/speed"] = rows.u[:, k] * scale[k]
-        columns |= _of_muscles(moving)
+        columns |= _of_muscles(moving) | actuator_columns(model, moving.controls)
         outputs.table(
             setup.results / f"{setup.name}_{ending}", pd.DataFrame(columns, index), "states", ending.endswith("mot")
         )

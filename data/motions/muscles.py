@@ -1,4 +1,6 @@
-"""Activations and states of muscles in a recorded motion, as OpenSim's states files name them."""
+"""Activations of muscles and actuators, and states of muscles, in a recorded motion, as OpenSim's states files name
+them.
+"""
 
 from typing import Any
 
@@ -7,10 +9,11 @@ import numpy as np
 from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.muscle.actuators import delayed
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["muscle_columns", "muscle_states_from_motion"]
+__all__ = ["actuation_from_motion", "actuator_columns", "muscle_columns", "muscle_states_from_motion"]
 
 SET = "/forceset/"
 
@@ -50,6 +53,18 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     activation = _gathered(motion, found, tuple(f"{name}.activation" for name in model.muscle_names))
     states = _gathered(motion, found, state_names(model))
     return None if activation is None else model.check_activation(activation), states
+
+
+def actuator_columns(model: Model, actuation: Array) -> dict[str, Array]:
+    """Columns '/forceset/<actuator>/activation' of the delayed actuators, actuation (t, k) what acts of all."""
+    return {f"{SET}{actuator.name}/activation": actuation[:, k] for k, actuator in delayed(model).items()}
+
+
+def actuation_from_motion(model: Model, motion: "pd.DataFrame") -> dict[str, Array]:
+    """(t,) activations of the delayed actuators that a motion holds, by their names."""
+    found = {_bare(str(label)): label for label in motion.columns}
+    labels = {actuator.name: found.get(f"{actuator.name}.activation") for actuator in delayed(model).values()}
+    return {name: motion[label].to_numpy(dtype=float) for name, label in labels.items() if label is not None}
 
 
 def _labels(model: Model) -> list[str]:

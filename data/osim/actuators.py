@@ -8,6 +8,7 @@ from myoquat.data.document import boolean, last_name, number, text, triple
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import complain
 from myoquat.muscle.actuators import (
+    ActivationCoordinateActuator,
     Actuator,
     BodyActuator,
     CoordinateActuator,
@@ -16,9 +17,10 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
 )
 
-__all__ = ["ACTUATORS", "BOUNDS", "control_bound", "read_actuator"]
+__all__ = ["ACTUATORS", "BOUNDS", "DELAYED", "control_bound", "read_actuator"]
 
 ZERO = (0.0, 0.0, 0.0)
+DELAYED = {"activation_time": ("activation_time_constant", 0.01), "activation": ("default_activation", 0.5)}
 BOUNDS = {"lower": ("min_control", -math.inf), "upper": ("max_control", math.inf)}
 
 
@@ -49,6 +51,11 @@ def _body(element: Any, tag: str, frames: Frames) -> Frame:
 
 def _coordinate(element: Any, frames: Frames) -> Actuator:
     return CoordinateActuator(coordinate=last_name(text(element, "coordinate")), **_common(element))
+
+
+def _delayed(element: Any, frames: Frames) -> Actuator:
+    own: dict[str, Any] = {ours: number(element, tag, default) for ours, (tag, default) in DELAYED.items()}
+    return ActivationCoordinateActuator(coordinate=last_name(text(element, "coordinate")), **own, **_common(element))
 
 
 def _torque(element: Any, frames: Frames) -> Actuator:
@@ -91,6 +98,7 @@ def _point_to_point(element: Any, frames: Frames) -> Actuator:
 
 ACTUATORS: dict[str, Callable[[Any, Frames], Actuator]] = {
     "CoordinateActuator": _coordinate,
+    "ActivationCoordinateActuator": _delayed,
     "TorqueActuator": _torque,
     "PointActuator": _point,
     "BodyActuator": _wrench,

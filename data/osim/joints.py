@@ -13,8 +13,11 @@ from lxml import etree
 from myoquat.data.document import boolean, last_name, number, pair, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, read_function
 from myoquat.data.xml import complain
+from myoquat.joints.axes import turned_around
+from myoquat.joints.body import Body
 from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types import (
+    ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
     EulerJoint,
@@ -68,16 +71,16 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
     "PlanarJoint": (3, _planar),
     "FreeJoint": (6, _free),
     "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(triple(element, "radii_x_y_z"))),
+    "ConstantCurvatureJoint": (3, lambda element, names: _rod(element)),
     "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
 
 
-BACKWARD: dict[str, Joint] = {  # those whose motion is of the same kind, seen from the child
-    "WeldJoint": FixedJoint(),
-    "PinJoint": RevoluteJoint((0.0, 0.0, -1.0)),
-    "SliderJoint": PrismaticJoint((-1.0, 0.0, 0.0)),
-}
+def _rod(element: Any) -> Joint:
+    return ConstantCurvatureJoint(
+        number(element, "length", 1.0), triple(element, "neutral_angle_x_z_y", (0.0, 0.0, 0.0))
+    )
 
 
 def _ribs(element: Any) -> Joint:
@@ -88,7 +91,7 @@ def _ribs(element: Any) -> Joint:
 
 def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     """A joint, or `backward` what carries its parent on its child; ModelError with element and line for a type that is
-    not known, or cannot be turned around, or a wrong number of coordinates."""
+    not known, or is not to be turned around, or a wrong number of coordinates."""
     if element.tag not in JOINTS:
         complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
     count, build = JOINTS[element.tag]
@@ -96,10 +99,12 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     if count is not None and len(found) != count:
         complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
     coordinates = tuple(_coordinate(c) for c in found)
-    if backward and element.tag not in BACKWARD:
-        complain(element, f"a <{element.tag}> that carries its parent is not supported, {', '.join(BACKWARD)} are")
+    if backward and element.tag == "ScapulothoracicJoint":
+        complain(element, "a <ScapulothoracicJoint> that carries its parent is not supported")
+    names = tuple(c.name for c in coordinates)
     try:
-        joint = BACKWARD[element.tag] if backward else build(element, tuple(c.name for c in coordinates))
+        joint = build(element, names)
+        joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
     except ValueError as error:
         if type(error) is not ValueError:
             raise

@@ -8,8 +8,7 @@ __all__ = ["CHANGES", "change_of"]
 MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"
 CHANGES: dict[str, str] = {
-    **dict.fromkeys(("ActivationCoordinateActuator", "ClutchedPathSpring"), MOVES),
-    **dict.fromkeys(("PrescribedForce", "ExternalForce"), MOVES),
+    **dict.fromkeys(("ClutchedPathSpring", "PrescribedForce", "ExternalForce"), MOVES),
     **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
     "RollingOnSurfaceConstraint": "the body is not held to the surface",
     **dict.fromkeys(GEOMETRY, SEEN),

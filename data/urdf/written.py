@@ -39,7 +39,7 @@ def written_drives(model: Model, left: Leftovers) -> dict[str, Drive]:
         if coordinate.range is not None and coordinate.name in joints:
             drives[coordinate.name].limit.update(_ends(coordinate.range))
     for actuator in model.actuators:
-        if isinstance(actuator, CoordinateActuator) and actuator.coordinate in joints and _is_effort(actuator):
+        if type(actuator) is CoordinateActuator and actuator.coordinate in joints and _is_effort(actuator):
             drives[actuator.coordinate].limit["effort"] = repr(float(actuator.upper))
         else:
             left.count("actuators", actuator.name)

@@ -1,7 +1,9 @@
 """All constraints of a system together: residuals, Jacobian and bias, and the motion that satisfies them.
 
-The formulas here have no branches and need independent constraints: S = A M^-1 A^T is factorized without pivoting. For
-redundant ones see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of `constraint_equations`.
+The formulas here have no branches: S = A M^-1 A^T is factorized without pivoting. Where constraints are redundant, and
+are said to be, rows that others before them imply are left out, as far as S tells them at the pose; their forces are
+zero. For pseudo-inverses see `myoquat.dynamics.udwadia_kalaba`, which works on the arrays A and b of
+`constraint_equations`.
 
 Where bodies without mass make M singular, M + A^T A stands for M, and Q + A^T b for the forces Q: of all motions with
 A a = b these have the same one [F. E. Udwadia, A. D. Schutte, Equations of motion for general constrained systems in
@@ -29,7 +31,8 @@ Solver = Callable[[Array], Array]
 
 
 class Constraints:
-    """Formulas of several constraints on a system, in their order; ModelError for one that names what is not there.
+    """Formulas of several constraints on a system, in their order, `redundant` if they may imply each other; ModelError
+    for one that names what is not there.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -41,10 +44,10 @@ class Constraints:
     (array([0.3]), array([[-1.,  1.]]))
     """
 
-    def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
+    def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint], redundant: bool = False) -> None:
         for constraint in constraints:
             constraint.check(system)
-        self.system, self.parts = system, tuple(constraints)
+        self.system, self.parts, self.redundant = system, tuple(constraints), redundant
 
     @property
     def weightless(self) -> bool:
@@ -54,7 +57,7 @@ class Constraints:
     @property
     def key(self) -> Hashable:
         """Equal for equal constraints on equal systems: kernels are kept by it."""
-        return (self.system.content_key, content_key(self.parts))
+        return (self.system.content_key, content_key(self.parts), self.redundant)
 
     def position(self, q: Array, t: Array) -> Array:
         """(..., h) phi of all."""
@@ -74,7 +77,7 @@ class Constraints:
         """(..., k) b: A udot = b."""
         return _stacked([c.bias(self.system, q, u, t) for c in self.parts])
 
-    # ---- independent constraints -----------------------------------------------------------------------------
+    # ---- motions on the constraints ----------------------------------------------------------------------------
 
     def acceleration(self, q: Array, u: Array, t: Array, tau: Array, rest: Array | None = None) -> tuple[Array, Array]:
         """(udot (..., nu), lambda (..., k)) under generalized forces tau (..., nu): of the motions with A udot = b the
@@ -86,7 +89,7 @@ class Constraints:
         if self.weightless:
             force = force + matvec(np.swapaxes(A, -1, -2), b)
         free = solve(force[..., None])[..., 0]
-        step, multipliers = _least(solve, A, b - matvec(A, free))
+        step, multipliers = _least(solve, A, b - matvec(A, free), self.redundant)
         return free + step, multipliers
 
     def stabilization(self, q: Array, u: Array, t: Array, time_constant: Array) -> Array:
@@ -104,12 +107,13 @@ class Constraints:
 
     def nearest(self, q: Array, u: Array, t: Array, rounds: int = 2) -> tuple[Array, Array]:
         """(q, u) brought onto the constraints along M^-1 A^T: `rounds` of Newton's method for q, then u at once."""
-        held = Constraints(self.system, [c for c in self.parts if c.position(self.system, q, t).shape[-1]])
+        parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
+        held = Constraints(self.system, parts, self.redundant)
         for _ in range(rounds if held.parts else 0):
             phi = held.position(q, t)
-            step, _ = _least(self._solver(q, t), held.position_jacobian(q, t), -phi)
+            step, _ = _least(self._solver(q, t), held.position_jacobian(q, t), -phi, self.redundant)
             q = state.integrate(self.system.layout, q, step)
-        correction, _ = _least(self._solver(q, t), self.jacobian(q, t), -self.rate(q, u, t))
+        correction, _ = _least(self._solver(q, t), self.jacobian(q, t), -self.rate(q, u, t), self.redundant)
         return q, u + correction
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
@@ -129,10 +133,10 @@ class Constraints:
         return lambda B: factor.solve(order, F, B)
 
 
-def _least(solve: Solver, A: Array, wanted: Array) -> tuple[Array, Array]:
+def _least(solve: Solver, A: Array, wanted: Array, redundant: bool) -> tuple[Array, Array]:
     """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k)."""
     W = solve(np.swapaxes(A, -1, -2))
-    multipliers = solve_small(A @ W, wanted[..., None])[..., 0]
+    multipliers = solve_small(A @ W, wanted[..., None], redundant)[..., 0]
     return matvec(W, multipliers), multipliers
 
 

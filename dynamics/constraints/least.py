@@ -1,5 +1,6 @@
 """The smallest motion that does what constraints ask for, of many poses at once."""
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def least_motions(A: Array, wanted: Array) -> Array:
 
 
 def _least(A: Array, wanted: Array) -> tuple[Array, Array]:
-    """x, and the least of what is left of a row, as a share of its square: the formula."""
+    """x, and the least of what is left of a row, as a share of its square, zero for rows of round-off: the formula."""
     k = A.shape[-2]
     G = [[np.sum(A[..., i, :] * A[..., j, :], axis=-1) for j in range(i + 1)] for i in range(k)]
     factors = Factors(G)
@@ -50,7 +51,12 @@ def _least(A: Array, wanted: Array) -> tuple[Array, Array]:
 
     x = towards(wanted)
     x = x + towards(wanted - matvec(A, x))
-    shares = [1.0 / (pivot * row[i]) for i, (pivot, row) in enumerate(zip(factors.pivots, G, strict=True))]
+    squares = [row[i] for i, row in enumerate(G)]
+    nothing = RANK_TOLERANCE**2 * reduce(np.maximum, squares)
+    shares = [
+        np.where(square > nothing, 1.0 / (pivot * square), 0.0)
+        for pivot, square in zip(factors.pivots, squares, strict=True)
+    ]
     least = shares[0]
     for share in shares[1:]:
         least = np.where(share > least, least, share)  # also what is no number

@@ -1,7 +1,8 @@
 """The equations of motion in first-order form, xdot = f(t, x): one formula for step loops and adaptive solvers.
 
 x = (q, u, w), udot = forward dynamics of muscle torques and external torques, qdot = N(q) u; w are the states of the
-muscles: the activations of those with activation dynamics, then what their laws integrate, such as fiber lengths.
+muscles: the activations of those with activation dynamics, then what their laws integrate, such as fiber lengths; and
+the activations of actuators that follow their controls with a delay.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -14,7 +15,7 @@ from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.joints import state
 from myoquat.joints.door import system_of
-from myoquat.joints.stacking import joined
+from myoquat.joints.stacking import joined, vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.content import content_key
 from myoquat.kernels.typing import Array
@@ -36,7 +37,7 @@ class StateEquations:
     outside      whether external torques (nu,) act, as the input "torque".
     baumgarte    whether |Q| is pulled back to 1: Qdot gets -(|Q|^2 - 1) Q / (2 T), T the parameter "time_constant",
                  so that |Q|^2 - 1 decays as exp(-t / T); constraints likewise, critically damped.
-    constraints  independent ones that the motion satisfies.
+    constraints  that the motion satisfies, independent ones unless `redundant`.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -50,6 +51,7 @@ class StateEquations:
     outside: bool = False
     baumgarte: bool = False
     constraints: tuple[Constraint, ...] = ()
+    redundant: bool = False
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -79,12 +81,27 @@ class StateEquations:
         return tuple(i for i, muscle in enumerate(muscles) if muscle.activation_dynamics is not None)
 
     @property
-    def own(self) -> tuple[str, ...]:
-        """Names of the muscles' states, in the order of w."""
+    def delayed(self) -> tuple[int, ...]:
+        """The controls that act by activations, which follow them with a delay."""
+        return tuple(actuators.delayed(self.model)) if isinstance(self.model, Model) else ()
+
+    @property
+    def delayed_start(self) -> tuple[Array, ...]:
+        """((n,),) where these activations start; () without any."""
+        return (np.array([a.activation for a in actuators.delayed(self.muscled).values()]),) if self.delayed else ()
+
+    @property
+    def of_muscles(self) -> tuple[str, ...]:
+        """Names of the muscles' states, with which w begins."""
         if not self.muscles:
             return ()
         model = self.muscled
         return (*(f"{model.muscle_names[i]}.activation" for i in self.excited), *state_names(model))
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names of the states of muscles and actuators, in the order of w."""
+        return (*self.of_muscles, *(f"{self.muscled.control_names[i]}.activation" for i in self.delayed))
 
     @property
     def size(self) -> int:
@@ -100,6 +117,7 @@ class StateEquations:
             self.outside,
             self.baumgarte,
             content_key(self.constraints),
+            self.redundant,
         )
 
     @property
@@ -147,7 +165,18 @@ class StateEquations:
 
     def states(self, given: Mapping[str, Any]) -> Array | None:
         """(..., ns) the states of the laws, None for laws without."""
-        return given["own"][..., len(self.excited) :] if len(self.own) > len(self.excited) else None
+        first, end = len(self.excited), len(self.of_muscles)
+        return given["own"][..., first:end] if end > first else None
+
+    def actuation(self, given: Mapping[str, Any]) -> Array:
+        """(..., k) what actuators act by: their controls, or the activations that follow these."""
+        controls: Array = given["controls"]
+        if not self.delayed:
+            return controls
+        columns = [controls[..., i] for i in range(self.actuated)]
+        for k, i in enumerate(self.delayed, start=len(self.of_muscles)):
+            columns[i] = given["own"][..., k]
+        return vector(columns)
 
     def force(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) torques of the muscles, of limits, passive forces and actuators, and external ones."""
@@ -155,30 +184,31 @@ class StateEquations:
         if isinstance(self.model, Model) and (self.model.limits or self.model.forces):
             tau = tau + limits.torques(self.model, q, u, t)
         if self.actuated:
-            tau = tau + actuators.forces(self.muscled, q, given["controls"])
+            tau = tau + actuators.forces(self.muscled, q, self.actuation(given))
         if not self.muscles:
             return tau
         result: Array = tau + torques(self.muscled, q, u, self.activation(given), self.states(given))
         return result
 
     def own_rate(self, q: Array, u: Array, given: Mapping[str, Any]) -> list[Array]:
-        """[(..., len(own))] wdot; nothing where muscles have no states."""
-        if not self.own:
-            return []
-        activation, state, parts = self.activation(given), self.states(given), []
+        """[(..., len(own))] wdot; nothing where there are no such states."""
+        parts = []
         if self.excited:
-            rate = activation_rates(self.muscled, given["excitation"], activation)
+            rate = activation_rates(self.muscled, given["excitation"], self.activation(given))
             parts.append(np.stack([rate[..., i] for i in self.excited], axis=-1))
-        if state is not None:
-            parts.append(rates(self.muscled, q, u, activation, state))
-        return [joined(parts)]
+        if (state := self.states(given)) is not None:
+            parts.append(rates(self.muscled, q, u, self.activation(given), state))
+        if self.delayed:
+            activation = given["own"][..., len(self.of_muscles) :]
+            parts.append(actuators.activation_rates(self.muscled, given["controls"], activation))
+        return [joined(parts)] if parts else []
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
         tau = self.force(t, q, u, given)
         if not self.constraints:
             return articulated.forward(self.system, q, u, tau)
-        held = Constraints(self.system, self.constraints)
+        held = Constraints(self.system, self.constraints, self.redundant)
         rest = held.stabilization(q, u, t, given["time_constant"]) if self.baumgarte else None
         return held.acceleration(q, u, t, tau, rest)[0]
 
@@ -217,7 +247,8 @@ class StateEquations:
         """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
         q, u = self.split(self.normalized(x))
         if self.constraints:
-            q, u = Constraints(self.system, self.constraints).nearest(q, u, t + np.zeros(()), rounds=1)
+            held = Constraints(self.system, self.constraints, self.redundant)
+            q, u = held.nearest(q, u, t + np.zeros(()), rounds=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
 
     def _by_quaternion(self, q: Array, ball: Transform, otherwise: Transform) -> Array:

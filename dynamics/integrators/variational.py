@@ -55,8 +55,8 @@ class Variational(FixedStep):
             raise ValueError("method 'variational' takes no constraints; lie_rk4 and the adaptive methods do")
         if equations.own:
             raise ValueError(
-                f"method 'variational' moves no states of muscles ({', '.join(equations.own[:3])} ...); lie_rk4 and "
-                "the adaptive methods do"
+                f"method 'variational' moves no states of muscles and actuators ({', '.join(equations.own[:3])} ...); "
+                "lie_rk4 and the adaptive methods do"
             )
 
         def step(t: Array, h: Array, x: Array, *values: Array) -> Array:

@@ -31,6 +31,7 @@ class Problem:
     constraints  that the motion satisfies.
     parameters   names of the numbers of the model that calls give.
     outside      whether external torques act.
+    redundant    whether the constraints may imply each other.
 
     Raises ValueError for a stabilization that is unknown and for parameters that cannot vary, ModelError for a singular
     mass matrix or a muscle without a force law.
@@ -38,7 +39,7 @@ class Problem:
 
     def __init__(
         self, model: SystemLike, choice: MethodChoice, constraints: Sequence[Constraint] = (),
-        parameters: Iterable[str] = (), outside: bool = False,
+        parameters: Iterable[str] = (), outside: bool = False, redundant: bool = False,
     ) -> None:  # fmt: skip
         choice.check_stabilization()
         if isinstance(model, Model):
@@ -47,7 +48,7 @@ class Problem:
         self.model = model if isinstance(model, Model) else self.system
         self.varied = _varied(self.model, list(parameters), choice.name, constraints)
         self.equations: StateEquations = (
-            StateEquations(self.model, outside, choice.baumgarte, tuple(constraints))
+            StateEquations(self.model, outside, choice.baumgarte, tuple(constraints), redundant)
             if self.varied is None
             else VariedEquations(self.model, outside, choice.baumgarte, varied=self.varied)
         )
@@ -129,7 +130,13 @@ class Problem:
             return InputsOverTime(model.inputs, model.muscle_names)
         return _default_activation(model) if activation is None else activation
 
-    # ---- the muscles' states at the start ----------------------------------------------------------------------
+    # ---- the states of muscles and actuators at the start -------------------------------------------------------
+
+    def own_start(
+        self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
+    ) -> tuple[Array, ...]:
+        """The states of muscles at the start, and the activations of delayed actuators."""
+        return *self.muscle_start(q, controls, inputs, p, time), *self.equations.delayed_start
 
     def muscle_start(
         self, q: Array, controls: dict[str, Control], inputs: Inputs, p: Array | None = None, time: float = 0.0
@@ -140,7 +147,7 @@ class Problem:
         names = state_names(self.model) if isinstance(self.model, Model) else ()
         if inputs.muscle_states is not None and not names:
             raise ValueError("muscle_states: this model's muscles have none")
-        if not self.equations.own:
+        if not self.equations.of_muscles:
             return ()
         assert isinstance(self.model, Model)
         excited = list(self.equations.excited)

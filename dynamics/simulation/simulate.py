@@ -67,7 +67,7 @@ def simulate(
                    A model's own `inputs` are its excitations and controls where a call gives none.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
-                   couplers; redundant ones need dop853 or rk45.
+                   couplers; not redundant ones with radau.
     method         of fixed step: "rk4", "lie_rk4", "euler" (semi-implicit), "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
     stabilization  after each step "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T,
@@ -143,6 +143,7 @@ class _Solution:
             muscle_states=equations.states(seen),
             excitation=given.get("excitation"),
             controls=given.get("controls"),
+            actuation=equations.actuation(seen) if equations.delayed else None,
             parameters=problem.values(self.inputs.parameters),
             parameter_names=problem.names,
         )  # fmt: skip
@@ -155,14 +156,14 @@ def _fixed_step(
     """By a compiled loop, all states side by side."""
     if events:
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
-    if start.redundant:
+    if start.rank < start.rank_nearby:
         raise ValueError(
-            f"{start.count} constraints of rank {start.rank} at the start: redundant ones need an adaptive method, one "
-            "of dop853 and rk45 (rtol=...)"
+            f"{start.count} constraints of rank {start.rank} at the start, but {start.rank_nearby} off them: those "
+            "that are redundant only where they hold need an adaptive method, one of dop853 and rk45 (rtol=...)"
         )
     simulator = Simulator(
         model, method=choice.name, stabilization=choice.stabilization, outside=inputs.torque is not None,
-        constraints=start.constraints, parameters=inputs.parameters,
+        constraints=start.constraints, parameters=inputs.parameters, redundant=start.redundant,
     )  # fmt: skip
     problem = simulator.problem
     if problem.held is not None and choice.projects and choice.name != "euler" and problem.held.varies():
@@ -189,7 +190,7 @@ def _adaptive(
     if inputs.parameters:
         raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
     if start.redundant and choice.name == "radau":
-        raise ValueError("method 'radau' needs independent constraints; dop853 and rk45 take redundant ones")
+        raise ValueError("method 'radau' needs independent constraints; the other methods take redundant ones")
     problem = Problem(model, choice, start.constraints, outside=inputs.torque is not None)
     if start.redundant and problem.held is not None and problem.held.constraints.weightless:
         raise ValueError(
@@ -198,6 +199,6 @@ def _adaptive(
         )
     controls = problem.controls(inputs)
     whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), start.redundant)
-    states = (start.q, start.u, *problem.muscle_start(start.q, controls, inputs, time=timing.start))
+    states = (start.q, start.u, *problem.own_start(start.q, controls, inputs, time=timing.start))
     run, steps, occurrences = solve_batch(whole, states)
     return _Solution(problem, inputs, controls, run, steps, occurrences)

@@ -33,8 +33,9 @@ class Simulator:
         run = simulator(q0, u0, 4.0, step=1e-3, activation=np.full(6, 0.5))    # q0 (..., nq), u0 (..., nu)
 
     method, stabilization, constraints as for `simulate`; `outside`: whether calls give torques; `parameters`: names of
-    the numbers of the model that calls give. Raises ValueError for a method or stabilization that is unknown and for
-    parameters that cannot vary, ModelError for a singular mass matrix or a muscle without a force law.
+    the numbers of the model that calls give; `redundant`: whether constraints may imply each other, at all poses.
+    Raises ValueError for a method or stabilization that is unknown and for parameters that cannot vary, ModelError for
+    a singular mass matrix or a muscle without a force law.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -47,11 +48,11 @@ class Simulator:
 
     def __init__(
         self, model: SystemLike, *, method: str = "rk4", stabilization: str = "projection", outside: bool = False,
-        constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
+        constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (), redundant: bool = False,
     ) -> None:  # fmt: skip
         self.method = method_named(method)
         held = constraints_of(model, constraints) if system_of(model).nu else ()
-        self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, outside)
+        self.problem = Problem(model, MethodChoice(method, stabilization), held, parameters, outside, redundant)
         self._loops: dict[int | None, StepLoop] = {}
 
     @property
@@ -110,7 +111,7 @@ class Simulator:
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
             constants["time_constant"] = BASELINE * schedule.h if time_constant is None else time_constant
-        x = self.method.begin(problem.equations, q, u, *problem.muscle_start(q, controls, inputs, p, timing.start))
+        x = self.method.begin(problem.equations, q, u, *problem.own_start(q, controls, inputs, p, timing.start))
         return self._advance(x, timing, controls, constants, tick)
 
     def _advance(

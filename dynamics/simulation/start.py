@@ -15,17 +15,20 @@ from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Start"]
 
+DRAWS, NEARBY = 3, 1e-2  # poses beside a start, and how far each velocity's coordinate is from there [rad, m]
+
 
 @dataclass(frozen=True)
 class Start:
-    """A checked start, q (..., nq) and u (..., nu), on the constraints; the number of their rows and their least rank
-    there."""
+    """A checked start, q (..., nq) and u (..., nu), on the constraints; the number of their rows, their least rank
+    there, and their greatest one at poses nearby, where they do not hold."""
 
     q: Array
     u: Array
     constraints: tuple[Constraint, ...] = ()
     count: int = 0
     rank: int = 0
+    rank_nearby: int = 0
 
     @property
     def redundant(self) -> bool:
@@ -72,4 +75,16 @@ class Start:
                 q[where], u[where] = held.nearest(q[where], u[where], time)
         held.check(q, u, time)
         ranks = [held.rank(q[where], time) for where in np.ndindex(batch)]
-        return cls(q, u, held.constraints.parts, held.count, min(ranks, default=0))
+        count, rank = held.count, min(ranks, default=0)
+        nearby = (
+            max((_rank_nearby(held, q[where], time) for where in np.ndindex(batch)), default=0)
+            if rank < count
+            else rank
+        )
+        return cls(q, u, held.constraints.parts, count, rank, nearby)
+
+
+def _rank_nearby(held: ConstraintArrays, q: Array, time: float) -> int:
+    """The greatest rank of the constraints at a few poses near q (nq,), off the constraints."""
+    steps = np.random.default_rng(0).normal(size=(DRAWS, held.system.nu)) * NEARBY
+    return max(held.rank(held.system.integrate(q, step), time) for step in steps)

@@ -71,7 +71,7 @@ def _acceleration_norm(
             if isinstance(model, Model):
                 tau = tau + limit_torques(model, q, u, time, backend="numpy")
                 if equations.actuated:
-                    tau = tau + actuator_forces(model, q, u, values["controls"], backend="numpy")
+                    tau = tau + actuator_forces(model, q, u, equations.actuation(values), backend="numpy")
                 if equations.muscles:
                     activation, states = equations.activation(values), equations.states(values)
                     tau = tau + muscle_torques(model, q, u, activation, states, backend="numpy")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from myoquat.data.motions import motion_from_states, save_table
+from myoquat.data.motions.muscles import actuator_columns
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.simulation.describe import described, html_table
@@ -23,6 +24,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
+from myoquat.muscle.actuators import delayed
 from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_forces, muscle_torques, path_lengths
 from myoquat.muscle.laws import PushWarning
@@ -52,7 +54,8 @@ class Trajectory:
     `myoquat.muscle.state_names`, None without; excitation (..., t, m): the input where activations are states, None
     without; parameters (..., n): the numbers of the model that runs have of their own, in the order of
     parameter_names, None without; controls (..., t, k): those of the actuators, in the order of `Model.control_names`,
-    None without.
+    None without; actuation (..., t, k): what acts in their place where activations follow some with a delay, None
+    without.
 
     What is computed on demand is kept; rows of NaN give NaN.
 
@@ -81,6 +84,7 @@ class Trajectory:
     parameters: Array | None = None
     parameter_names: tuple[str, ...] = ()
     controls: Array | None = None
+    actuation: Array | None = None
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -130,7 +134,8 @@ class Trajectory:
             tau = tau + self._of("limits", act, self.q, self.u, *times)
         if self.controls is not None:
             told = lambda q, u, controls: actuator_forces(self.muscled, q, u, controls)  # noqa: E731
-            tau = tau + self._of("actuators", told, self.q, self.u, self.controls)
+            acting = self.controls if self.actuation is None else self.actuation
+            tau = tau + self._of("actuators", told, self.q, self.u, acting)
         if self.activation is None:
             return tau
         return tau + self._of("torques", lambda *at: muscle_torques(self.muscled, *at), *self._at_muscles)
@@ -225,6 +230,16 @@ class Trajectory:
         return self._along(lambda *at: varied_quantity(varied, name, at[:-1], at[-1]), *arrays, self._numbers)
 
     @property
+    def _delayed(self) -> list[str]:
+        """Names of the actuators whose activations are states."""
+        return [] if self.actuation is None else [actuator.name for actuator in delayed(self.muscled).values()]
+
+    @property
+    def _delayed_activation(self) -> Array:
+        """(..., t, n) their activations."""
+        return np.zeros((1, 0)) if self.actuation is None else self.actuation[..., [*delayed(self.muscled)]]
+
+    @property
     def _numbers(self) -> Array:
         """(..., 1, n) the parameters, for all times."""
         return np.zeros((1, 0)) if self.parameters is None else self.parameters[..., None, :]
@@ -244,7 +259,7 @@ class Trajectory:
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns: 'time' [s], coordinates and velocities by name, of every muscle '<muscle>.activation', '.length' and
         '.force', '.excitation' where activations are states, and what its law integrates, such as '.fiber_length';
-        '<control>.control' of actuators;
+        '<control>.control' of actuators, '<actuator>.activation' of delayed ones;
         'parameter <name>' of numbers that vary.
         A batch has its indices as index levels 'run_0', ... before 'row'."""
         columns = Columns(self.q.shape[:-1])
@@ -259,6 +274,7 @@ class Trajectory:
             columns.add([f"{name}.excitation" for name in muscles], self.excitation)
         if self.controls is not None:
             columns.add([f"{name}.control" for name in self.muscled.control_names], self.controls)
+        columns.add([f"{name}.activation" for name in self._delayed], self._delayed_activation)
         if self.muscle_states is not None:
             columns.add(state_names(self.muscled), self.muscle_states)
         columns.add([f"parameter {name}" for name in self.parameter_names], self._numbers)
@@ -310,6 +326,7 @@ class Trajectory:
         rows = np.isfinite(self.q).all(axis=-1)
         activation = None if self.excitation is None or self.activation is None else self.activation[rows]
         states = None if self.muscle_states is None else self.muscle_states[rows]
+        acting = {} if self.actuation is None else actuator_columns(self.muscled, self.actuation[rows])
         return motion_from_states(
             self.model,
             self.time[rows],
@@ -318,7 +335,7 @@ class Trajectory:
             in_degrees=in_degrees,
             activation=activation,
             muscle_states=states,
-        )
+        ).assign(**acting)
 
     @classmethod
     def load(cls, path: str | Path) -> "Trajectory":

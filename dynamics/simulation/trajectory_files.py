@@ -37,7 +37,7 @@ FIRST_OUTCOMES = (Outcome.COMPLETED, Outcome.NOT_FINITE, Outcome.BOUND, Outcome.
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv")
 LARGE, DENSEST = 2**30, 200  # bytes, and how many become one in a large file: those of numbers become a tenth
-OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls")
+OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def _check_arrays(path: str | Path, arrays: Mapping[str, Any], model: Model, par
     m, ns = len(model.muscles), len(state_names(model))
     last = {"q": model.system.nq, "u": model.system.nu, "activation": m, "torque": model.system.nu}
     last |= {"excitation": m, "muscle_states": ns, "controls": len(model.control_names)}
+    last |= {"actuation": len(model.control_names)}
     shapes = {name: (*batch, rows, n) for name, n in last.items()}
     shapes |= {"time": (rows,), "stopped": batch, "code": batch, "parameters": (*batch, parameters)}
     for name, array in arrays.items():

@@ -10,7 +10,7 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.analytic import arctan2
 from myoquat.kernels.typing import Array
 
@@ -150,9 +150,10 @@ class ParallelAxes(Pair):
 
 @dataclass(frozen=True)
 class Weld(Pair):
-    """A frame of each body at one pose: phi = (p1 - p2 [m], log(R1^T R2) [rad]) (6).
+    """A frame of each body at one pose: phi = (R1^T (p1 - p2) [m], log(R1^T R2) [rad]) (6), in the first one's axes.
 
-    The frames sit at points and XYZ angles [rad] in their bodies. The logarithm is smooth up to half a turn.
+    The frames sit at points and XYZ angles [rad] in their bodies. The logarithm is smooth up to half a turn. Where the
+    bodies can only move in a plane, the rows across it are zero also off the constraint, wherever the plane turns.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -174,7 +175,7 @@ class Weld(Pair):
             for body, angles in ((self.first, self.first_angles), (self.second, self.second_angles))
         )
         apart = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
-        return np.concatenate([apart, rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
+        return np.concatenate([vecmat(apart, R1), rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
 
 
 def rotation_log(R: Array) -> Array:

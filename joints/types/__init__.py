@@ -1,6 +1,7 @@
 """Joint types: one file each, all with the verbs of `myoquat.joints.types.base.Joint`."""
 
 from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.joints.types.constant_curvature import ConstantCurvatureJoint
 from myoquat.joints.types.custom import Axis, CustomJoint
 from myoquat.joints.types.ellipsoid import EllipsoidJoint
 from myoquat.joints.types.euler import EulerJoint
@@ -8,6 +9,7 @@ from myoquat.joints.types.fixed import FixedJoint
 from myoquat.joints.types.floating import FloatingJoint
 from myoquat.joints.types.planar import PlanarJoint
 from myoquat.joints.types.prismatic import PrismaticJoint
+from myoquat.joints.types.reversal import ReversedJoint
 from myoquat.joints.types.revolute import RevoluteJoint
 from myoquat.joints.types.spherical import SphericalJoint
 from myoquat.joints.types.table import JOINT_FACTS, joint_table
@@ -16,6 +18,7 @@ from myoquat.joints.types.universal import UniversalJoint
 __all__ = [
     "JOINT_FACTS",
     "Axis",
+    "ConstantCurvatureJoint",
     "CustomJoint",
     "EllipsoidJoint",
     "EulerJoint",
@@ -25,6 +28,7 @@ __all__ = [
     "JointFacts",
     "PlanarJoint",
     "PrismaticJoint",
+    "ReversedJoint",
     "RevoluteJoint",
     "SphericalJoint",
     "UniversalJoint",

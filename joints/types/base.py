@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -90,9 +90,9 @@ class Joint(Record, ABC):
         """The same joint with u in the 'child' or the 'parent' frame, where the type knows the difference."""
         return self
 
-    def scaled(self, factors: tuple[float, ...]) -> "Joint":
-        """The same joint on a parent that is stretched by factors (3,) along the joint frame's axes: the lengths of its
-        own shape grow, those that are coordinates do not."""
+    def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
+        """The same joint between bodies that are stretched by factors (3,) along the axes of its frames: the lengths of
+        its own shape grow, with its parent's unless the type says otherwise; those that are coordinates do not."""
         return self
 
     # ---- pose ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -85,10 +85,10 @@ class CustomJoint(CoordinateJoint):
         names = ", ".join(self.coordinates)
         return f"<CustomJoint ({names}): {len(self.rotations)} rotations, {len(self.translations)} translations>"
 
-    def scaled(self, factors: tuple[float, ...]) -> "CustomJoint":
-        """Translations grow by the sum of the factors weighted by their direction's |components|, as in OpenSim; those
-        that are a coordinate itself, f(x) = x, do not."""
-        return replace(self, translations=tuple(_stretched(axis, factors) for axis in self.translations))
+    def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
+        """Translations grow by the sum of the parent's factors weighted by their direction's |components|, as in
+        OpenSim; those that are a coordinate itself, f(x) = x, do not."""
+        return replace(self, translations=tuple(_stretched(axis, parent) for axis in self.translations))
 
     @property
     def facts(self) -> JointFacts:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -49,9 +49,9 @@ class EllipsoidJoint(CoordinateJoint):
         """The joint of the rotations alone."""
         return EulerJoint(self.sequence)
 
-    def scaled(self, factors: tuple[float, ...]) -> "EllipsoidJoint":
-        """With the radii times the factors."""
-        x, y, z = (radius * factor for radius, factor in zip(self.radii, factors, strict=True))
+    def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
+        """With the radii times the parent's factors."""
+        x, y, z = (radius * factor for radius, factor in zip(self.radii, parent, strict=True))
         return replace(self, radii=(x, y, z))
 
     @property

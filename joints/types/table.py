@@ -1,6 +1,18 @@
 """The joint types in one table: sizes, units and frames of q and u, as data."""
 
-from myoquat.joints.types import ellipsoid, euler, fixed, floating, planar, prismatic, revolute, spherical, universal
+from myoquat.joints.types import (
+    constant_curvature,
+    ellipsoid,
+    euler,
+    fixed,
+    floating,
+    planar,
+    prismatic,
+    reversal,
+    revolute,
+    spherical,
+    universal,
+)
 from myoquat.joints.types.base import JointFacts
 
 __all__ = ["JOINT_FACTS", "joint_table"]
@@ -14,13 +26,26 @@ CUSTOM = JointFacts(
     ("rad/s or m/s",) * 6,
     "given axes",
 )
-_MODULES = (fixed, floating, revolute, prismatic, spherical, euler, planar, universal, ellipsoid)
+_MODULES = (
+    fixed,
+    floating,
+    revolute,
+    prismatic,
+    spherical,
+    euler,
+    planar,
+    universal,
+    ellipsoid,
+    constant_curvature,
+    reversal,
+)
 
 JOINT_FACTS: dict[str, JointFacts] = {m.FACTS.kind: m.FACTS for m in _MODULES} | {"custom": CUSTOM}
 
 
 def joint_table() -> list[dict[str, object]]:
-    """One row per joint type: kind, |u|, |q|, and names, units and frames of both; a custom joint's at most.
+    """One row per joint type: kind, |u|, |q|, and names, units and frames of both; the most that a custom or reversed
+    joint can have.
 
     >>> from myoquat.joints import joint_table
     >>> [(row["joint"], row["|q|"], row["|u|"]) for row in joint_table()][:3]

@@ -1,6 +1,7 @@
 """Actuators beside muscles: one file per kind, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
 
-from myoquat.muscle.actuators.base import Actuator, ScalarActuator, forces
+from myoquat.muscle.actuators.activation import ActivationCoordinateActuator
+from myoquat.muscle.actuators.base import Actuator, ScalarActuator, activation_rates, delayed, forces
 from myoquat.muscle.actuators.body import BodyActuator
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
 from myoquat.muscle.actuators.point import PointActuator
@@ -8,6 +9,7 @@ from myoquat.muscle.actuators.point_to_point import PointToPointActuator
 from myoquat.muscle.actuators.torque import TorqueActuator
 
 __all__ = [
+    "ActivationCoordinateActuator",
     "Actuator",
     "BodyActuator",
     "CoordinateActuator",
@@ -15,5 +17,7 @@ __all__ = [
     "PointToPointActuator",
     "ScalarActuator",
     "TorqueActuator",
+    "activation_rates",
+    "delayed",
     "forces",
 ]

@@ -4,17 +4,27 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.loads import Load, Poses, generalized_force
 
-__all__ = ["ORIGIN", "Actuator", "ScalarActuator", "Vector", "forces", "with_controls"]
+__all__ = [
+    "ORIGIN",
+    "Actuator",
+    "ScalarActuator",
+    "Vector",
+    "activation_rates",
+    "delayed",
+    "forces",
+    "with_controls",
+]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -24,11 +34,15 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 class Actuator(Record, ABC):
     """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing.
 
+    Where an activation, a state, follows the control of an actuator with a delay (`delayed`, with the method
+    `activation_rate`), it acts in the control's place.
+
     >>> from myoquat.muscle.actuators import BodyActuator, CoordinateActuator
     >>> CoordinateActuator("motor", "knee").control_names, len(BodyActuator("push", "torso").control_names)
     (('motor',), 6)
     """
 
+    delayed: ClassVar[bool] = False
     name: str
 
     @property
@@ -43,7 +57,8 @@ class Actuator(Record, ABC):
 
     @abstractmethod
     def force(self, system: ArticulatedSystem, q: Array, controls: Array) -> Array:
-        """(..., nu) generalized forces on u at controls (..., k): the formula, on floats and symbols."""
+        """(..., nu) generalized forces on u at controls (..., k), or what acts in their place: the formula, on floats
+        and symbols."""
 
     @property
     def element(self) -> str:
@@ -108,8 +123,8 @@ class HasActuators(Protocol):
 
 
 def forces(model: HasActuators, q: Array, controls: Array) -> Array:
-    """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator: the formula, on floats
-    and symbols.
+    """(..., nu) generalized forces of all actuators at controls (..., k), actuator by actuator, or the activations in
+    place of those of delayed ones: the formula, on floats and symbols.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -123,6 +138,38 @@ def forces(model: HasActuators, q: Array, controls: Array) -> Array:
     for actuator, own in with_controls(model.actuators):
         total = total + actuator.force(model.system, q, controls[..., own])
     return total
+
+
+def delayed(model: HasActuators) -> dict[int, Any]:
+    """The actuators whose activations follow their controls with a delay, by the places of these among all controls.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator, delayed
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), coordinate_names=("x",))
+    >>> motors = CoordinateActuator("push", "x"), ActivationCoordinateActuator("pull", "x")
+    >>> list(delayed(mq.Model(mq.ArticulatedSystem((sled,)), actuators=motors)))
+    [1]
+    """
+    return {own.start: actuator for actuator, own in with_controls(model.actuators) if actuator.delayed}
+
+
+def activation_rates(model: HasActuators, controls: Array, activation: Array) -> Array:
+    """(..., n) da/dt [1/s] of the delayed actuators at controls (..., k) of all and their activations (..., n): the
+    formula, on floats and symbols.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.actuators import ActivationCoordinateActuator, activation_rates
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), coordinate_names=("x",))
+    >>> motor = ActivationCoordinateActuator("motor", "x", activation_time=0.1)
+    >>> activation_rates(mq.Model(mq.ArticulatedSystem((sled,)), actuators=(motor,)), np.ones(1), np.zeros(1))
+    array([10.])
+    """
+    rates = [
+        actuator.activation_rate(controls[..., place], activation[..., k])
+        for k, (place, actuator) in enumerate(delayed(model).items())
+    ]
+    return vector(rates) if rates else 0.0 * activation
 
 
 def with_controls(actuators: Iterable[Actuator]) -> Iterator[tuple[Actuator, slice]]:

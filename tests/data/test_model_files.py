@@ -14,6 +14,7 @@ from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import (
     JOINT_FACTS,
+    ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
     EulerJoint,
@@ -21,6 +22,7 @@ from myoquat.joints.types import (
     FloatingJoint,
     PlanarJoint,
     PrismaticJoint,
+    ReversedJoint,
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
@@ -77,6 +79,7 @@ def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
         *(FixedJoint(), FloatingJoint("XYZ"), RevoluteJoint((0.0, 0.6, 0.8)), PrismaticJoint((1.0, 0.0, 0.0))),
         *(SphericalJoint("XYX"), EulerJoint("ZXY"), PlanarJoint((0.0, 1.0, 0.0)), custom),
         *(UniversalJoint((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), EllipsoidJoint((0.1, 0.2, 0.3), "ZYX")),
+        *(ConstantCurvatureJoint(0.3, (0.1, 0.2, -0.1)), ReversedJoint(custom)),
     ]
     bodies = [
         Body(f"b{i}", f"b{i - 1}" if i else "world", joint, (0.1, 0.2, float(i)), (0.6, 0.0, 0.8, 0.0), 1.0 + i)

@@ -14,6 +14,7 @@ from myoquat.joints import (
     FloatingJoint,
     PlanarJoint,
     PrismaticJoint,
+    ReversedJoint,
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
@@ -35,6 +36,7 @@ def _joints():
     joints = [random_joint(rng, [kind]) for kind in KINDS if kind != "fixed"]
     joints += [SphericalJoint(velocity_frame="parent"), FloatingJoint(velocity_frame="parent")]
     joints += [RevoluteJoint(), PrismaticJoint(), PlanarJoint(), UniversalJoint(), EulerJoint("XYZ")]
+    joints += [ReversedJoint(joint) for joint in (PlanarJoint(), EulerJoint("ZXY"), EllipsoidJoint((0.1, 0.2, 0.3)))]
     return joints
 
 
@@ -65,7 +67,7 @@ def _vee(W):
 
 def test_facts_agree_with_table(joint):
     facts = JOINT_FACTS[joint.kind]
-    if joint.kind != "custom":
+    if joint.kind not in ("custom", "reversed"):
         assert joint.facts == facts
     assert (joint.nq, joint.nu) == (len(joint.coordinate_suffixes), len(joint.velocity_suffixes))
     assert len(joint.facts.coordinate_units) == joint.nq
@@ -94,11 +96,13 @@ def test_sizes_of_the_issue():
         "universal": (2, 2),
         "custom": (6, 6),
         "ellipsoid": (3, 3),
+        "constant_curvature": (3, 3),
+        "reversed": (6, 6),
     }
 
 
 def test_neutral_is_the_joint_frame(joint):
-    if joint.kind in ("custom", "ellipsoid"):
+    if joint.kind in ("custom", "ellipsoid", "constant_curvature", "reversed"):
         return
     R, p = joint.transform(joint.neutral())
     np.testing.assert_allclose(R, np.eye(3), atol=1e-15)

@@ -91,6 +91,8 @@ def test_rate_matrices_have_the_batch_axes_of_q_even_without_quaternions():
     q = np.zeros((4, 3, 2))
     for matrix in (hinge.rate_matrix(q), hinge.rate_inverse(q)):
         np.testing.assert_array_equal(matrix, np.broadcast_to(np.eye(2), (4, 3, 2, 2)))
+    for rates in (hinge.rates(q, np.ones(2)), hinge.velocities(q, np.ones(2))):
+        np.testing.assert_array_equal(rates, np.ones((4, 3, 2)))
 
 
 @pytest.mark.parametrize("frame", ["child", "parent"])

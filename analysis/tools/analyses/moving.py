@@ -14,6 +14,7 @@ from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
+from myoquat.data.motions.muscles import actuation_from_motion
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup
 from myoquat.data.setups.controls import read_controls
 from myoquat.joints.errors import ModelError
@@ -43,10 +44,12 @@ class Moving:
     activation: Array | None = None
     muscle_states: Array | None = None
     given_controls: Array | None = None
+    actuation: dict[str, Array] | None = None  # (t,) activations of actuators in the file of states
 
     @cached_property
     def controls(self) -> Array:
-        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing."""
+        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing; activations of the file of
+        states in place of those that they follow with a delay."""
         if self.given_controls is not None:
             return self.given_controls
         model, time = self.model, self.motion.time
@@ -55,6 +58,8 @@ class Moving:
             table = read_controls(path)
             for k in (k for k, name in enumerate(model.control_names) if name in table):
                 controls[:, k] = table[model.control_names[k]].at(time)
+        for name, activation in (self.actuation or {}).items():
+            controls[:, model.control_names.index(name)] = activation
         return controls
 
     @cached_property
@@ -124,9 +129,13 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times)
     if motion.u is None:
         raise ModelError("the file of states holds no speeds", file=setup.states)
+    table = load_table(setup.states)
     try:
-        states = muscle_states_from_motion(model, load_table(setup.states))
+        states = muscle_states_from_motion(model, table)
     except ValueError as error:
         raise ModelError(str(error), file=setup.states) from None
     activation, fibers = (None if x is None else x[rows] for x in states)
-    return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers)
+    acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
+    return Moving(
+        setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers, actuation=acting
+    )

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from myoquat.data.elements import add, checked_name
-from myoquat.data.osim.actuators import BOUNDS
+from myoquat.data.osim.actuators import BOUNDS, DELAYED
 from myoquat.data.osim.writing.joints import path_of
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.actuators import (
+    ActivationCoordinateActuator,
     Actuator,
     BodyActuator,
     CoordinateActuator,
@@ -38,6 +39,12 @@ def add_actuators(parent: Element, actuators: Sequence[Actuator]) -> None:
 
 def _coordinate(entry: Element, actuator: CoordinateActuator) -> None:
     add(entry, "coordinate", actuator.coordinate)
+
+
+def _delayed(entry: Element, actuator: ActivationCoordinateActuator) -> None:
+    _coordinate(entry, actuator)
+    for ours, (tag, _) in DELAYED.items():
+        add(entry, tag, getattr(actuator, ours))
 
 
 def _torque(entry: Element, actuator: TorqueActuator) -> None:
@@ -75,6 +82,7 @@ def _add_bodies(entry: Element, actuator: Any) -> None:
 
 WRITERS: dict[type[Actuator], Callable[[Element, Any], None]] = {
     CoordinateActuator: _coordinate,
+    ActivationCoordinateActuator: _delayed,
     TorqueActuator: _torque,
     PointActuator: _point,
     BodyActuator: _wrench,

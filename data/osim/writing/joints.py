@@ -1,6 +1,6 @@
 """Our joints as OpenSim's: a type of its own where OpenSim has one with the same axes, a CustomJoint otherwise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,18 +15,20 @@ from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant
 from myoquat.joints.types import (
+    ConstantCurvatureJoint,
     EllipsoidJoint,
     EulerJoint,
     FixedJoint,
     Joint,
     PrismaticJoint,
+    ReversedJoint,
     RevoluteJoint,
     UniversalJoint,
 )
 from myoquat.joints.types.custom import Axis
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["Placed", "add_joint", "add_offset", "joint_name", "path_of"]
+__all__ = ["Placed", "add_joint", "add_offset", "forward_joint", "joint_name", "path_of"]
 
 OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
     (FixedJoint(), "WeldJoint"),
@@ -36,6 +38,7 @@ OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
     (EulerJoint("XYZ"), "GimbalJoint"),
 )
 
+SOCKETS = ("socket_parent_frame", "socket_child_frame")
 COLLINEAR = 1e-6  # sine between two axes
 
 
@@ -71,9 +74,11 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     """A joint with its frames and coordinates; start: their values and speeds."""
     body = placed.moving
     element, name = f"body {body.name!r}", joint_name(body)
-    tag = _tag(body.joint)
+    forward = forward_joint(body.joint)
+    tag = _tag(forward)
     joint = add(parent, tag, name=checked_name(name, element))
-    ends = {"socket_parent_frame": f"{body.parent}_offset", "socket_child_frame": f"{placed.carried}_offset"}
+    sockets = SOCKETS if forward is body.joint else SOCKETS[::-1]
+    ends = dict(zip(sockets, (f"{body.parent}_offset", f"{placed.carried}_offset"), strict=True))
     for socket, end in ends.items():
         add(joint, socket, end)
     if body.joint.nq:
@@ -81,19 +86,29 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
         for coordinate, value, speed in zip(body.names_of_coordinates, *start, strict=True):
             _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
     frames = add(joint, "frames")
-    add_offset(frames, ends["socket_parent_frame"], body.parent, body.position, body.orientation)
+    add_offset(frames, ends[sockets[0]], body.parent, body.position, body.orientation)
     position, orientation = placed.frame or ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
-    add_offset(frames, ends["socket_child_frame"], placed.carried, position, orientation)
-    if tag == "EllipsoidJoint":
-        add(joint, "radii_x_y_z", body.joint.radii)  # type: ignore[attr-defined]
+    add_offset(frames, ends[sockets[1]], placed.carried, position, orientation)
+    if isinstance(forward, ConstantCurvatureJoint):
+        add(joint, "neutral_angle_x_z_y", forward.rest)
+        add(joint, "length", forward.length)
+    elif tag == "EllipsoidJoint":
+        add(joint, "radii_x_y_z", forward.radii)  # type: ignore[attr-defined]
     elif tag == "CustomJoint":
-        _add_axes(joint, body, element)
+        _add_axes(joint, replace(body, joint=forward), element)
+
+
+def forward_joint(joint: Joint) -> Joint:
+    """The joint itself, or the one that it reverses: a joint of OpenSim's may carry its parent."""
+    return joint.joint if isinstance(joint, ReversedJoint) else joint
 
 
 def _tag(joint: Joint) -> str:
     """The name of OpenSim's type."""
     if isinstance(joint, EllipsoidJoint) and joint.sequence == "XYZ":
         return "EllipsoidJoint"
+    if isinstance(joint, ConstantCurvatureJoint):
+        return "ConstantCurvatureJoint"
     return next((tag for other, tag in OWN if other == joint), "CustomJoint")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from myoquat.data.elements import add, checked_name
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.passive import LIMITED, unit_of
-from myoquat.data.osim.writing.joints import joint_name
+from myoquat.data.osim.writing.joints import forward_joint, joint_name
 from myoquat.data.xml import Element
 from myoquat.joints.body import Body
 from myoquat.joints.system import ArticulatedSystem
@@ -24,7 +24,7 @@ def add_passive(parent: Element, system: ArticulatedSystem, left: Leftovers) -> 
             left.count("rotor inertias", joint_name(body))
         if not (body.stiffness or body.damping):
             continue
-        if isinstance(body.joint, BALLS):
+        if isinstance(forward_joint(body.joint), BALLS):
             left.count("springs and dampers of ball joints", joint_name(body))
         else:
             _add_springs(parent, body)

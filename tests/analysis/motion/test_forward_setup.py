@@ -240,3 +240,33 @@ def test_states_after_the_end_are_refused(folder):
     (folder / "states.sto").write_text("\n".join(text[:7] + text[9:]).replace("nRows=4", "nRows=2") + "\n")
     with pytest.raises(ModelError, match=r"not before 0\.06 s"):
         run_setup(folder / "setup.xml")
+
+
+LATE = """<OpenSimDocument Version="40000"><ForceSet><objects><ActivationCoordinateActuator name="twist">
+<coordinate>knee</coordinate><optimal_force>2</optimal_force><activation_time_constant>0.05</activation_time_constant>
+<default_activation>0.1</default_activation></ActivationCoordinateActuator></objects></ForceSet></OpenSimDocument>"""
+AGAIN = """<OpenSimDocument Version="40000"><AnalyzeTool name="again"><model_file>limb.osim</model_file>
+<force_set_files>motors.xml</force_set_files><results_directory>seen</results_directory><initial_time>0</initial_time>
+<final_time>1</final_time><states_file>found/limb_states.sto</states_file><AnalysisSet name="Analyses"><objects>
+<ForceReporter name="All"><on>true</on></ForceReporter></objects></AnalysisSet></AnalyzeTool></OpenSimDocument>"""
+
+
+def test_delayed_actuators_begin_with_the_file_of_states_and_are_seen_in_it(folder):
+    """da/dt = (x - a) / tau under x = t / 0.4: a = x - tau / 0.4 + c exp(-t / tau)."""
+    (folder / "motors.xml").write_text(LATE)
+    states = (folder / "states.sto").read_text().splitlines()
+    at = states.index("endheader")
+    column = ["/forceset/twist/activation"] + ["0.7"] * 4
+    rows = [f"{row}\t{entry}" for row, entry in zip(states[at + 1 :], column, strict=True)]
+    text = "\n".join([*states[: at + 1], *rows, ""]).replace("nColumns=9", "nColumns=10")
+    (folder / "states.sto").write_text(text)
+    found = tables(folder)
+    activation = found["states.sto"]["/forceset/twist/activation"]
+    t, start = activation.index, 0.7 - (0.1 / 0.4 - 0.05 / 0.4)
+    expected = t / 0.4 - 0.05 / 0.4 + start * np.exp(-(t - 0.1) / 0.05)
+    np.testing.assert_allclose(activation, expected, atol=1e-6)
+    np.testing.assert_allclose(found["controls.sto"]["twist"], t / 0.4, atol=1e-12)
+    np.testing.assert_allclose(found["All_forces.sto"]["twist"], 2 * activation, rtol=1e-9)
+    (folder / "again.xml").write_text(AGAIN)
+    (seen,) = (load_table(path) for path in run_setup(folder / "again.xml"))
+    np.testing.assert_allclose(seen["twist"], 2 * activation, rtol=1e-6)

@@ -1,21 +1,25 @@
 """Actuators: what OpenSim makes of them, files, and what they do in a simulation."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from two_bodies import SYSTEM
 
 from myoquat.data import load_model
+from myoquat.data.motions import load_table
 from myoquat.dynamics import Trajectory, forward_dynamics, simulate
-from myoquat.joints import convert_coordinates, convert_velocities
+from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint, convert_coordinates, convert_velocities
 from myoquat.muscle import Model, ModelError, actuator_forces
 from myoquat.muscle.actuators import (
+    ActivationCoordinateActuator,
     BodyActuator,
     CoordinateActuator,
     PointActuator,
     PointToPointActuator,
     TorqueActuator,
+    activation_rates,
 )
 
 OPENSIM = """
@@ -62,10 +66,10 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
     np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
 
 
-@pytest.mark.parametrize("kind", ACTUATORS)
+@pytest.mark.parametrize("kind", [*ACTUATORS, "delayed"])
 def test_forces_are_those_of_the_kernel(scalar, rng, kind):
     """On every kind of number, and proportional to the controls."""
-    model = Model(SYSTEM, actuators=(ACTUATORS[kind],))
+    model = Model(SYSTEM, actuators=(ACTUATORS.get(kind, LAG),))
     q, u = rng.uniform(-0.5, 0.5, (2, 5)), np.zeros((2, 5))
     controls = rng.uniform(-0.5, 0.5, (2, len(model.control_names)))
     tau = scalar(lambda q, u, controls: actuator_forces(model, q, u, controls), q, u, controls)
@@ -84,8 +88,9 @@ def test_power_does_not_depend_on_coordinates(rng):
 
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
 def test_actuators_come_back_equal(tmp_path, suffix):
-    MODEL.save(tmp_path / f"driven.{suffix}", strict=True)
-    assert load_model(tmp_path / f"driven.{suffix}", strict=True).actuators == MODEL.actuators
+    model = replace(MODEL, actuators=(*MODEL.actuators, LAG))
+    model.save(tmp_path / f"driven.{suffix}", strict=True)
+    assert load_model(tmp_path / f"driven.{suffix}", strict=True).actuators == model.actuators
 
 
 def test_controls_are_inputs_of_a_simulation(tmp_path):
@@ -145,3 +150,103 @@ def test_a_name_taken_twice_is_refused(tmp_path):
     with pytest.raises(ModelError, match="hand") as caught:
         load_model(tmp_path / "driven.osim")
     assert caught.value.line
+
+
+LAG = ActivationCoordinateActuator(
+    "lag", "a1", optimal_force=2.5, lower=-2.0, upper=2.0, activation_time=0.05, activation=0.8
+)
+DELAYED = """
+model = opensim.Model(arguments[0])
+q, u, activation, rows, end = json.loads(arguments[1])
+controller = opensim.PrescribedController()
+controller.setName("brain")
+for i in range(model.getActuators().getSize()):
+    actuator = model.getActuators().get(i)
+    controller.addActuator(actuator)
+    controller.prescribeControlForActuator(actuator.getName(), opensim.Sine(1.0, 20.0, 0.3))
+model.addController(controller)
+state = model.initSystem()
+answer = {"start": model.getStateVariableValue(state, "/forceset/lag/activation"), "udot": [], "rate": []}
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
+
+def put(q, u):
+    for c, x, v in zip(coordinates, q, u):
+        c.setValue(state, x, False)
+        c.setSpeedValue(state, v)
+
+for row in rows:
+    put(q, u)
+    model.setStateVariableValue(state, "/forceset/lag/activation", row)
+    model.realizeAcceleration(state)
+    answer["udot"].append([c.getAccelerationValue(state) for c in coordinates])
+    answer["rate"].append(model.getStateVariableDerivativeValue(state, "/forceset/lag/activation"))
+put(q, u)
+model.setStateVariableValue(state, "/forceset/lag/activation", activation)
+manager = opensim.Manager(model)
+manager.setIntegratorAccuracy(1e-10)
+manager.initialize(state)
+state = manager.integrate(end)
+answer["end"] = [c.getValue(state) for c in coordinates]
+answer["activation"] = model.getStateVariableValue(state, "/forceset/lag/activation")
+"""
+
+
+@pytest.mark.peers
+def test_opensim_delays_alike(tmp_path, rng, in_opensim):
+    Model(SYSTEM, actuators=(ACTUATORS["coordinate"], LAG), name="lagging").save(tmp_path / "lag.osim", strict=True)
+    model = load_model(tmp_path / "lag.osim", strict=True)
+    q, u, rows, end = rng.uniform(-0.5, 0.5, 5), rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 10), 0.3
+    sine = lambda t: [np.sin(20 * t + 0.3)] * 2  # noqa: E731
+    given = json.dumps([q.tolist(), u.tolist(), LAG.activation, rows.tolist(), end])
+    answer = in_opensim(DELAYED, str(tmp_path / "lag.osim"), given)
+    assert answer["start"] == LAG.activation
+    acting = np.stack([np.full(10, sine(0.0)[0]), rows], axis=-1)
+    udot = forward_dynamics(model, q, u, actuator_forces(model, q, u, acting))
+    np.testing.assert_allclose(udot, answer["udot"], rtol=1e-10, atol=1e-9)
+    rates = activation_rates(model, np.full((10, 2), sine(0.0)[0]), rows[:, None])
+    np.testing.assert_allclose(rates[:, 0], answer["rate"], rtol=1e-12)
+    motion = simulate(model, q, u, duration=end, rtol=1e-11, output_step=end, controls=sine)
+    np.testing.assert_allclose(motion.q[-1], answer["end"], atol=1e-8)
+    np.testing.assert_allclose(motion.actuation[-1, 1], answer["activation"], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "given", [{"method": "rk4"}, {"method": "lie_rk4"}, {"method": "radau", "rtol": 1e-9}, {"rtol": 1e-10}]
+)
+def test_a_delay_of_first_order(tmp_path, given):
+    """A sled of mass m under a constant control x: m v = F (x t + (a0 - x) tau (1 - exp(-t / tau)))."""
+    sled = Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=3.0, coordinate_names=("x",))
+    motors = (
+        CoordinateActuator("still", "x"),
+        ActivationCoordinateActuator("motor", "x", optimal_force=6.0, upper=1.0, activation_time=0.1, activation=1.5),
+    )
+    model = Model(ArticulatedSystem((sled,)), actuators=motors)
+    motion = simulate(model, duration=0.4, step=1e-3, output_step=0.1, controls=[0.0, 0.5], **given)
+    t = motion.time
+    np.testing.assert_allclose(motion.actuation, np.stack([0 * t, 0.5 + np.exp(-t / 0.1)], axis=-1), atol=1e-8)
+    np.testing.assert_allclose(motion.u[:, 0], 2.0 * (0.5 * t + 0.1 * (1 - np.exp(-t / 0.1))), atol=1e-8)
+    np.testing.assert_allclose(motion.acceleration[:, 0], 2.0 * motion.actuation[:, 1], rtol=1e-12)
+    motion.save(tmp_path / "motion.npz")
+    np.testing.assert_array_equal(Trajectory.load(tmp_path / "motion.npz").actuation, motion.actuation)
+    assert motion.to_dataframe()["motor.activation"].iloc[0] == 1.5
+    motion.save(tmp_path / "motion.sto")
+    np.testing.assert_allclose(
+        load_table(tmp_path / "motion.sto")["/forceset/motor/activation"], motion.actuation[:, 1]
+    )
+
+
+def test_delays_beside_muscles():
+    """The muscles move as without an actuator that is at rest."""
+    model = load_model("two_link", rotations="sequence")
+    lagging = replace(LAG, coordinate=model.system.coordinate_names[0], activation=0.0)
+    alone, beside = (simulate(replace(model, actuators=own), duration=0.1, step=1e-3) for own in ((), (lagging,)))
+    np.testing.assert_allclose(beside.q, alone.q, atol=1e-13)
+
+
+def test_what_a_delay_cannot_be():
+    with pytest.raises(ModelError, match="activation_time must be positive"):
+        Model(SYSTEM, actuators=(replace(LAG, activation_time=0.0),))
+    with pytest.raises(ModelError, match="activation must be finite"):
+        Model(SYSTEM, actuators=(replace(LAG, activation=float("nan")),))
+    with pytest.raises(ValueError, match=r"moves no states of muscles and actuators \(lag.activation"):
+        simulate(Model(SYSTEM, actuators=(LAG,)), duration=0.1, method="variational")

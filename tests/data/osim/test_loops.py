@@ -1,6 +1,7 @@
 """Joints of a file that form no tree: closed loops, bodies without a joint, joints that carry their parents."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.osim.graph import Edge, Way, spanning_tree
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, simulate
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Weld, assemble, constraints_of
+from myoquat.joints import convert_coordinates
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle import ModelError
 
 OPENSIM = """
@@ -67,17 +70,39 @@ def body(name, mass, center=(0.0, 0.0, 0.0)):
         <inertia>0.02 0.03 0.04 0.001 0.002 0.003</inertia></Body>"""
 
 
-def joint(tag, name, parent, at, child, back, count):
-    """A joint from a point of one body to a point of the other."""
+LINE = '<LinearFunction name="function"><coefficients>{} {}</coefficients></LinearFunction>'
+BEND = '<PolynomialFunction name="function"><coefficients>0.3 -0.1 0.02</coefficients></PolynomialFunction>'
+REST = '<Constant name="function"><value>{}</value></Constant>'
+SCREW = (  # what moves along an axis, the number of its coordinate, and how
+    ("rotation1", 0, (0, 0.6, 0.8), LINE.format(1, 0.2)), ("rotation2", 1, (1, 0, 0), LINE.format(-1, 0)),
+    ("rotation3", "", (0, 1, 0), REST.format(0.1)), ("translation1", 0, (1, 0, 0), BEND),
+    ("translation2", 2, (0, 1, 0), LINE.format(1, 0)), ("translation3", "", (0, 0, 1), REST.format(0)),
+)  # fmt: skip
+
+
+def screw(joint):
+    """A motion of two turns, of which the first one also slides, and a slide."""
+    axes = "".join(
+        f"""<TransformAxis name="{name}"><coordinates>{joint}_{i}</coordinates><axis>{written(axis)}</axis>{how}
+        </TransformAxis>""".replace(f"{joint}_<", "<")
+        for name, i, axis, how in SCREW
+    )
+    return f"<SpatialTransform>{axes}</SpatialTransform>"
+
+
+def joint(tag, name, parent, at, child, back, count, orientation=(0, 0, 0)):
+    """A joint from a point of one body to a point of the other; a CustomJoint that turns and slides."""
+    axes = screw(name) if tag == "CustomJoint" else ""
     coordinates = "".join(f'<Coordinate name="{name}_{i}"/>' for i in range(count))
     frames = "".join(
         f"""<PhysicalOffsetFrame name="{end}"><socket_parent>{"/ground" if on == "ground" else f"/bodyset/{on}"}
-        </socket_parent><translation>{written(place)}</translation></PhysicalOffsetFrame>"""
+        </socket_parent><translation>{written(place)}</translation>
+        <orientation>{written(orientation)}</orientation></PhysicalOffsetFrame>"""
         for end, on, place in (("p", parent, at), ("c", child, back))
     )
     return f"""<{tag} name="{name}"><socket_parent_frame>p</socket_parent_frame>
         <socket_child_frame>c</socket_child_frame><coordinates>{coordinates}</coordinates>
-        <frames>{frames}</frames></{tag}>"""
+        <frames>{frames}</frames>{axes}</{tag}>"""
 
 
 def written(numbers):
@@ -141,6 +166,16 @@ CASES = {
             joint("SliderJoint", "j3", "c", (0.1, 0.2, 0.3), "a", (0.3, 0.0, 0.1), 1),
         ],
     ),
+    "all carrying their parents": (
+        [*LIGHT, body("c", 2.0), body("d", 1.2, (0.0, 0.1, 0.2)), body("e", 0.7, (0.1, 0.1, 0.0))],
+        [
+            joint("CustomJoint", "j1", "e", (0.1, 0.2, 0.3), "d", (0.3, 0.0, 0.1), 3, (0.3, -0.2, 0.1)),
+            joint("PlanarJoint", "j2", "d", (0.1, 0.0, 0.3), "c", (0.0, 0.2, 0.1), 3, (0.1, 0.5, 0.1)),
+            joint("UniversalJoint", "j3", "c", (0.1, -0.2, 0.3), "b", (0.3, 0.0, 0.1), 2),
+            joint("GimbalJoint", "j4", "b", (0.0, 0.2, -0.3), "a", (0.3, 0.1, 0.0), 3, (0.2, 0.2, 0.4)),
+            joint("WeldJoint", "j5", "a", Z, "ground", (0.3, 0.1, 0.0), 0, (0.3, 0.2, 0.4)),
+        ],
+    ),
 }  # fmt: skip
 COUNT = 20
 WELDED = (
@@ -200,7 +235,7 @@ def test_loops_are_cut_as_in_opensim(tmp_path, rng, in_opensim, case):
 
 
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
-@pytest.mark.parametrize("case", [case for case in CASES if case != "carrying its parent"])  # hinges along -z
+@pytest.mark.parametrize("case", [case for case in CASES if "carrying" not in case])
 def test_they_come_back_equal(tmp_path, case, suffix):
     model = load_model(file_of(tmp_path, *CASES[case]))
     model.save(tmp_path / f"back.{suffix}", strict=True)
@@ -232,6 +267,77 @@ def test_the_cut_changes_no_motion(tmp_path, rng, joints, constraint):
     found = accelerated(cut, held, q, u)[:, :nu]
     expected = accelerated(whole, ConstraintArrays(Constraints(whole.system, whole.constraints)), q[:, :nu], u[:, :nu])
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_joints_that_carry_their_parents_come_back(tmp_path, rng):
+    """The same joints, on frames that angles in the file give to round-off; quaternions put the bodies alike."""
+    path = file_of(tmp_path, *CASES["all carrying their parents"])
+    model, quaternions = load_model(path), load_model(path, rotations="quaternion")
+    model.save(tmp_path / "back.osim", strict=True)
+    back = load_model(tmp_path / "back.osim", strict=True)
+    assert [b.joint for b in back.system.bodies] == [b.joint for b in model.system.bodies]
+    assert [b.joint.kind for b in quaternions.system.bodies if b.joint.nq == 4] == ["spherical"]
+    q = rng.uniform(-1, 1, (5, model.system.nq))
+    turned = convert_coordinates(model.system, quaternions.system, q)
+    for name, (R, p) in model.system.poses(q).items():
+        for poses in (back.system.poses(q), quaternions.system.poses(turned)):
+            np.testing.assert_allclose(poses[name][0], R, atol=1e-14)
+            np.testing.assert_allclose(poses[name][1], p, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "tag", ["UniversalJoint", "GimbalJoint", "BallJoint", "PlanarJoint", "CustomJoint", "FreeJoint"]
+)
+def test_a_body_is_where_its_joint_puts_it_whichever_carries(tmp_path, rng, tag):
+    """The pose of one body seen from the other, with the first or the second welded to the ground, also when both are
+    stretched."""
+    count = {"UniversalJoint": 2, "FreeJoint": 6}.get(tag, 3)
+    link = joint(tag, "j", "a", (0.1, 0.2, 0.3), "b", (0.3, 0.0, 0.1), count, (0.3, -0.2, 0.1))
+    q, seen = rng.uniform(-1, 1, (5, count)), []
+    for base, factors in product("ab", ({}, {"a": np.array([1.1, 1.2, 0.9]), "b": np.array([0.8, 1.3, 1.0])})):
+        welded = joint("WeldJoint", "base", "ground", Z, base, Z, 0)
+        model = scale_model(load_model(file_of(tmp_path, LIGHT, [welded, link])), factors=factors)
+        poses = model.system.poses(q)
+        (R_a, p_a), (R_b, p_b) = poses["a"], poses["b"]
+        seen.append((np.swapaxes(R_a, -1, -2) @ R_b, vecmat(p_b - p_a, R_a)))
+    pairs = [pair for k in (0, 1) for pair in zip(seen[k], seen[k + 2], strict=True)]
+    for first, second in pairs:
+        np.testing.assert_allclose(np.broadcast_to(first, second.shape), second, atol=1e-14)
+
+
+TUMBLING = (
+    [*LIGHT, body("c", 2.0), body("g", 1.3, (0.05, 0.02, 0.1))],
+    [
+        joint("GimbalJoint", "j0", "ground", Z, "g", Z, 3),
+        joint("PinJoint", "j1", "g", (0.1, 0.1, 0.1), "a", Z, 1),
+        joint("PinJoint", "j2", "a", (0, -1, 0), "b", Z, 1),
+        joint("PinJoint", "j3", "b", (1, 0, 0), "c", (0, -0.5, 0), 1),
+        joint("PinJoint", "j4", "g", (1.1, 0.3, 0.1), "c", (0, 0.7, 0), 1),
+    ],
+)
+
+
+@pytest.mark.parametrize(("case", "rank"), [(CASES["four bars"], 3), (TUMBLING, 3)])
+def test_loops_of_a_plane_take_fixed_steps(tmp_path, rng, case, rank):
+    """Of the six rows of the weld three are redundant, in a plane that stays and in one that turns: the order is four,
+    the energy is kept, and so is the loop."""
+    model = load_model(file_of(tmp_path, *case), rotations="quaternion")
+    system = model.system
+    q = assemble(model, system.neutral() + np.where(np.arange(system.nq) < system.nq - 4, 0.0, 0.1))
+    held, end = ConstraintArrays(Constraints(system, constraints_of(model))), 0.2
+    assert (held.count, held.rank(q, 0.0)) == (6, rank)
+    u, A = rng.uniform(-2, 2, system.nu), held.jacobian(q, 0.0)
+    u -= np.linalg.pinv(A, rcond=1e-8) @ (A @ u)
+    steps = (8e-3, 4e-3, 2e-3)
+    ways = [simulate(model, q, u, duration=end, step=step, output_step=end) for step in steps]
+    fine = simulate(model, q, u, duration=end, step=2.5e-4, output_step=end)
+    errors = [np.abs(way.q[-1] - fine.q[-1]).max() for way in ways]
+    slope, _ = np.polyfit(np.log(steps), np.log(errors), 1)
+    assert slope > 3.7
+    adaptive = simulate(model, q, u, duration=end, output_step=end, rtol=1e-10)
+    np.testing.assert_allclose(fine.q[-1], adaptive.q[-1], atol=1e-8)
+    assert np.abs(fine.constraint_drift).max() < 1e-12
+    np.testing.assert_allclose(fine.energy, fine.energy[0], rtol=1e-9)
 
 
 def test_parts_are_equal_and_welded(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, mass_matrix
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle import ModelError, limit_torques, path_lengths
 
 PLACE = "<location_in_parent>{at}</location_in_parent><orientation_in_parent>{turned}</orientation_in_parent>"
@@ -106,6 +107,8 @@ FIRST = {  # the names of version 10901
     "z_location": "ZAttachment",
 }  # fmt: skip
 
+REVERSED = TEXT.replace("<reverse>false", "<reverse>true", 1)
+
 
 def in_first_words(text):
     """The text in the schema of version 10901, when the path of a muscle stood in the muscle itself."""
@@ -139,9 +142,10 @@ def test_the_first_schema_is_read_alike(tmp_path):
 
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
-@pytest.mark.parametrize("version", ["30000", "20302", "10901"])
+@pytest.mark.parametrize("version", ["30000", "20302", "10901", "reversed"])
 def test_opensim_agrees_on_older_files(tmp_path, rng, in_opensim, version):
-    text = in_first_words(TEXT) if version == "10901" else TEXT.replace("30000", version)
+    texts = {"10901": in_first_words(TEXT), "reversed": REVERSED}
+    text = texts.get(version, TEXT.replace("30000", version))
     path = written(tmp_path, text)
     model = load_model(path)
     q = rng.uniform(-1, 1, (20, 3))
@@ -202,7 +206,6 @@ def test_later_drafts_are_read(tmp_path, version, joint):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("<reverse>false", "<reverse>true", "a <CustomJoint> that carries its parent is not supported"),
         ("<parent_body>upper", "<parent_body>arm", "names 'arm', which is no frame"),
         ("<inertia_xx>0.02", "<inertia_xx>x", "<inertia_xx> must be 1 finite number, not 'x'"),
         ("<isDisabled>true", "<isDisabled>perhaps", "<isDisabled> must be true or false"),
@@ -212,3 +215,14 @@ def test_broken_older_files_are_named_with_their_line(tmp_path, old, new, messag
     with pytest.raises(ModelError, match=message) as caught:
         load_model(written(tmp_path, TEXT.replace(old, new, 1)))
     assert caught.value.line
+
+
+@pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
+def test_joints_that_older_files_reverse_carry_their_parents(tmp_path, rng):
+    """The parent's pose seen from the child is what it was the other way round, on the same frames."""
+    forward, backward = (load_model(written(tmp_path, text)).system for text in (TEXT, REVERSED))
+    assert backward.bodies[0].joint.kind == "reversed"
+    q = rng.uniform(-1, 1, (4, forward.nq))
+    (R, p), (R_back, p_back) = (system.bodies[0].joint.transform(q[:, :2]) for system in (forward, backward))
+    np.testing.assert_allclose(R_back @ R, np.broadcast_to(np.eye(3), R.shape), atol=1e-14)
+    np.testing.assert_allclose(vecmat(p, R), -p_back, atol=1e-14)

@@ -235,7 +235,7 @@ def test_what_does_not_fit_is_named(thelen):
         simulate(rigid, duration=0.01, muscle_states=[0.1])
     with pytest.raises(ValueError, match=r"muscle_states has shape \(2,\)"):
         simulate(thelen, duration=0.01, muscle_states=[0.1, 0.1])
-    with pytest.raises(ValueError, match=r"'variational' moves no states of muscles \(m.activation"):
+    with pytest.raises(ValueError, match=r"'variational' moves no states of muscles and actuators \(m.activation"):
         simulate(thelen, duration=0.01, method="variational")
     with pytest.raises(ValueError, match="no muscles"):
         simulate(thelen.system, duration=0.01, excitation=[0.1])

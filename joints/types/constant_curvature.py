@@ -1,0 +1,143 @@
+"""A rod that bends into an arc of a circle: the joint of spines in one piece.
+
+With m = sin(theta/2)^2, theta the angle between the rod's ends, C(m) = theta / sin(theta) = sum a_n m^n, a_0 = 1,
+a_n = a_n-1 2 n / (2 n + 1), and h(m) = 2 (1 - m) C has the derivatives h' = -K, K = (C - 1) / m: all of them are
+analytic at the straight rod, m = 0, where the series stand in for the closed forms.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import ClassVar, Self
+
+import numpy as np
+
+from myoquat.joints.ranges import Positive
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.euler import EulerJoint
+from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.kernels.analytic import arctan2
+from myoquat.kernels.typing import Array
+
+__all__ = ["ConstantCurvatureJoint"]
+
+FACTS = JointFacts(
+    "constant_curvature",
+    ("rx", "rz", "ry"),
+    ("rad", "rad", "rad"),
+    "successive axes x, z, y",
+    ("rx_dot", "rz_dot", "ry_dot"),
+    ("rad/s", "rad/s", "rad/s"),
+    "successive axes x, z, y",
+)
+XZY = EulerJoint("XZY")
+ALONG = np.array([0.0, 1.0, 0.0])  # e, the axis of the rod at both ends
+SPAN = 1.5  # [rad] to which angles are drawn at random: OpenSim's end at pi / 2 - 0.01
+SMALL = 0.1  # m up to which the series serve
+SERIES = tuple(accumulate(range(1, 20), lambda a, n: a * 2 * n / (2 * n + 1), initial=1.0))  # a_n
+SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
+
+
+@dataclass(frozen=True)
+class ConstantCurvatureJoint(CoordinateJoint):
+    """q = three angles (3) [rad] about x, z, y, u = their rates [rad/s]: R is the Euler sequence XZY at q + `rest`; the
+    child's origin is the end of an arc of `length` d [m] that leaves the joint frame's origin along e = y and arrives
+    along n = R e: p = d (n + e) / h, h = (1 + n . e) theta / sin(theta), theta the angle between e and n.
+
+    OpenSim's ConstantCurvatureJoint [K. Werling et al., in OpenSim 4.5], without the straight piece that it puts in
+    place of an arc of less than 0.001 rad or more than 1.526 rad. Locks where the second angle is +-pi/2; not
+    determined where the arc comes back along itself, theta = pi. Raises ValueError for a length that is not positive.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import ConstantCurvatureJoint
+    >>> R, p = ConstantCurvatureJoint(np.pi / 2).transform(np.array([np.pi / 2, 0.0, 0.0]))
+    >>> p.round(3)  # a quarter of a circle of radius one
+    array([0., 1., 1.])
+    """
+
+    kind: ClassVar[str] = "constant_curvature"
+    length: Positive = 1.0
+    rest: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.length < np.inf or len(self.rest) != 3 or not np.isfinite(self.rest).all():
+            raise ValueError(
+                "a joint of constant curvature needs a positive length and three angles, "
+                f"not {self.length} and {self.rest}"
+            )
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
+        """With the length times the child's factor along y, as in OpenSim."""
+        return replace(self, length=self.length * child[1])
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        R, _ = XZY.transform(self._angles(q))
+        g, _, _ = _arc(R[..., :, 1])
+        return R, self.length * g * (R[..., :, 1] + ALONG)
+
+    def _angles(self, q: Array) -> Array:
+        angles: Array = q + np.array(self.rest)
+        return angles
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        """S_omega = B, S_v = d R^T (g' m_k (n + e) + g n_k), n_k = R (b_k x e) for the columns b_k of B."""
+        x = self._angles(q)
+        (R, _), (B, _) = XZY.transform(x), XZY.subspace(x)
+        n = R[..., :, 1]
+        g, slope, _ = _arc(n)
+        columns = []
+        for k in range(3):
+            turned = matvec(R, cross(B[..., :, k], ALONG))
+            columns.append(self.length * vecmat(slope * _half(turned) * (n + ALONG) + g * turned, R))
+        return B, np.stack(columns, axis=-1)
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        """omega's as of the Euler joint; v's from v = R^T pdot, p = d g(m) (n + e)."""
+        x = self._angles(q)
+        (R, _), (B, _), (c_omega, _) = XZY.transform(x), XZY.subspace(x), XZY.drift(x, u)
+        n, omega = R[..., :, 1], matvec(B, u)
+        turned = cross(omega, ALONG)
+        rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, ALONG))
+        g, slope, curvature = _arc(n)
+        speed = slope * _half(rate)
+        along = curvature * _half(rate) * _half(rate) + slope * _half(bend)
+        v = vecmat(speed * (n + ALONG) + g * rate, R)
+        c_v = vecmat(along * (n + ALONG) + 2 * speed * rate + g * bend, R) - cross(omega, v)
+        return c_omega, self.length * c_v
+
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
+        """Angles uniform within 1.5 rad of the straight rod."""
+        result: Array = rng.uniform(-SPAN, SPAN, (n, 3)) - np.array(self.rest)
+        return result
+
+
+def _half(n: Array) -> Array:
+    """(..., 1) the rate of m = (1 - n . e) / 2 along that of n (..., 3)."""
+    return -n[..., 1, None] / 2
+
+
+def _arc(n: Array) -> tuple[Array, Array, Array]:
+    """(..., 1) each: g = 1 / h, dg/dm and d2g/dm2 for the rod that arrives along the unit vector n (..., 3)."""
+    square, c = n[..., 0] ** 2 + n[..., 2] ** 2, n[..., 1]
+    m = square / (2 * (1 + c))
+    small = m < SMALL
+    sine = np.sqrt(np.where(small, 1.0, square))
+    ratio = arctan2(sine, c) / sine  # theta / sin(theta)
+    whole = np.where(small, SMALL, m)
+    K = np.where(small, _series(m, SERIES[1:]), (ratio - 1) / whole)
+    K_slope = np.where(small, _series(m, SLOPES), ((2 + 2 * whole * K - K) / (2 * (1 - whole)) - K) / whole)
+    h = 2 * (1 - m) * (1 + m * K)
+    g = 1 / h
+    return g[..., None], (K * g * g)[..., None], (K_slope * g * g + 2 * K * K * g * g * g)[..., None]
+
+
+def _series(m: Array, coefficients: tuple[float, ...]) -> Array:
+    """The polynomial with these coefficients, that of m^0 first, by Horner's rule."""
+    total = np.zeros(m.shape)
+    for a in reversed(coefficients):
+        total = total * m + a
+    return total

@@ -1,0 +1,81 @@
+"""A joint that carries the body which another joint type takes as its parent."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from myoquat.joints.stacking import transpose
+from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.vectors import cross, matvec, row_cross, vecmat
+from myoquat.kernels.typing import Array
+
+__all__ = ["ReversedJoint"]
+
+FACTS = JointFacts(
+    "reversed",
+    ("c1", "c2", "c3", "c4", "c5", "c6"),
+    ("rad or m",) * 6,
+    "as of the joint that is reversed (up to six coordinates)",
+    ("c1_dot", "c2_dot", "c3_dot", "c4_dot", "c5_dot", "c6_dot"),
+    ("rad/s or m/s",) * 6,
+    "as of the joint that is reversed",
+)
+
+
+@dataclass(frozen=True)
+class ReversedJoint(CoordinateJoint):
+    """`joint` with its bodies exchanged: q and u are its own, its joint frame is carried and its child frame carries.
+
+    Where the joint gives R, p, this one gives R^T, -R^T p, and where its motion or drift is omega, v, this one's is
+    -R omega, (R omega) x p - R v. Raises ValueError for a joint whose velocities are not the rates of its coordinates,
+    or one that is reversed itself.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import PlanarJoint, ReversedJoint
+    >>> R, p = ReversedJoint(PlanarJoint()).transform(np.array([0.3, 0.1, np.pi / 2]))
+    >>> p.round(3)  # the parent's place, seen from the child
+    array([-0.1,  0.3, -0. ])
+    """
+
+    kind: ClassVar[str] = "reversed"
+    joint: CoordinateJoint
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.joint, CoordinateJoint) or isinstance(self.joint, ReversedJoint):
+            raise ValueError(
+                "a reversed joint needs one whose velocities are the rates of its coordinates, "
+                f"not a {self.joint.kind} joint"
+            )
+
+    @property
+    def facts(self) -> JointFacts:
+        return replace(self.joint.facts, kind=self.kind)
+
+    def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
+        """With the joint on the child's factors."""
+        return replace(self, joint=self.joint.scaled(child, parent))
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        R, p = self.joint.transform(q)
+        return transpose(R), -vecmat(p, R)
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        (R, p), (S_omega, S_v) = self.joint.transform(q), self.joint.subspace(q)
+        turned = -(R @ S_omega)
+        return turned, row_cross(p, turned) - R @ S_v
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        (R, p), (c_omega, c_v) = self.joint.transform(q), self.joint.drift(q, u)
+        turned = -matvec(R, c_omega)
+        return turned, cross(p, turned) - matvec(R, c_v)
+
+    def damped(self, q: Array, u: Array) -> Array:
+        return self.joint.damped(q, u)
+
+    def neutral(self) -> Array:
+        return self.joint.neutral()
+
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
+        return self.joint.random(n, rng)
