@@ -20,6 +20,8 @@ from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, PendingLookup
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
 from myoquat.kernels.once import memory
+from myoquat.kernels.recursion import PendingRecursion
+from myoquat.kernels.recursive import Kind, Recursive, Way, cut
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.terms import Recording, Term
 
@@ -39,7 +41,7 @@ __all__ = [
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
-PendingInner: TypeAlias = Pending | PendingRows | PendingCall | PendingLookup
+PendingInner: TypeAlias = Pending | PendingRows | PendingCall | PendingLookup | PendingRecursion
 _HERE = Path(__file__).parent
 
 
@@ -93,17 +95,21 @@ class Function(NamedTuple):
     formula: "Traced"
 
 
+InnerPart: TypeAlias = Loop | Element | Function | Lookup | Recursive
+
+
 class Traced(NamedTuple):
     """A formula as a tape.
 
-    With loops, tables of rows and functions inside, the tape takes what they give as further inputs, after those of
-    the signature, and gives what they take as further outputs: of a loop the start, the constants and which states it
-    is for, of a table column after column. They run in order: what one takes depends on no later one.
+    With loops, tables of rows, recursions and functions inside, the tape takes what they give as further inputs, after
+    those of the signature, and gives what they take as further outputs: of a loop the start, the constants and which
+    states it is for, of a table column after column, of a recursion member after member. They run in order: what one
+    takes depends on no later one.
     """
 
     tape: Tape
     signature: Signature
-    inner: tuple[Loop | Element | Function | Lookup, ...] = ()
+    inner: tuple[InnerPart, ...] = ()
 
 
 def _shown(item: tuple[str, Shape]) -> str:
@@ -183,10 +189,13 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
             waiting += term.arguments
 
 
-def _inner(pending: PendingInner) -> Loop | Element | Function | Lookup:
+def _inner(pending: PendingInner) -> InnerPart:
     """What a loop or a table does, traced."""
     if isinstance(pending, PendingLookup):
         return pending.table
+    if isinstance(pending, PendingRecursion):
+        ways = tuple(Way(p.width, None if p.start is None else tuple(p.start.tolist())) for p in pending.passes)
+        return Recursive(tuple(_kind(pending, members) for members in pending.kinds()), pending.parents, ways)
     if isinstance(pending, Pending):
         return Loop(_step(pending), pending.count, pending.settle, pending.left)
     if isinstance(pending, PendingCall):
@@ -198,6 +207,22 @@ def _inner(pending: PendingInner) -> Loop | Element | Function | Lookup:
     if traced.inner:
         raise ValueError(f"kernel '{name}': a solver inside an element of a table is not supported")
     return partly_evaluated(traced.tape, shapes["row"], pending.numbers)
+
+
+def _kind(pending: PendingRecursion, members: list[int]) -> Kind:
+    """What the members of a kind do, traced for the first of them."""
+    first, widths = pending.members[members[0]], [p.width for p in pending.passes]
+    numbers = np.stack([pending.members[i].numbers for i in members])
+    varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
+    come = {f"from{k}": width for k, width in enumerate(widths)}
+    name = name_of(first.make)
+    with written_out():
+        shapes = {"row": len(first.row), **come, "numbers": len(varying)}
+        traced = trace(pending.formula(first, varying), shapes, None, name)
+    if traced.inner:
+        raise ValueError(f"kernel '{name}': a solver inside a member of a recursion is not supported")
+    row = len(first.row)
+    return cut(partly_evaluated(traced.tape, row + sum(widths), numbers[:, varying]), members, row, widths)
 
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
