@@ -19,7 +19,7 @@ from myoquat.kernels.mapped import differentiated
 from myoquat.kernels.terms import Recording, Scalar, Term
 from myoquat.kernels.typing import Array
 
-__all__ = ["ROOT", "Member", "Pass", "PendingRecursion", "recording_of", "recursion"]
+__all__ = ["ROOT", "Member", "Pass", "PendingRecursion", "looped", "recursion"]
 
 ROOT = -1  # the parent of a member that has none
 
@@ -97,9 +97,9 @@ def recursion(
 
     Beside floats and symbols of SymPy and CasADi, derivatives too see every member by itself.
     """
-    recording = recording_of([member.row for member in members])
-    pending = gathering.get()
-    if pending is None or recording is None or differentiated.get():
+    rows = [member.row for member in members]
+    pending, recording = gathering.get(), _recording_of(rows)
+    if pending is None or recording is None or not looped(rows):
         return _written_out(members, parents, passes, result)
     results = [symbols_of(recording, (size,)) for size in sizes]
     given = [x for symbols in results for x in np.asarray(symbols).flat]
@@ -107,7 +107,12 @@ def recursion(
     return [symbols.view(SymbolArray) for symbols in results]
 
 
-def recording_of(rows: Sequence[Array]) -> Recording | None:
+def looped(rows: Sequence[Array]) -> bool:
+    """Whether a recursion over such rows becomes loops: in a kernel that is traced, and not differentiated."""
+    return gathering.get() is not None and not differentiated.get() and _recording_of(rows) is not None
+
+
+def _recording_of(rows: Sequence[Array]) -> Recording | None:
     """The tracing to which all symbols among the rows belong, None if there are none or others."""
     flat = [x for row in rows if is_symbolic(row) for x in np.asarray(row).flat]
     if not all(map(is_traced, flat)):

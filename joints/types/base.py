@@ -1,6 +1,7 @@
 """What every joint type can do, and the facts that describe it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -93,6 +94,23 @@ class Joint(Record, ABC):
     def scaled(self, factors: tuple[float, ...]) -> "Joint":
         """The same joint on a parent that is stretched by factors (3,) along the joint frame's axes: the lengths of its
         own shape grow, those that are coordinates do not."""
+        return self
+
+    # ---- kinds -----------------------------------------------------------------------------------------------
+
+    @property
+    def pattern(self) -> Hashable:
+        """Equal for joints whose formulas differ at most in their `numbers`; the joint itself unless the type says
+        otherwise."""
+        return self
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Numbers of the joint's formulas in which joints of one `pattern` differ."""
+        return ()
+
+    def with_numbers(self, numbers: Array) -> "Joint":
+        """The joint with other `numbers`, floats or symbols, past its checks."""
         return self
 
     # ---- pose ------------------------------------------------------------------------------------------------
