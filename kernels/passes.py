@@ -37,7 +37,9 @@ def write_recursion(module: Module, name: str, frame: Frame, recursive: Recursiv
         own = f"{name}_pass{turn}"
         _write_table(module, own, recursive, way, (first, rows, base))
         for k, kind in enumerate(recursive.kinds):
-            cost = _write_stage(module, f"{own}_kind{k}", _Place(kind, kind.stages[turn], way, f"{name}_numbers{k}"))
+            summed = any(rows[i].before != _START for i in kind.members)
+            place = _Place(kind, kind.stages[turn], summed, f"{name}_numbers{k}")
+            cost = _write_stage(module, f"{own}_kind{k}", place)
             costs.append(Cost(cost.operations * len(kind.members), cost.price * len(kind.members)))
         for j, number in enumerate(way.start or [0.0] * way.width):
             b.store(number, b.slot("%frame", base + _START * way.width + j))
@@ -123,11 +125,11 @@ def _write_loop(b: Builder, name: str, count: int, kinds: int) -> None:
 
 
 class _Place(NamedTuple):
-    """A stage of a kind in a pass, and the name of its table of numbers."""
+    """A stage of a kind, whether what goes is added to what others have given, and the name of the table of numbers."""
 
     kind: Kind
     stage: Stage
-    way: Way
+    summed: bool
     numbers: str
 
 
@@ -148,7 +150,7 @@ class _Writer:
     """Where a stage finds its inputs and leaves its outputs. It writes nothing that it reads, but for sums."""
 
     def __init__(self, b: Builder, place: _Place) -> None:
-        self.b, (self.kind, self.stage, self.way, table) = b, place
+        self.b, (self.kind, self.stage, self.summed, table) = b, place
         self.block_bytes, *rest = [b.load(b.offset("%row", 8 * column), "i64") for column in range(1, _COLUMNS)]
         self.block, self.take, self.before, self.give = (
             b.offset("%frame", at) for at in (self.block_bytes, *rest[1:])
@@ -173,7 +175,7 @@ class _Writer:
             b.store(value, b.slot(self.block, places[number]))
             return
         place = number - len(places)
-        if self.way.start is None:
+        if self.summed:
             value = b.add(b.load(b.slot(self.before, place)), value)
         b.store(value, b.slot(self.give, place))
 

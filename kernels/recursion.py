@@ -69,20 +69,26 @@ class PendingRecursion:
         return None if live.isdisjoint(self.given) else self
 
     def kinds(self) -> list[list[int]]:
-        """The members of each kind."""
+        """The members of each kind, roots and leaves apart: what comes there is known."""
         found: dict[Hashable, list[int]] = {}
         for i, member in enumerate(self.members):
-            found.setdefault((member.kind, len(member.row), len(member.numbers)), []).append(i)
+            place = self.parents[i] == ROOT, i in self.parents
+            found.setdefault((member.kind, place, len(member.row), len(member.numbers)), []).append(i)
         return list(found.values())
 
-    def formula(self, member: Member, varying: Array) -> Callable[..., Array]:
-        """(row, what comes in every pass, the varying numbers) -> what goes in every pass and the result, joined, of a
-        member's kind."""
+    def formula(self, i: int, varying: Array) -> Callable[..., Array]:
+        """(row, what comes in every pass, the varying numbers) -> what goes in every pass and the result, joined, of
+        the kind of member i."""
+        member, root, leaf = self.members[i], self.parents[i] == ROOT, i not in self.parents
 
         def function(row: Array, *others: Array) -> Array:
             numbers = _filled(member.numbers, varying, others[-1])
-            made = member.make(row, numbers)
-            gone = [p.step(made, come) for p, come in zip(self.passes, others[:-1], strict=True)]
+            made, gone = member.make(row, numbers), []
+            for p, come in zip(self.passes, others[:-1], strict=True):
+                known = (p.start if root else None) if p.down else (np.zeros(p.width) if leaf else None)
+                goes = p.step(made, come if known is None else known)
+                unread = leaf if p.down else root
+                gone.append(np.zeros(p.width) if unread else goes)
             return np.concatenate([*gone, self.result(made)])
 
         return function

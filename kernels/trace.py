@@ -218,7 +218,7 @@ def _kind(pending: PendingRecursion, members: list[int]) -> Kind:
     name = name_of(first.make)
     with written_out():
         shapes = {"row": len(first.row), **come, "numbers": len(varying)}
-        traced = trace(pending.formula(first, varying), shapes, None, name)
+        traced = trace(pending.formula(members[0], varying), shapes, None, name)
     if traced.inner:
         raise ValueError(f"kernel '{name}': a solver inside a member of a recursion is not supported")
     row = len(first.row)
