@@ -26,7 +26,7 @@ from myoquat.kernels.typing import Array
 __all__ = ["forward"]
 
 MANY = 24  # links from which they may be members of a recursion
-ALIKE = 6  # links of a kind, on the average, from which they are
+ALIKE = 8  # links of a kind, on the average, from which they are
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
@@ -135,7 +135,7 @@ def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[
         numbers = np.concatenate([link.numbers, as_array([rotor])])
         if is_symbolic(numbers):
             return []
-        kind: Hashable = link.joint.pattern, may_be_nonzero(rotor)
+        kind: Hashable = link.pattern, may_be_nonzero(rotor)
         row = joined([q[..., link.q], u[..., link.u], tau[..., link.u]])
         members.append(Member(kind, partial(_Member, link), row, numbers))
     kinds = {member.kind for member in members}

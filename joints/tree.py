@@ -1,6 +1,6 @@
 """The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -53,8 +53,13 @@ class Link:
         return replace(self, parent=parent)
 
     @property
+    def pattern(self) -> Hashable:
+        """Equal for links whose formulas differ at most in their `numbers`; turned joint frames have longer ones."""
+        return self.joint.pattern, np.array_equal(self.R, np.eye(3))
+
+    @property
     def numbers(self) -> Array:
-        """(n,) the numbers in which links whose joints are of one `pattern` differ."""
+        """(n,) the numbers in which links of one `pattern` differ."""
         parts = [self.R, self.p, self.mass, self.moment, self.inertia, self.joint.numbers]
         return np.concatenate([np.reshape(as_array(part), -1) for part in parts])
 

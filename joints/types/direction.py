@@ -29,7 +29,8 @@ class DirectedJoint(AxisJoint):
 
     @property
     def pattern(self) -> Hashable:
-        return type(self)
+        """The type, and which components of the axis are zero: along an axis of the frame formulas are shorter."""
+        return type(self), tuple(x == 0.0 for x in self.axis)
 
     @property
     def numbers(self) -> tuple[float, ...]:
