@@ -25,7 +25,7 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["forward"]
 
-MANY = 24  # links from which they may be members of a recursion
+MANY = 32  # links from which they may be members of a recursion
 ALIKE = 8  # links of a kind, on the average, from which they are
 
 

@@ -76,19 +76,24 @@ class PendingRecursion:
             found.setdefault((member.kind, place, len(member.row), len(member.numbers)), []).append(i)
         return list(found.values())
 
-    def formula(self, i: int, varying: Array) -> Callable[..., Array]:
+    def formula(self, i: int, varying: Array, alive: Sequence[Array]) -> Callable[..., Array]:
         """(row, what comes in every pass, the varying numbers) -> what goes in every pass and the result, joined, of
-        the kind of member i."""
+        the kind of member i. alive: which of the numbers that go from member to member are not zero, and so are there.
+        """
         member, root, leaf = self.members[i], self.parents[i] == ROOT, i not in self.parents
 
         def function(row: Array, *others: Array) -> Array:
-            numbers = _filled(member.numbers, varying, others[-1])
-            made, gone = member.make(row, numbers), []
-            for p, come in zip(self.passes, others[:-1], strict=True):
-                known = (p.start if root else None) if p.down else (np.zeros(p.width) if leaf else None)
-                goes = p.step(made, come if known is None else known)
+            made, gone = member.make(row, _filled(member.numbers, varying, others[-1])), []
+            for p, here, came in zip(self.passes, alive, others[:-1], strict=True):
+                nothing = np.zeros(p.width)
+                come = _filled(nothing, np.flatnonzero(here), came)
+                if p.start is not None and root:
+                    come = p.start
+                elif p.start is None and leaf:
+                    come = nothing
+                goes = p.step(made, come)
                 unread = leaf if p.down else root
-                gone.append(np.zeros(p.width) if unread else goes)
+                gone.append((nothing if unread else goes)[here])
             return np.concatenate([*gone, self.result(made)])
 
         return function

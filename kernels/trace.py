@@ -21,9 +21,10 @@ from myoquat.kernels.lookup import Lookup, PendingLookup
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
 from myoquat.kernels.once import memory
 from myoquat.kernels.recursion import PendingRecursion
-from myoquat.kernels.recursive import Kind, Recursive, Way, cut
+from myoquat.kernels.recursive import Recursive, Way, cut
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.terms import Recording, Term
+from myoquat.kernels.zeros import alive
 
 __all__ = [
     "Formula",
@@ -194,8 +195,7 @@ def _inner(pending: PendingInner) -> InnerPart:
     if isinstance(pending, PendingLookup):
         return pending.table
     if isinstance(pending, PendingRecursion):
-        ways = tuple(Way(p.width, None if p.start is None else tuple(p.start.tolist())) for p in pending.passes)
-        return Recursive(tuple(_kind(pending, members) for members in pending.kinds()), pending.parents, ways)
+        return _recursive(pending)
     if isinstance(pending, Pending):
         return Loop(_step(pending), pending.count, pending.settle, pending.left)
     if isinstance(pending, PendingCall):
@@ -209,20 +209,40 @@ def _inner(pending: PendingInner) -> InnerPart:
     return partly_evaluated(traced.tape, shapes["row"], pending.numbers)
 
 
-def _kind(pending: PendingRecursion, members: list[int]) -> Kind:
-    """What the members of a kind do, traced for the first of them."""
-    first, widths = pending.members[members[0]], [p.width for p in pending.passes]
+def _recursive(pending: PendingRecursion) -> Recursive:
+    """A recursion, every kind traced for its first member: twice where some numbers that go are always zero."""
+    kinds = pending.kinds()
+    starts = [np.zeros(p.width) if p.start is None else p.start for p in pending.passes]
+    everything = [np.ones(len(start), dtype=bool) for start in starts]
+    traced = [_kind(pending, members, everything) for members in kinds]
+    here = alive([tape for tape, _ in traced], [len(pending.members[m[0]].row) for m in kinds], starts)
+    if not all(map(np.all, here)):
+        traced = [_kind(pending, members, here) for members in kinds]
+    widths = [int(np.sum(a)) for a in here]
+    found = []
+    for members, (tape, numbers) in zip(kinds, traced, strict=True):
+        row = len(pending.members[members[0]].row)
+        found.append(cut(partly_evaluated(tape, row + sum(widths), numbers), members, row, widths))
+    ways = [
+        Way(width, None if p.start is None else tuple(p.start[a].tolist()))
+        for p, a, width in zip(pending.passes, here, widths, strict=True)
+    ]
+    return Recursive(tuple(found), pending.parents, tuple(ways))
+
+
+def _kind(pending: PendingRecursion, members: list[int], here: list[Any]) -> tuple[Tape, Any]:
+    """The tape of the members of a kind, and the numbers (k, c) in which they differ."""
+    first = pending.members[members[0]]
     numbers = np.stack([pending.members[i].numbers for i in members])
     varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
-    come = {f"from{k}": width for k, width in enumerate(widths)}
+    shapes = {"row": len(first.row), **{f"come{k}": int(np.sum(a)) for k, a in enumerate(here)}}
     name = name_of(first.make)
     with written_out():
-        shapes = {"row": len(first.row), **come, "numbers": len(varying)}
-        traced = trace(pending.formula(members[0], varying), shapes, None, name)
+        formula = pending.formula(members[0], varying, here)
+        traced = trace(formula, {**shapes, "numbers": len(varying)}, None, name)
     if traced.inner:
         raise ValueError(f"kernel '{name}': a solver inside a member of a recursion is not supported")
-    row = len(first.row)
-    return cut(partly_evaluated(traced.tape, row + sum(widths), numbers[:, varying]), members, row, widths)
+    return traced.tape, numbers[:, varying]
 
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
