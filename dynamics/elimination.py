@@ -14,10 +14,9 @@ import numpy as np
 from myoquat.dynamics.blocks import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic
 from myoquat.joints.motion import Pair, inertia_times, to_parent
-from myoquat.joints.stacking import joined
 from myoquat.joints.tree import Link
 from myoquat.joints.vectors import congruent, full, matvec, product_upper, row_cross, skew, symmetric_times, vecmat
-from myoquat.kernels.arrays import as_array, may_be_nonzero
+from myoquat.kernels.arrays import may_be_nonzero
 from myoquat.kernels.typing import Array
 
 __all__ = ["Articulated", "Elimination", "alone", "eliminated"]

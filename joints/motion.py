@@ -51,10 +51,11 @@ class Motion:
 def kinematics(tree: Tree, q: Array, u: Array | None = None) -> Motion:
     """Transforms and subspaces at q (..., nq) and, with u (..., nu), velocities and drifts."""
     if u is None:
-        placed = [placement(link, q[..., link.q]) for link in tree.links]
-        return Motion([transform for transform, _ in placed], [subspace for _, subspace in placed], [], [])
+        found = [placement(link, q[..., link.q]) for link in tree.links]
+        return Motion([transform for transform, _ in found], [subspace for _, subspace in found], [], [])
     motion = replace(kinematics(tree, q), velocities=[], drifts=[])
-    for link, placed in zip(tree.links, zip(motion.transforms, motion.subspaces, strict=True), strict=True):
+    for i, link in enumerate(tree.links):
+        placed = motion.transforms[i], motion.subspaces[i]
         parent = None if link.parent == WORLD else motion.velocities[link.parent]
         velocity, drift = velocity_and_drift(link.joint, placed, q[..., link.q], u[..., link.u], parent)
         motion.velocities.append(velocity)

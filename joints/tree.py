@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,9 +65,10 @@ class Link:
 
     def with_numbers(self, numbers: Array) -> "Link":
         """The same link with other `numbers` (n,), floats or symbols."""
-        R, p, mass, moment, inertia, own = (numbers[a:b] for a, b in pairwise(_ENDS))
-        joint = self.joint.with_numbers(own)
-        return replace(self, R=R.reshape(3, 3), p=p, mass=mass.reshape(()), moment=moment, inertia=inertia, joint=joint)
+        R, p, mass, moment, inertia, rest = (numbers[a:b] for a, b in pairwise(_ENDS))
+        joint = self.joint.with_numbers(rest)
+        own: dict[str, Any] = {"mass": mass.reshape(())}
+        return replace(self, R=R.reshape(3, 3), p=p, moment=moment, inertia=inertia, joint=joint, **own)
 
     def add(self, body: Body, R: Array, p: Array) -> None:
         """Weld a body whose frame stands at (R, p) in the link's."""

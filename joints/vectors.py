@@ -117,4 +117,5 @@ def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None)
     F = np.eye(3) if frame is None else frame
     along = a[:, None] * a
     c, s = np.cos(angle)[..., None, None], np.sin(angle)[..., None, None]
-    return F @ along + c * (F @ (np.eye(3) - along)) + s * (F @ skew(a))
+    R: Array = F @ along + c * (F @ (np.eye(3) - along)) + s * (F @ skew(a))
+    return R

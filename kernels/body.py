@@ -23,7 +23,7 @@ from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.sweeps import Sweep, write_sweep
 from myoquat.kernels.tape import Inner, Tape, in_casadi, played
-from myoquat.kernels.trace import Function, InnerPart, Loop, Signature, Traced, casadi_function
+from myoquat.kernels.trace import Function, InnerPart, Signature, Traced, casadi_function
 
 __all__ = ["Deferred", "DeferredBody", "Entrywise", "Pattern", "Straight", "StraightRecipe", "patterns_of"]
 

@@ -152,9 +152,7 @@ class _Writer:
     def __init__(self, b: Builder, place: _Place) -> None:
         self.b, (self.kind, self.stage, self.summed, table) = b, place
         self.block_bytes, *rest = [b.load(b.offset("%row", 8 * column), "i64") for column in range(1, _COLUMNS)]
-        self.block, self.take, self.before, self.give = (
-            b.offset("%frame", at) for at in (self.block_bytes, *rest[1:])
-        )
+        self.block, self.take, self.before, self.give = (b.offset("%frame", at) for at in (self.block_bytes, *rest[1:]))
         self.numbers = b.offset(f"@{table}", rest[0])
         self.written: set[int] = set()
 

@@ -76,27 +76,32 @@ class PendingRecursion:
             found.setdefault((member.kind, place, len(member.row), len(member.numbers)), []).append(i)
         return list(found.values())
 
-    def formula(self, i: int, varying: Array, alive: Sequence[Array]) -> Callable[..., Array]:
-        """(row, what comes in every pass, the varying numbers) -> what goes in every pass and the result, joined, of
-        the kind of member i. alive: which of the numbers that go from member to member are not zero, and so are there.
-        """
-        member, root, leaf = self.members[i], self.parents[i] == ROOT, i not in self.parents
+    def kind(self, members: Sequence[int], alive: Sequence[Array]) -> tuple[Callable[..., Array], Array]:
+        """What the members of a kind do, a formula (row, what comes in every pass, numbers) -> what goes in every pass
+        and the result, joined; and the numbers (k, c) in which they differ. alive: which of the numbers that go from
+        member to member are not zero, and so are there."""
+        numbers = np.stack([self.members[i].numbers for i in members])
+        varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
 
-        def function(row: Array, *others: Array) -> Array:
-            made, gone = member.make(row, _filled(member.numbers, varying, others[-1])), []
-            for p, here, came in zip(self.passes, alive, others[:-1], strict=True):
-                nothing = np.zeros(p.width)
-                come = _filled(nothing, np.flatnonzero(here), came)
-                if p.start is not None and root:
-                    come = p.start
-                elif p.start is None and leaf:
-                    come = nothing
-                goes = p.step(made, come)
-                unread = leaf if p.down else root
-                gone.append((nothing if unread else goes)[here])
+        def formula(row: Array, *others: Array) -> Array:
+            made = self.members[members[0]].make(row, _filled(numbers[0], varying, others[-1]))
+            gone = [
+                self._step(p, made, members[0], here, come)
+                for p, here, come in zip(self.passes, alive, others[:-1], strict=True)
+            ]
             return np.concatenate([*gone, self.result(made)])
 
-        return function
+        return formula, numbers[:, varying]
+
+    def _step(self, p: Pass, made: Any, i: int, alive: Array, come: Array) -> Array:
+        """What goes of what comes in a pass, at a root or a leaf of what is known to come there, and for nobody."""
+        first, last = self.parents[i] == ROOT, i not in self.parents
+        if not p.down:
+            first, last = last, first
+        zero = np.zeros(p.width)
+        known = zero if p.start is None else p.start
+        goes = p.step(made, known if first else _filled(zero, np.flatnonzero(alive), come))
+        return (zero if last else goes)[alive]
 
 
 def recursion(

@@ -16,15 +16,16 @@ import numpy as np
 from myoquat.kernels.arrays import as_array, symbols_of
 from myoquat.kernels.called import PendingCall
 from myoquat.kernels.iterate import Pending, gathering
+from myoquat.kernels.kinds import recursive_of
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, PendingLookup
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
 from myoquat.kernels.once import memory
 from myoquat.kernels.recursion import PendingRecursion
-from myoquat.kernels.recursive import Recursive, Way, cut
+from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.terms import Recording, Term
-from myoquat.kernels.zeros import alive
+from myoquat.kernels.typing import Array
 
 __all__ = [
     "Formula",
@@ -195,54 +196,31 @@ def _inner(pending: PendingInner) -> InnerPart:
     if isinstance(pending, PendingLookup):
         return pending.table
     if isinstance(pending, PendingRecursion):
-        return _recursive(pending)
+        return recursive_of(pending, functools.partial(_kind, pending))
     if isinstance(pending, Pending):
         return Loop(_step(pending), pending.count, pending.settle, pending.left)
     if isinstance(pending, PendingCall):
         return Function(_function(pending))
     shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}
-    name = name_of(pending.formula)
-    with written_out():
-        traced = trace(pending.element, shapes, {"result": pending.result.shape[1]}, name)
-    if traced.inner:
-        raise ValueError(f"kernel '{name}': a solver inside an element of a table is not supported")
-    return partly_evaluated(traced.tape, shapes["row"], pending.numbers)
+    result = {"result": pending.result.shape[1]}
+    tape = _inside(pending.element, shapes, result, name_of(pending.formula), "an element of a table")
+    return partly_evaluated(tape, shapes["row"], pending.numbers)
 
 
-def _recursive(pending: PendingRecursion) -> Recursive:
-    """A recursion, every kind traced for its first member: twice where some numbers that go are always zero."""
-    kinds = pending.kinds()
-    starts = [np.zeros(p.width) if p.start is None else p.start for p in pending.passes]
-    everything = [np.ones(len(start), dtype=bool) for start in starts]
-    traced = [_kind(pending, members, everything) for members in kinds]
-    here = alive([tape for tape, _ in traced], [len(pending.members[m[0]].row) for m in kinds], starts)
-    if not all(map(np.all, here)):
-        traced = [_kind(pending, members, here) for members in kinds]
-    widths = [int(np.sum(a)) for a in here]
-    found = []
-    for members, (tape, numbers) in zip(kinds, traced, strict=True):
-        row = len(pending.members[members[0]].row)
-        found.append(cut(partly_evaluated(tape, row + sum(widths), numbers), members, row, widths))
-    ways = [
-        Way(width, None if p.start is None else tuple(p.start[a].tolist()))
-        for p, a, width in zip(pending.passes, here, widths, strict=True)
-    ]
-    return Recursive(tuple(found), pending.parents, tuple(ways))
-
-
-def _kind(pending: PendingRecursion, members: list[int], here: list[Any]) -> tuple[Tape, Any]:
+def _kind(pending: PendingRecursion, members: list[int], alive: list[Array]) -> tuple[Tape, Array]:
     """The tape of the members of a kind, and the numbers (k, c) in which they differ."""
-    first = pending.members[members[0]]
-    numbers = np.stack([pending.members[i].numbers for i in members])
-    varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
-    shapes = {"row": len(first.row), **{f"come{k}": int(np.sum(a)) for k, a in enumerate(here)}}
-    name = name_of(first.make)
+    first, (formula, numbers) = pending.members[members[0]], pending.kind(members, alive)
+    shapes = {"row": len(first.row), **{f"come{k}": int(here.sum()) for k, here in enumerate(alive)}}
+    return _inside(formula, {**shapes, "numbers": numbers.shape[1]}, None, name_of(first.make), "a recursion"), numbers
+
+
+def _inside(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str, where: str) -> Tape:
+    """The tape of a formula whose code stands in a loop."""
     with written_out():
-        formula = pending.formula(members[0], varying, here)
-        traced = trace(formula, {**shapes, "numbers": len(varying)}, None, name)
+        traced = trace(formula, shapes, outputs, name)
     if traced.inner:
-        raise ValueError(f"kernel '{name}': a solver inside a member of a recursion is not supported")
-    return traced.tape, numbers[:, varying]
+        raise ValueError(f"kernel '{name}': a solver inside {where} is not supported")
+    return traced.tape
 
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
