@@ -125,9 +125,9 @@ _ENDS = (6, 15, 21, 24)  # of I, H, M and n one after the other
 
 
 def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[Member]:
-    """The links as members of a recursion; none where they are few, or no kind of their own numbers."""
+    """The links as members of a recursion; none where they are few, or of many kinds, or where their numbers vary."""
     links = system.tree.links
-    if len(links) < MANY or not looped([q, u, tau]) or any(varies(link.joint) for link in links):
+    if len(links) < MANY or not looped([q, u, tau]) or varies((system.gravity, *(link.joint for link in links))):
         return []
     members = []
     for link in links:

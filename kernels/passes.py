@@ -16,7 +16,7 @@ from myoquat.kernels.recursion import ROOT
 from myoquat.kernels.recursive import Kind, Recursive, Stage, Way
 from myoquat.kernels.rewrite import rewritten
 
-__all__ = ["write_recursion"]
+__all__ = ["rows_of", "write_recursion"]
 
 _START, _NOWHERE, _FREE = 0, 1, 2  # rows: what is given at the start, what nobody reads, and the first of the others
 _COLUMNS = 6  # of the table: kind, block, numbers, row to take, row to add to, row to give, all but the kind in bytes
@@ -32,7 +32,7 @@ def write_recursion(module: Module, name: str, frame: Frame, recursive: Recursiv
     costs = []
     b = module.builder()
     for turn, way in enumerate(recursive.ways):
-        rows = _rows(recursive, way)
+        rows = rows_of(recursive, way)
         base = frame.take(way.width * (1 + max(map(max, rows))))
         own = f"{name}_pass{turn}"
         _write_table(module, own, recursive, way, (first, rows, base))
@@ -60,7 +60,7 @@ class _Row(NamedTuple):
     give: int
 
 
-def _rows(recursive: Recursive, way: Way) -> list[_Row]:
+def rows_of(recursive: Recursive, way: Way) -> list[_Row]:
     """The rows of every member. A row is free again after the last member that takes it, so that none is taken and
     given by the same one."""
     parents, found = recursive.parents, [_Row(_START, _START, _NOWHERE)] * len(recursive.parents)
