@@ -138,7 +138,10 @@ def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[
         kind: Hashable = link.pattern, may_be_nonzero(rotor)
         row = joined([q[..., link.q], u[..., link.u], tau[..., link.u]])
         members.append(Member(kind, partial(_Member, link), row, numbers))
-    kinds = {member.kind for member in members}
+    try:
+        kinds = {member.kind for member in members}
+    except TypeError:  # a joint of another package that has no hash
+        return []
     return members if ALIKE * len(kinds) <= len(links) else []
 
 
