@@ -137,11 +137,11 @@ def test_a_swinging_chain_keeps_its_energy(rng):
     assert np.ptp(total) < 1e-6 * kinetic[-1]
 
 
-def test_constraint_forces_are_forces_like_others(rng):
+def test_constraint_forces_are_forces_like_others(every_link, rng):
     """What the constrained equations, which go by M and its factors, say of a closed chain is what the chain does under
     the force of the constraint."""
-    system = _chain(LINKS, lambda rng: RevoluteJoint((0, 1, 0)), rng)
-    closed = ConstraintArrays(Constraints(system, [PointLoop(f"b{LINKS - 1}", "ground", axes="xz")]))
+    system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
+    closed = ConstraintArrays(Constraints(system, [PointLoop("b11", "ground", axes="xz")]))
     q, u, tau = (x[0] for x in _state(system, rng, 1))
     motion = closed.motion(q, u, tau, 0.0)
     _assert_same(_kernel(system)(q, u, tau + motion.force), motion.acceleration, 1e-7)
