@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.kernels.arrays import as_array, symbols_of
 from myoquat.kernels.called import PendingCall
 from myoquat.kernels.iterate import Pending, gathering
-from myoquat.kernels.kinds import recursive_of
+from myoquat.kernels.recursive_kinds import recursive_of
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, PendingLookup
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
