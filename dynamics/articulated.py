@@ -1,233 +1,69 @@
 """Forward dynamics by the articulated-body algorithm.
 
-The acceleration of each joint is eliminated in one of three ways. A joint that leaves all rotations free and nothing
-else (spherical, Euler) passes only the inertia of translation to its parent, a single symmetric 3 x 3 block; a floating
-joint passes no inertia at all; any other joint is eliminated by D = S^T I S. Source: [RBDA] R. Featherstone, Rigid Body
-Dynamics Algorithms, Springer 2008, table 7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T
-a_omega + M a_v.
+Three passes: velocities from the root on, articulated bodies towards it, accelerations from it on. The links of a small
+system are written out one after the other; those of a large one are members of a recursion, which holds the code of
+each kind of link once. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics.blocks import inverse3, solve_small
-from myoquat.dynamics.inverse import gyroscopic
+from myoquat.dynamics.elimination import Articulated, Elimination, alone, eliminated
 from myoquat.dynamics.passive import passive_force
 from myoquat.dynamics.wrenches import link_wrenches
-from myoquat.joints.motion import Motion, Pair, assembled, inertia_times, kinematics, to_child, to_parent
+from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement, to_child, velocity_and_drift
+from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link
-from myoquat.joints.vectors import (
-    congruent,
-    full,
-    matvec,
-    product_upper,
-    row_cross,
-    skew,
-    symmetric_times,
-    vecmat,
-)
-from myoquat.kernels.arrays import as_array, may_be_nonzero
+from myoquat.kernels.arrays import as_array, is_symbolic, may_be_nonzero
+from myoquat.kernels.called import varies
+from myoquat.kernels.recursion import Member, Pass, looped, recursion
 from myoquat.kernels.typing import Array
 
 __all__ = ["forward"]
 
-
-@dataclass(frozen=True)
-class Articulated:
-    """Articulated inertia (I (..., 6), H (..., 3, 3), M (..., 6)) and the force (n, f) at zero acceleration."""
-
-    I: Any
-    H: Any
-    M: Any
-    n: Any
-    f: Any
-
-    def plus(self, other: "Articulated") -> "Articulated":
-        """Both bodies as one."""
-        return Articulated(self.I + other.I, self.H + other.H, self.M + other.M, self.n + other.n, self.f + other.f)
-
-    def times(self, a: Pair) -> Pair:
-        """(n, f) that the acceleration a = (a_omega, a_v) asks for, beside the force at zero."""
-        a_omega, a_v = a
-        return (
-            symmetric_times(self.I, a_omega) + matvec(self.H, a_v),
-            vecmat(a_omega, self.H) + symmetric_times(self.M, a_v),
-        )
-
-
-class Elimination:
-    """A joint whose acceleration is eliminated: what its link passes to the parent, and udot once the parent's
-    acceleration is known."""
-
-    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array) -> None:
-        self.link, self.body, self.tau = link, body, tau
-        self.transform, self.subspace, self.drift = motion
-
-    def passed(self) -> Articulated | Pair:
-        """The articulated body that the parent feels, or a plain force (n, f); in the parent's axes."""
-        raise NotImplementedError
-
-    def solved(self, a: Pair) -> tuple[Array, Pair]:
-        """udot and the link's acceleration from a = X a_parent + c."""
-        raise NotImplementedError
-
-
-class RotationElimination(Elimination):
-    """Spherical and Euler joints: omegadot = I^-1 (torque - n - H a_v)."""
-
-    def __init__(self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, B: Array) -> None:
-        super().__init__(link, body, motion, tau)
-        self.B = B  # S_omega^-1
-        self.torque = vecmat(tau, B)
-        self.inverse = inverse3(body.I)
-        self.G = full(self.inverse) @ body.H
-        self.excess = self.torque - body.n
-
-    def passed(self) -> Articulated:
-        """M_a = M - H^T I^-1 H, felt at the parent's origin through the lever p: H' = p~ M_a, I' = p~ M_a p~^T."""
-        body, (R, p) = self.body, self.transform
-        M_a = body.M - product_upper(np.swapaxes(body.H, -1, -2), np.swapaxes(self.G, -1, -2))
-        f = body.f + symmetric_times(M_a, self.drift[1]) + vecmat(self.excess, self.G)
-        n, f = to_parent(self.transform, (self.torque, f))
-        M = congruent(R, M_a)
-        H = row_cross(p, full(M))
-        return Articulated(product_upper(H, skew(p)), H, M, n, f)
-
-    def solved(self, a: Pair) -> tuple[Array, Pair]:
-        a_omega, a_v = a
-        omegadot = symmetric_times(self.inverse, self.excess) - matvec(self.G, a_v)
-        return matvec(self.B, omegadot - a_omega), (omegadot, a_v)
-
-
-class FreeElimination(Elimination):
-    """Floating joints: the body accelerates by itself, and the parent feels no more than the joint's own force."""
-
-    def passed(self) -> Pair:
-        return to_parent(self.transform, self._force())
-
-    def _force(self) -> Pair:
-        """(n, f) = S^-T tau, and S S^T = 1."""
-        S_omega, S_v = self.subspace
-        return matvec(S_omega, self.tau), matvec(S_v, self.tau)
-
-    def solved(self, a: Pair) -> tuple[Array, Pair]:
-        """a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a lone body."""
-        body, (n, f) = self.body, self._force()
-        n, f = n - body.n, f - body.f
-        M_inverse = inverse3(body.M)
-        HM = body.H @ full(M_inverse)
-        schur = body.I - product_upper(HM, body.H)
-        a_omega = symmetric_times(inverse3(schur), n - matvec(HM, f))
-        a_v = symmetric_times(M_inverse, f - vecmat(a_omega, body.H))
-        S_omega, S_v = self.subspace
-        return vecmat(a_omega - a[0], S_omega) + vecmat(a_v - a[1], S_v), (a_omega, a_v)
-
-
-class GeneralElimination(Elimination):
-    """Any joint: U = I_A S, D = S^T U + rotor, I_a = I_A - U D^-1 U^T."""
-
-    def __init__(
-        self, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, rotor: float
-    ) -> None:
-        super().__init__(link, body, motion, tau)
-        S_omega, S_v = self.subspace
-        self.U_omega = full(body.I) @ S_omega + body.H @ S_v
-        self.U_v = np.swapaxes(body.H, -1, -2) @ S_omega + full(body.M) @ S_v
-        D = np.swapaxes(S_omega, -1, -2) @ self.U_omega + np.swapaxes(S_v, -1, -2) @ self.U_v
-        if may_be_nonzero(rotor):
-            D = D + rotor * np.eye(link.joint.nu)
-        excess = tau - vecmat(body.n, S_omega) - vecmat(body.f, S_v)
-        right = [excess[..., None], np.swapaxes(self.U_omega, -1, -2), np.swapaxes(self.U_v, -1, -2)]
-        found = solve_small(D, _beside(right))
-        self.rest, self.W_omega, self.W_v = found[..., 0], found[..., 1:4], found[..., 4:]  # D^-1 (excess, U^T)
-
-    def passed(self) -> Articulated:
-        body = self.body
-        I = body.I - product_upper(self.U_omega, np.swapaxes(self.W_omega, -1, -2))
-        H = body.H - self.U_omega @ self.W_v
-        M = body.M - product_upper(self.U_v, np.swapaxes(self.W_v, -1, -2))
-        passed = Articulated(I, H, M, body.n, body.f)
-        n, f = passed.times(self.drift)
-        n, f = body.n + n + matvec(self.U_omega, self.rest), body.f + f + matvec(self.U_v, self.rest)
-        return _moved(passed, self.transform, to_parent(self.transform, (n, f)))
-
-    def solved(self, a: Pair) -> tuple[Array, Pair]:
-        udot = self.rest - matvec(self.W_omega, a[0]) - matvec(self.W_v, a[1])
-        S_omega, S_v = self.subspace
-        return udot, (a[0] + matvec(S_omega, udot), a[1] + matvec(S_v, udot))
-
-
-def _beside(matrices: list[Any]) -> Array:
-    """Matrices (..., n, m_k) side by side."""
-    batch = np.broadcast_shapes(*(m.shape[:-2] for m in matrices))
-    return np.concatenate([np.broadcast_to(m, (*batch, *m.shape[-2:]), subok=True) for m in matrices], axis=-1)
-
-
-def _moved(body: Articulated, transform: Pair, force: Pair) -> Articulated:
-    """The articulated inertia at the parent's origin in its axes: H' = R H R^T + p~ M',
-    I' = R I R^T + p~ (R H R^T)^T - H' p~."""
-    R, p = transform
-    M = congruent(R, body.M)
-    H = R @ body.H @ np.swapaxes(R, -1, -2)
-    H_moved = H + row_cross(p, full(M))
-    lever = skew(p)
-    I = congruent(R, body.I) + product_upper(H, lever) + product_upper(lever, H_moved)
-    return Articulated(I, H_moved, M, *force)
+# Measured on chains and trees: below, a state takes up to a seventh longer by loops than without them.
+MANY = 48  # links from which they may be members of a recursion
+ALIKE = 8  # links of a kind, on the average, from which they are
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(..., nu) udot with M udot + b = tau + J^T f_ext."""
+    tau = tau - passive_force(system, q, u)
+    members = _members(system, q, u, tau) if f_ext is None else []
+    parts = _by_kind(system, members) if members else _one_by_one(system, q, u, tau, f_ext)
+    return assembled(system, parts)
+
+
+# ---- link by link -------------------------------------------------------------------------------------------
+
+
+def _one_by_one(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None) -> list[Array]:
+    """[(..., nu of the joint) udot of every link]."""
     tree = system.tree
     motion = kinematics(tree, q, u)
     bodies = _bodies(system, motion, f_ext)
-    tau = tau - passive_force(system, q, u)
     eliminations: list[Any] = [None] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        elimination = _eliminated(system, link, bodies[i], _motion(motion, i), q[..., link.q], tau[..., link.u])
-        eliminations[i] = elimination
+        moved = motion.transforms[i], motion.subspaces[i], motion.drifts[i]
+        rotor = system.bodies[link.body].rotor_inertia
+        eliminations[i] = eliminated(link, rotor, bodies[i], moved, q[..., link.q], tau[..., link.u])
         if link.parent != WORLD:
-            passed = elimination.passed()
-            bodies[link.parent] = _joined(bodies[link.parent], passed)
-    return assembled(system, _descend(system, eliminations))
-
-
-def _motion(motion: Motion, i: int) -> tuple[Pair, Pair, Pair]:
-    return motion.transforms[i], motion.subspaces[i], motion.drifts[i]
+            bodies[link.parent] = bodies[link.parent].plus(eliminations[i].passed())
+    return _descend(system, eliminations)
 
 
 def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Array | None) -> list[Articulated]:
     """Every link by itself: its inertia, and the force v x* I v less f_ext."""
-    found = []
-    for link, velocity in zip(system.tree.links, motion.velocities, strict=True):
-        n, f = gyroscopic(inertia_times(link, velocity), velocity)
-        M = link.mass * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-        found.append(Articulated(link.inertia, skew(link.moment), M, n, f))
+    found = [alone(link, velocity) for link, velocity in zip(system.tree.links, motion.velocities, strict=True)]
     if f_ext is None:
         return found
     outside = link_wrenches(system, system.tree, motion, f_ext)
     return [Articulated(b.I, b.H, b.M, b.n - n, b.f - f) for b, (n, f) in zip(found, outside, strict=True)]
-
-
-def _joined(body: Articulated, passed: Articulated | Pair) -> Articulated:
-    if isinstance(passed, Articulated):
-        return body.plus(passed)
-    return Articulated(body.I, body.H, body.M, body.n + passed[0], body.f + passed[1])
-
-
-def _eliminated(
-    system: ArticulatedSystem, link: Link, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Array, tau: Array
-) -> Elimination:
-    rotor = system.bodies[link.body].rotor_inertia
-    bare = not may_be_nonzero(rotor)
-    if link.joint.span == "rotations" and bare:
-        return RotationElimination(link, body, motion, tau, link.joint.subspace_inverse(q))
-    if link.joint.span == "all" and bare:
-        return FreeElimination(link, body, motion, tau)
-    return GeneralElimination(link, body, motion, tau, rotor)
 
 
 def _descend(system: ArticulatedSystem, eliminations: list[Elimination]) -> list[Array]:
@@ -237,8 +73,86 @@ def _descend(system: ArticulatedSystem, eliminations: list[Elimination]) -> list
     world = np.zeros(3), -as_array(system.gravity)
     for elimination in eliminations:
         parent = elimination.link.parent
-        a_omega, a_v = to_child(elimination.transform, world if parent == WORLD else found[parent])
-        udot, a = elimination.solved((a_omega + elimination.drift[0], a_v + elimination.drift[1]))
+        udot, a = _accelerated(elimination, world if parent == WORLD else found[parent])
         found.append(a)
         parts.append(udot)
     return parts
+
+
+def _accelerated(elimination: Elimination, parent: Pair) -> tuple[Array, Pair]:
+    """udot and the link's acceleration from the parent's."""
+    a_omega, a_v = to_child(elimination.transform, parent)
+    return elimination.solved((a_omega + elimination.drift[0], a_v + elimination.drift[1]))
+
+
+# ---- kind by kind -------------------------------------------------------------------------------------------
+
+
+class _Member:
+    """A link as the passes come to it, with q, u and tau of its joint."""
+
+    def __init__(self, link: Link, row: Array, numbers: Array) -> None:
+        nq, nu = link.joint.nq, link.joint.nu
+        self.q, self.u, self.tau = row[:nq], row[nq : nq + nu], row[nq + nu :]
+        self.link, self.rotor = link.with_numbers(numbers[:-1]), numbers[-1:]
+        self.placed = placement(self.link, self.q)
+
+    def moved(self, parent: Array) -> Array:
+        """(6,) its velocity from the parent's."""
+        joint, parent_velocity = self.link.joint, (parent[:3], parent[3:])
+        self.velocity, self.drift = velocity_and_drift(joint, self.placed, self.q, self.u, parent_velocity)
+        return joined(self.velocity)
+
+    def passed(self, children: Array) -> Array:
+        """(27,) what the parent feels, from what it feels of its children."""
+        I, H, M, n, f = np.split(children, _ENDS)
+        body = alone(self.link, self.velocity).plus(Articulated(I, H.reshape(3, 3), M, n, f))
+        motion = *self.placed, self.drift
+        self.elimination = eliminated(self.link, self.rotor, body, motion, self.q, self.tau)
+        felt = self.elimination.passed()
+        return joined([felt.I, felt.H.reshape(9), felt.M, felt.n, felt.f])
+
+    def accelerated(self, parent: Array) -> Array:
+        """(6,) its acceleration from the parent's."""
+        self.udot, acceleration = _accelerated(self.elimination, (parent[:3], parent[3:]))
+        return joined(acceleration)
+
+    def result(self) -> Array:
+        """(nu,) udot."""
+        return self.udot
+
+
+_ENDS = (6, 15, 21, 24)  # of I, H, M and n one after the other
+
+
+def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[Member]:
+    """The links as members of a recursion; none where they are few, or of many kinds, or where their numbers vary."""
+    links = system.tree.links
+    if len(links) < MANY or not looped([q, u, tau]) or varies((system.gravity, *(link.joint for link in links))):
+        return []
+    members = []
+    for link in links:
+        rotor = system.bodies[link.body].rotor_inertia
+        numbers = np.concatenate([link.numbers, as_array([rotor])])
+        if is_symbolic(numbers):
+            return []
+        kind: Hashable = link.pattern, may_be_nonzero(rotor)
+        row = joined([q[..., link.q], u[..., link.u], tau[..., link.u]])
+        members.append(Member(kind, partial(_Member, link), row, numbers))
+    try:
+        kinds = {member.kind for member in members}
+    except TypeError:  # a joint of another package that has no hash
+        return []
+    return members if ALIKE * len(kinds) <= len(links) else []
+
+
+def _by_kind(system: ArticulatedSystem, members: list[Member]) -> list[Array]:
+    """[(nu of the joint) udot of every link]."""
+    links = system.tree.links
+    gravity = np.concatenate([np.zeros(3), -as_array(system.gravity)])
+    passes = (
+        Pass(_Member.moved, 6, np.zeros(6)), Pass(_Member.passed, 27), Pass(_Member.accelerated, 6, gravity),
+    )  # fmt: skip
+    return recursion(
+        members, [link.parent for link in links], passes, _Member.result, [link.joint.nu for link in links]
+    )

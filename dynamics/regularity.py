@@ -101,10 +101,21 @@ def _least_share(system: ArticulatedSystem) -> float:
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
-    q = system.random(SAMPLES, np.random.default_rng(0))
+    q, order = system.random(SAMPLES, np.random.default_rng(0)), ancestors(system)[::-1]
     M = np.broadcast_to(mass(system, q), (SAMPLES, system.nu, system.nu)).copy()
     diagonal = np.einsum("...ii->...i", M).copy()
-    for k, above in reversed(ancestors(system)):
+    children_first = [k for k, _ in order]
+    try:  # L^T D L is the Cholesky factorization of the matrix in this order, which LAPACK finds where it is definite
+        roots = np.einsum("...ii->...i", np.linalg.cholesky(M[:, children_first][:, :, children_first]))
+    except np.linalg.LinAlgError:
+        return _first_vanishing(M, diagonal, order)
+    gone = np.all(roots**2 <= PIVOT * diagonal[:, children_first], axis=0)
+    return children_first[int(np.argmax(gone))] if gone.any() else None
+
+
+def _first_vanishing(M: Array, diagonal: Array, order: list[tuple[int, list[int]]]) -> int | None:
+    """The velocity whose pivot vanishes first, of M (n, nu, nu), which is overwritten; None if none does."""
+    for k, above in order:
         if np.all(M[:, k, k] <= PIVOT * diagonal[:, k]):
             return k
         row = M[:, k, above]

@@ -12,6 +12,7 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link, Tree
+from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.once import once
@@ -24,8 +25,10 @@ __all__ = [
     "gravity_accelerations",
     "inertia_times",
     "kinematics",
+    "placement",
     "to_child",
     "to_parent",
+    "velocity_and_drift",
     "world_poses",
 ]
 
@@ -47,27 +50,37 @@ class Motion:
 @once
 def kinematics(tree: Tree, q: Array, u: Array | None = None) -> Motion:
     """Transforms and subspaces at q (..., nq) and, with u (..., nu), velocities and drifts."""
-    if u is not None:
-        motion = replace(kinematics(tree, q), velocities=[], drifts=[])
-        for number, link in enumerate(tree.links):
-            _add_velocity(motion, number, link, q[..., link.q], u[..., link.u])
-        return motion
-    transforms = [link.joint.placed(link.R, link.p, q[..., link.q]) for link in tree.links]
-    return Motion(transforms, [link.joint.subspace(q[..., link.q]) for link in tree.links], [], [])
+    if u is None:
+        found = [placement(link, q[..., link.q]) for link in tree.links]
+        return Motion([transform for transform, _ in found], [subspace for _, subspace in found], [], [])
+    motion = replace(kinematics(tree, q), velocities=[], drifts=[])
+    for i, link in enumerate(tree.links):
+        placed = motion.transforms[i], motion.subspaces[i]
+        parent = None if link.parent == WORLD else motion.velocities[link.parent]
+        velocity, drift = velocity_and_drift(link.joint, placed, q[..., link.q], u[..., link.u], parent)
+        motion.velocities.append(velocity)
+        motion.drifts.append(drift)
+    return motion
 
 
-def _add_velocity(motion: Motion, number: int, link: Link, q: Array, u: Array) -> None:
-    """omega = R^T omega_p + omega_J, and the drift v x v_J + Sdot u."""
-    S_omega, S_v = motion.subspaces[number]
+def placement(link: Link, q: Array) -> tuple[Pair, Pair]:
+    """The transform of a link to its parent, and the subspace of its joint, at the joint's q (..., nq)."""
+    return link.joint.placed(link.R, link.p, q), link.joint.subspace(q)
+
+
+def velocity_and_drift(
+    joint: Joint, placed: tuple[Pair, Pair], q: Array, u: Array, parent: Pair | None
+) -> tuple[Pair, Pair]:
+    """omega = R^T omega_p + omega_J, and the drift v x v_J + Sdot u, of a link by its `placement`, the joint's q and u
+    and the velocity of the parent, None for the world."""
+    transform, (S_omega, S_v) = placed
     omega_joint, v_joint = matvec(S_omega, u), matvec(S_v, u)
-    c_omega, c_v = link.joint.drift(q, u)
-    if link.parent == WORLD:
-        motion.velocities.append((omega_joint, v_joint))
-        motion.drifts.append((c_omega, c_v))
-        return
-    omega, v = to_child(motion.transforms[number], motion.velocities[link.parent])
-    motion.velocities.append((omega + omega_joint, v + v_joint))
-    motion.drifts.append((c_omega + cross(omega, omega_joint), c_v + cross(omega, v_joint) + cross(v, omega_joint)))
+    c_omega, c_v = joint.drift(q, u)
+    if parent is None:
+        return (omega_joint, v_joint), (c_omega, c_v)
+    omega, v = to_child(transform, parent)
+    drift = c_omega + cross(omega, omega_joint), c_v + cross(omega, v_joint) + cross(v, omega_joint)
+    return (omega + omega_joint, v + v_joint), drift
 
 
 def world_poses(tree: Tree, motion: Motion) -> list[Pair]:

@@ -1,8 +1,9 @@
 """The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from myoquat.kernels.typing import Array
 
 __all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
 
+_ENDS = (0, 9, 12, 13, 16, 22, None)  # of what a link's numbers are one after the other
 WORLD = -1  # the parent of links that hang on the ground
 
 
@@ -49,6 +51,24 @@ class Link:
     def hung_on(self, parent: int) -> "Link":
         """The same link with another number for its parent."""
         return replace(self, parent=parent)
+
+    @property
+    def pattern(self) -> Hashable:
+        """Equal for links whose formulas differ at most in their `numbers`; turned joint frames have longer ones."""
+        return self.joint.pattern, np.array_equal(self.R, np.eye(3))
+
+    @property
+    def numbers(self) -> Array:
+        """(n,) the numbers in which links of one `pattern` differ."""
+        parts = [self.R, self.p, self.mass, self.moment, self.inertia, self.joint.numbers]
+        return np.concatenate([np.reshape(as_array(part), -1) for part in parts])
+
+    def with_numbers(self, numbers: Array) -> "Link":
+        """The same link with other `numbers` (n,), floats or symbols."""
+        R, p, mass, moment, inertia, rest = (numbers[a:b] for a, b in pairwise(_ENDS))
+        joint = self.joint.with_numbers(rest)
+        own: dict[str, Any] = {"mass": mass.reshape(())}
+        return replace(self, R=R.reshape(3, 3), p=p, moment=moment, inertia=inertia, joint=joint, **own)
 
     def add(self, body: Body, R: Array, p: Array) -> None:
         """Weld a body whose frame stands at (R, p) in the link's."""

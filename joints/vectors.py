@@ -109,12 +109,13 @@ def steiner(c: Array, m: ArrayLike) -> Array:
 
 
 def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None) -> Array:
-    """(..., 3, 3) F R: R a rotation by angle (...) [rad] about a constant unit axis (3,), F = `frame` or the identity.
+    """(..., 3, 3) F R: R a rotation by angle (...) [rad] about a unit axis (3,), F = `frame` or the identity.
 
     F R = F a a^T + cos F (1 - a a^T) + sin F [a x]: three constant matrices, whatever the axis and F.
     """
-    a = np.asarray(axis, dtype=float)
+    a = as_array(axis)
     F = np.eye(3) if frame is None else frame
-    along = np.outer(a, a)
+    along = a[:, None] * a
     c, s = np.cos(angle)[..., None, None], np.sin(angle)[..., None, None]
-    return F @ along + c * (F @ (np.eye(3) - along)) + s * (F @ skew(a))
+    R: Array = F @ along + c * (F @ (np.eye(3) - along)) + s * (F @ skew(a))
+    return R

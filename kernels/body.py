@@ -18,10 +18,12 @@ from myoquat.kernels.lookup import Lookup, write_lookup
 from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, price, slots_of, take_ports
+from myoquat.kernels.passes import write_recursion
+from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.sweeps import Sweep, write_sweep
 from myoquat.kernels.tape import Inner, Tape, in_casadi, played
-from myoquat.kernels.trace import Function, Loop, Signature, Traced, casadi_function
+from myoquat.kernels.trace import Function, InnerPart, Signature, Traced, casadi_function
 
 __all__ = ["Deferred", "DeferredBody", "Entrywise", "Pattern", "Straight", "StraightRecipe", "patterns_of"]
 
@@ -63,7 +65,7 @@ class Called:
 
 
 Pattern = tuple[np.ndarray, np.ndarray]  # rows, columns of the entries that are not structurally zero
-Part = Repeated | Called | Element | Lookup | Sweep
+Part = Repeated | Called | Element | Lookup | Sweep | Recursive
 
 
 @dataclass(frozen=True)
@@ -231,9 +233,9 @@ def _itself(body: Body) -> Body:
     return body
 
 
-def _part(inner: Loop | Element | Function | Lookup) -> Part:
+def _part(inner: InnerPart) -> Part:
     """What is inside a traced formula, as a part of a body."""
-    if isinstance(inner, (Element, Lookup)):
+    if isinstance(inner, (Element, Lookup, Recursive)):
         return inner
     if isinstance(inner, Function):
         return Called(Straight.of(inner.formula))
@@ -242,7 +244,7 @@ def _part(inner: Loop | Element | Function | Lookup) -> Part:
 
 def _ends(part: Part) -> packing.Ends:
     """What a loop, a table or a function gives and takes."""
-    if isinstance(part, (Called, Sweep)):
+    if isinstance(part, (Called, Sweep, Recursive)):
         return part.ends
     if isinstance(part, Lookup):
         return packing.Ends(part.gives, 1)
@@ -257,6 +259,8 @@ def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]
     part = group[0]
     if isinstance(part, Sweep):
         return write_sweep(module, name, frame, part)
+    if isinstance(part, Recursive):
+        return write_recursion(module, name, frame, part)
     if isinstance(part, Called):
         return _write_call(module, name, frame, part.formula)
     if isinstance(part, Lookup):

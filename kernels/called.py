@@ -19,7 +19,7 @@ from myoquat.kernels.mapped import differentiated
 from myoquat.kernels.terms import Scalar, Term
 from myoquat.kernels.typing import Array
 
-__all__ = ["PendingCall", "called"]
+__all__ = ["PendingCall", "called", "varies"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: in
     flat = list(np.asarray(x).flat) if is_symbolic(x) else []
     recording = next((e.recording for e in flat if is_term(e)), None)
     pending = gathering.get()
-    inline = differentiated.get() or not all(map(is_traced, flat)) or _varies(own)
+    inline = differentiated.get() or not all(map(is_traced, flat)) or varies(own)
     if pending is None or recording is None or inline:
         result: Array = formula(*own, x)
         return result
@@ -54,10 +54,10 @@ def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: in
     return symbols.view(SymbolArray)
 
 
-def _varies(value: Any) -> bool:
+def varies(value: Any) -> bool:
     """Whether there are symbols in a value, the items of a tuple or the fields of a record."""
     if isinstance(value, tuple):
-        return any(map(_varies, value))
+        return any(map(varies, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return any(_varies(getattr(value, f.name)) for f in fields(value))
+        return any(varies(getattr(value, f.name)) for f in fields(value))
     return is_symbolic(value)

@@ -16,12 +16,16 @@ import numpy as np
 from myoquat.kernels.arrays import as_array, symbols_of
 from myoquat.kernels.called import PendingCall
 from myoquat.kernels.iterate import Pending, gathering
+from myoquat.kernels.recursive_kinds import recursive_of
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, PendingLookup
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
 from myoquat.kernels.once import memory
+from myoquat.kernels.recursion import PendingRecursion
+from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.terms import Recording, Term
+from myoquat.kernels.typing import Array
 
 __all__ = [
     "Formula",
@@ -39,7 +43,7 @@ __all__ = [
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
-PendingInner: TypeAlias = Pending | PendingRows | PendingCall | PendingLookup
+PendingInner: TypeAlias = Pending | PendingRows | PendingCall | PendingLookup | PendingRecursion
 _HERE = Path(__file__).parent
 
 
@@ -93,17 +97,21 @@ class Function(NamedTuple):
     formula: "Traced"
 
 
+InnerPart: TypeAlias = Loop | Element | Function | Lookup | Recursive
+
+
 class Traced(NamedTuple):
     """A formula as a tape.
 
-    With loops, tables of rows and functions inside, the tape takes what they give as further inputs, after those of
-    the signature, and gives what they take as further outputs: of a loop the start, the constants and which states it
-    is for, of a table column after column. They run in order: what one takes depends on no later one.
+    With loops, tables of rows, recursions and functions inside, the tape takes what they give as further inputs, after
+    those of the signature, and gives what they take as further outputs: of a loop the start, the constants and which
+    states it is for, of a table column after column, of a recursion member after member. They run in order: what one
+    takes depends on no later one.
     """
 
     tape: Tape
     signature: Signature
-    inner: tuple[Loop | Element | Function | Lookup, ...] = ()
+    inner: tuple[InnerPart, ...] = ()
 
 
 def _shown(item: tuple[str, Shape]) -> str:
@@ -183,21 +191,36 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
             waiting += term.arguments
 
 
-def _inner(pending: PendingInner) -> Loop | Element | Function | Lookup:
+def _inner(pending: PendingInner) -> InnerPart:
     """What a loop or a table does, traced."""
     if isinstance(pending, PendingLookup):
         return pending.table
+    if isinstance(pending, PendingRecursion):
+        return recursive_of(pending, functools.partial(_kind, pending))
     if isinstance(pending, Pending):
         return Loop(_step(pending), pending.count, pending.settle, pending.left)
     if isinstance(pending, PendingCall):
         return Function(_function(pending))
     shapes = {"row": pending.rows.shape[1], "numbers": pending.numbers.shape[1]}
-    name = name_of(pending.formula)
+    result = {"result": pending.result.shape[1]}
+    tape = _inside(pending.element, shapes, result, name_of(pending.formula), "an element of a table")
+    return partly_evaluated(tape, shapes["row"], pending.numbers)
+
+
+def _kind(pending: PendingRecursion, members: list[int], alive: list[Array]) -> tuple[Tape, Array]:
+    """The tape of the members of a kind, and the numbers (k, c) in which they differ."""
+    first, (formula, numbers) = pending.members[members[0]], pending.kind(members, alive)
+    shapes = {"row": len(first.row), **{f"come{k}": int(here.sum()) for k, here in enumerate(alive)}}
+    return _inside(formula, {**shapes, "numbers": numbers.shape[1]}, None, name_of(first.make), "a recursion"), numbers
+
+
+def _inside(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str, where: str) -> Tape:
+    """The tape of a formula whose code stands in a loop."""
     with written_out():
-        traced = trace(pending.element, shapes, {"result": pending.result.shape[1]}, name)
+        traced = trace(formula, shapes, outputs, name)
     if traced.inner:
-        raise ValueError(f"kernel '{name}': a solver inside an element of a table is not supported")
-    return partly_evaluated(traced.tape, shapes["row"], pending.numbers)
+        raise ValueError(f"kernel '{name}': a solver inside {where} is not supported")
+    return traced.tape
 
 
 _steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes

@@ -89,7 +89,33 @@ began = time.perf_counter()
 path_lengths(model, q), path_jacobian(model, q)
 print(json.dumps(time.perf_counter() - began))
 """
+_LINKS = """
+import json, sys, time
+import numpy as np
+from myoquat.dynamics import forward_dynamics, simulate
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
+count, joint, shape = sys.argv[1].split(",")
+rng = np.random.default_rng(0)
+def link(k):
+    parent = k - 1 if shape == "chain" else (k - 1) // 2
+    hinge = RevoluteJoint(tuple(rng.normal(size=3)))
+    return Body(
+        f"b{k}", f"b{parent}" if k else "ground", SphericalJoint() if joint == "balls" else hinge,
+        position=tuple(rng.uniform(-0.3, 0.3, 3)), mass=rng.uniform(1.0, 2.0),
+        center_of_mass=tuple(rng.uniform(-0.2, 0.2, 3)), inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0),
+    )
+system = ArticulatedSystem(tuple(link(k) for k in range(int(count))))
+q, u = system.random(1, rng)[0], np.zeros(system.nu)
+began = time.perf_counter()
+WORK
+print(json.dumps(time.perf_counter() - began))
+"""
+_LINK_WORK = {
+    "forward dynamics": "forward_dynamics(system, q, u, u)",
+    "simulate, two steps": "simulate(system, q, u, duration=2e-4, step=1e-4)",
+}
 COUNTS = (10, 100, 1_000, 10_000)  # of muscles of one kind
+LINKS = (6, 12, 24, 48, 96, 192, 384)
 _IMPORTS = ("import myoquat", "from myoquat.dynamics import simulate")
 _IMPORTS += ("from myoquat.analysis.muscles import static_optimization",)
 
@@ -101,7 +127,9 @@ def run(repeats: int = 3) -> list[dict[str, Any]]:
         for code in _IMPORTS
     ]
     rows += [_row(path, what, script, repeats) for path in model_files() for what, script in _WORK.items()]
-    return rows + [_many(count, repeats) for count in COUNTS]
+    work = "muscles of one kind, first lengths and moment arms"
+    rows += [{"work": work, "muscles": count, **_grown(_MANY, str(count), repeats)} for count in COUNTS]
+    return rows + [row for joint in ("balls", "hinges") for shape in ("chain", "tree") for row in _links(joint, shape)]
 
 
 def _row(path: Path, what: str, script: str, repeats: int) -> dict[str, Any]:
@@ -120,15 +148,26 @@ def _row(path: Path, what: str, script: str, repeats: int) -> dict[str, Any]:
     return row
 
 
-def _many(count: int, repeats: int) -> dict[str, Any]:
-    """Lengths and moment arms of so many muscles of one kind, the model read: seconds, and bytes of code and tables."""
+def _links(joint: str, shape: str) -> list[dict[str, Any]]:
+    """First results of systems of more and more links on joints of one kind, once each."""
+    return [
+        {
+            "work": f"links on joints of one kind, first {what}", "joints": joint, "shape": shape, "links": count,
+            **_grown(_LINKS.replace("WORK", script), f"{count},{joint},{shape}", 1),
+        }
+        for what, script in _LINK_WORK.items()
+        for count in LINKS
+    ]  # fmt: skip
+
+
+def _grown(script: str, argument: str, repeats: int) -> dict[str, Any]:
+    """Seconds of a script, nothing compiled before, and bytes of code and tables."""
     seconds, sizes = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
-            seconds.append(_seconds(_MANY, Path(str(count)), folder))
+            seconds.append(_seconds(script, Path(argument), folder))
             sizes.append(sum(file.stat().st_size for file in Path(folder).iterdir()))
-    row = {"work": "muscles of one kind, first lengths and moment arms", "muscles": count}
-    return row | {"cold, s": statistics.median(seconds), "code and tables, kB": statistics.median(sizes) / 1e3}
+    return {"cold, s": statistics.median(seconds), "code and tables, kB": statistics.median(sizes) / 1e3}
 
 
 def _import(code: str) -> float:

@@ -1,6 +1,7 @@
 """What every joint type can do, and the facts that describe it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -93,6 +94,23 @@ class Joint(Record, ABC):
     def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
         """The same joint between bodies that are stretched by factors (3,) along the axes of its frames: the lengths of
         its own shape grow, with its parent's unless the type says otherwise; those that are coordinates do not."""
+        return self
+
+    # ---- kinds -----------------------------------------------------------------------------------------------
+
+    @property
+    def pattern(self) -> Hashable:
+        """Equal for joints whose formulas differ at most in their `numbers`; the joint itself unless the type says
+        otherwise."""
+        return self
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Numbers of the joint's formulas in which joints of one `pattern` differ."""
+        return ()
+
+    def with_numbers(self, numbers: Array) -> "Joint":
+        """The joint with other `numbers`, floats or symbols, past its checks."""
         return self
 
     # ---- pose ------------------------------------------------------------------------------------------------

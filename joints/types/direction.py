@@ -1,15 +1,16 @@
 """Axes of joints, checked and brought to unit length, and what joints with one axis share."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.joints.types.base import CoordinateJoint
+from myoquat.kernels.records import unchecked
 from myoquat.kernels.typing import Array
 
-__all__ = ["AxisJoint", "perpendiculars", "unit_axis"]
+__all__ = ["AxisJoint", "DirectedJoint", "perpendiculars", "unit_axis"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,23 @@ class AxisJoint(CoordinateJoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "axis", unit_axis(self.axis))
+
+
+class DirectedJoint(AxisJoint):
+    """An AxisJoint whose formulas take any axis, symbols among them."""
+
+    @property
+    def pattern(self) -> Hashable:
+        """The type, and which components of the axis are zero: along an axis of the frame formulas are shorter."""
+        return type(self), tuple(x == 0.0 for x in self.axis)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.axis
+
+    def with_numbers(self, numbers: Array) -> "DirectedJoint":
+        joint: DirectedJoint = unchecked(self, {"axis": numbers})
+        return joint
 
 
 def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:

@@ -1,5 +1,6 @@
 """Three rotations in an Euler sequence."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -58,6 +59,10 @@ class EulerJoint(CoordinateJoint):
     @property
     def facts(self) -> JointFacts:
         return FACTS
+
+    @property
+    def pattern(self) -> Hashable:
+        return type(self), self.sequence
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix_from_euler(q, self.sequence), np.zeros(3)

@@ -1,5 +1,6 @@
 """The floating joint: a body free to move, its rotation described by a unit quaternion."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -44,6 +45,10 @@ class FloatingJoint(Joint):
     sequence: str = "YZY"
     velocity_frame: str = "child"
     angles: Angles | None = None
+
+    @property
+    def pattern(self) -> Hashable:
+        return type(self), self.velocity_frame
 
     @property
     def facts(self) -> JointFacts:

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.joints.types.base import JointFacts
-from myoquat.joints.types.direction import AxisJoint
+from myoquat.joints.types.direction import DirectedJoint
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 
 __all__ = ["PrismaticJoint"]
@@ -15,7 +16,7 @@ FACTS = JointFacts("prismatic", ("position",), ("m",), "joint axis", ("speed",),
 
 
 @dataclass(frozen=True)
-class PrismaticJoint(AxisJoint):
+class PrismaticJoint(DirectedJoint):
     """q = the displacement (1) [m] along `axis` (unit vector, the same in joint and child frame), u = its rate [m/s].
 
     A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
@@ -34,7 +35,7 @@ class PrismaticJoint(AxisJoint):
         return FACTS
 
     def transform(self, q: Array) -> tuple[Array, Array]:
-        return np.eye(3), q * np.array(self.axis)
+        return np.eye(3), q * as_array(self.axis)
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
-        return np.zeros((3, 1)), np.array(self.axis)[:, None]
+        return np.zeros((3, 1)), as_array(self.axis)[:, None]

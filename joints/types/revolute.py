@@ -6,8 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.joints.types.base import JointFacts
-from myoquat.joints.types.direction import AxisJoint
+from myoquat.joints.types.direction import DirectedJoint
 from myoquat.joints.vectors import axis_angle_matrix
+from myoquat.kernels.arrays import as_array
 from myoquat.kernels.typing import Array
 
 __all__ = ["RevoluteJoint"]
@@ -16,7 +17,7 @@ FACTS = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",), (
 
 
 @dataclass(frozen=True)
-class RevoluteJoint(AxisJoint):
+class RevoluteJoint(DirectedJoint):
     """q = the angle (1) [rad] about `axis` (unit vector, the same in joint and child frame), u = its rate [rad/s].
 
     A longer or shorter axis is normalized; one of length zero or with NaN raises ValueError.
@@ -41,4 +42,4 @@ class RevoluteJoint(AxisJoint):
         return axis_angle_matrix(self.axis, q[..., 0], R_frame), p_frame
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
-        return np.array(self.axis)[:, None], np.zeros((3, 1))
+        return as_array(self.axis)[:, None], np.zeros((3, 1))

@@ -1,5 +1,6 @@
 """The spherical (ball-and-socket) joint, described by a unit quaternion."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -65,6 +66,10 @@ class SphericalJoint(Joint):
     def in_child(self) -> bool:
         """True if u is in child-frame components."""
         return self.velocity_frame == "child"
+
+    @property
+    def pattern(self) -> Hashable:
+        return type(self), self.extension, self.velocity_frame
 
     def in_velocity_frame(self, frame: str) -> "SphericalJoint":
         return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)

@@ -1,0 +1,147 @@
+"""Forward dynamics kind by kind: the same as link by link."""
+
+import numpy as np
+import pytest
+
+from myoquat import kernels
+from myoquat.dynamics import (
+    Simulator,
+    articulated,
+    forward_dynamics,
+    inverse_dynamics,
+    kinetic_energy,
+    potential_energy,
+    simulate,
+)
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, PointLoop
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.sampling import KINDS, random_joint, random_system
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
+
+LINKS = 56  # more than `articulated.MANY`
+
+
+def _kernel(system, **options):
+    """The kernel itself: one of `forward_dynamics` is kept by the content of the system alone."""
+    shapes = {"q": system.nq, "u": system.nu, "tau": system.nu}
+    return kernels.compile(lambda q, u, tau: articulated.forward(system, q, u, tau), shapes, **options)
+
+
+@pytest.fixture
+def every_link(monkeypatch):
+    """All trees are recursions, however few links of a kind there are."""
+    monkeypatch.setattr(articulated, "MANY", 1)
+    monkeypatch.setattr(articulated, "ALIKE", 0)
+
+
+def _state(system, rng, batch=9):
+    u, tau = rng.normal(size=(2, batch, system.nu))
+    return system.random(batch, rng), u, tau
+
+
+def _assert_same(found, expected, tolerance=1e-12):
+    """Relative to the greatest acceleration of each state."""
+    scale = np.abs(expected).max(axis=-1, keepdims=True)
+    assert (np.abs(found - expected) <= tolerance * scale).all(), np.max(np.abs(found - expected) / scale)
+
+
+def _chain(links, joint, rng):
+    """Links of different sizes, each on the one before by a joint(rng)."""
+    return ArticulatedSystem(
+        tuple(
+            Body(
+                f"b{i}", f"b{i - 1}" if i else "ground", joint(rng), position=tuple(rng.uniform(-0.2, 0.2, 3).tolist()),
+                mass=float(rng.uniform(1, 2)), center_of_mass=(0.0, 0.1, 0.0), inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0),
+            )
+            for i in range(links)
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_trees_of_all_joint_types(every_link, seed, rng):
+    """With springs, dampers and rotors, in both velocity frames, some without any link that moves."""
+    system = random_system(
+        int(rng.integers(1, 14)), np.random.default_rng(seed), passive=True,
+        velocity_frame=("child", "parent")[seed % 2],
+    )  # fmt: skip
+    state = _state(system, rng)
+    for lanes in (1, 8):
+        _assert_same(_kernel(system, lanes=lanes)(*state), articulated.forward(system, *state), 1e-10)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fixed"])
+def test_every_joint_type(every_link, kind, rng):
+    system = random_system(6, rng, (kind,))
+    state = _state(system, rng)
+    _assert_same(_kernel(system)(*state), articulated.forward(system, *state), 1e-10)
+
+
+@pytest.mark.parametrize("joint", [lambda rng: SphericalJoint(), lambda rng: random_joint(rng, ["revolute"])])
+def test_many_links_are_a_recursion_by_themselves(joint, rng):
+    system = _chain(LINKS, joint, rng)
+    q, u, tau = _state(system, rng)
+    kernel = _kernel(system)
+    assert kernel.ir.count("_pass") > 0
+    _assert_same(kernel(q, u, tau), forward_dynamics(system, q, u, tau, backend="numpy"))
+    back = inverse_dynamics(system, q, u, kernel(q, u, tau), backend="numpy")
+    assert np.abs(back - tau).max() < 1e-9
+
+
+def test_code_does_not_grow_with_the_links(tmp_path):
+    """What a link adds are its numbers and places, some hundred bytes, and no code, of which it had 14 kB."""
+
+    def size(links):
+        folder = tmp_path / str(links)
+        _kernel(_chain(links, lambda rng: SphericalJoint(), np.random.default_rng(0)), cache=folder)
+        return sum(file.stat().st_size for file in folder.iterdir())
+
+    assert size(3 * LINKS) - size(LINKS) < 2 * LINKS * 1200
+
+
+def test_few_links_and_many_kinds_are_written_out(rng, monkeypatch):
+    monkeypatch.setattr(articulated, "MANY", 10)
+    few, enough = (_chain(links, lambda rng: RevoluteJoint((0, 1, 0)), rng) for links in (9, 10))
+    assert ["_pass" in _kernel(system).ir for system in (few, enough)] == [False, True]
+    monkeypatch.setattr(articulated, "MANY", 4)
+    assert "_pass" not in _kernel(_chain(5, lambda rng: random_joint(rng, ["custom"]), rng)).ir
+
+
+def test_derivatives_see_the_links(rng, monkeypatch):
+    system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
+    state = _state(system, rng, 2)
+    monkeypatch.setattr(articulated, "MANY", 12)
+    by_kind = _kernel(system).jacobian("output0", "u")(*state)
+    monkeypatch.setattr(articulated, "MANY", 13)
+    expected = _kernel(system).jacobian("output0", "u")(*state)
+    np.testing.assert_allclose(by_kind, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_numbers_that_vary_are_seen_link_by_link(rng):
+    system = _chain(LINKS, lambda rng: RevoluteJoint((0, 1, 0)), rng)
+    q = system.random(1, rng)[0]
+    given = {"duration": 2e-3, "step": 1e-3}
+    own = {"bodies.b3.mass": system.bodies[3].mass, "gravity.z": system.gravity[2]}
+    expected = simulate(system, q, np.zeros(system.nu), **given).u[-1]
+    for name, value in own.items():
+        run = Simulator(system, parameters=[name])(q, np.zeros(system.nu), parameters={name: value}, **given)
+        np.testing.assert_allclose(run.u[-1], expected, rtol=1e-9, atol=1e-10)
+
+
+def test_a_swinging_chain_keeps_its_energy(rng):
+    system = _chain(LINKS, lambda rng: SphericalJoint(), rng)
+    run = simulate(system, system.random(1, rng)[0], np.zeros(system.nu), duration=2e-3, step=1e-4)
+    kinetic = kinetic_energy(system, run.q, run.u)
+    total = kinetic + potential_energy(system, run.q)
+    assert kinetic[-1] > 1e-3
+    assert np.ptp(total) < 1e-6 * kinetic[-1]
+
+
+def test_constraint_forces_are_forces_like_others(every_link, rng):
+    """What the constrained equations, which go by M and its factors, say of a closed chain is what the chain does under
+    the force of the constraint."""
+    system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
+    closed = ConstraintArrays(Constraints(system, [PointLoop("b11", "ground", axes="xz")]))
+    q, u, tau = (x[0] for x in _state(system, rng, 1))
+    motion = closed.motion(q, u, tau, 0.0)
+    _assert_same(_kernel(system)(q, u, tau + motion.force), motion.acceleration, 1e-7)
