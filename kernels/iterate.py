@@ -125,7 +125,8 @@ def _run(
 def _stepped(step: Step, z: Array, constants: Array, running: Any) -> Array:
     """The states after a step; of floats only those that take it, since nothing is asked of the others' numbers."""
     if is_symbolic(z) or is_symbolic(constants) or running.all():
-        return step(z, constants)
+        whole: Array = step(z, constants)
+        return whole
     new = z.copy()
     new[running] = step(z[running], np.broadcast_to(constants, (*z.shape[:-1], constants.shape[-1]))[running])
     return new

@@ -16,13 +16,13 @@ import numpy as np
 from myoquat.kernels.arrays import as_array, symbols_of
 from myoquat.kernels.called import PendingCall
 from myoquat.kernels.iterate import Pending, gathering
-from myoquat.kernels.recursive_kinds import recursive_of
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, PendingLookup
 from myoquat.kernels.mapped import Element, PendingRows, partly_evaluated, written_out
 from myoquat.kernels.once import memory
 from myoquat.kernels.recursion import PendingRecursion
 from myoquat.kernels.recursive import Recursive
+from myoquat.kernels.recursive_kinds import recursive_of
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.terms import Recording, Term
 from myoquat.kernels.typing import Array
