@@ -23,7 +23,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import FINE, Force, finite, followed, within
-from myoquat.muscle.wrapping.sections import shortest_section
+from myoquat.muscle.wrapping.sections import SECTION, Section, shortest_sections
 from myoquat.muscle.wrapping.vectors import direction, dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapEllipsoid"]
@@ -33,6 +33,7 @@ SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the las
 FINEST = 7  # substeps of the finest rule that is extrapolated
 PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
 LONGER = ((1.0, 3.0), (2e-2, 2.0), (FINE, 1.5))  # after so long a step [rad] parts may be so many times as long:
+CLOSE = 1.03  # times the shortest plane path, no longer than which another one may lie near a shorter geodesic
 LOST = 1e9  # how far a solution is that was not found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
@@ -79,34 +80,41 @@ class WrapEllipsoid(Wrap):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         radii = as_array(self.radii)
-        (a, b), winding, inside = self._stretched(A, B)
+        ends, winding, inside = self._stretched(A, B)
         on = winding.on & ~inside
-        none = 0.0 * a[..., :1]
-        center = a / dot(a, a)[..., None]
+        none = 0.0 * ends[0][..., :1]
         known = none[..., 0] > 0 if near is None else near.known
         rough = none[..., 0] > 0 if near is None else near.rough
-        start = iterate(_started, joined([unit(a), unit(a), none]), joined([a, b, radii]), 1, where=on & ~known)
-        f1 = start[..., :3] - center
-        state = joined([none, start[..., 6:], start[..., 3:6] * radii, none, none + np.pi])
+        begin = none * np.ones(2 * SECTION) + np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, LOST] * 2)
+        start = iterate(_started, begin, joined([*ends, radii]), 1, where=on & ~known)
+        best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
+        first = self._solved(ends, best, near, on & ~rough)
+        second = self._solved(ends, other, None, on & ~rough & ~known & (other.length < CLOSE * best.length))
+        shorter = (second.missed <= SETTLED) & ((second.length < first.length) | ~(first.missed <= SETTLED))
+        found = first.or_else(second, shorter)
+        smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
+        missed = np.where(on, np.where(rough, LOST, found.missed), 0.0)
+        return Contact(on, found.P, found.Q, found.arc, inside, winding.jump * smallest, missed)
+
+    def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> "_Path":
+        """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known;
+        elsewhere the section itself."""
+        radii, (a, b) = as_array(self.radii), ends
+        none, center = 0.0 * a[..., :1], a / dot(a, a)[..., None]
+        f1 = start.p - center
+        state = joined([none, start.arc[..., None], start.x * radii, none, none + np.pi])
         if near is not None:
-            f1 = np.where(known[..., None], _on_outline(near.P / radii, a, center), f1)
-            state = np.where(known[..., None], joined([none, near.arc[..., None], near.Q, none, none + FINE]), state)
+            known = near.known[..., None]
+            f1 = np.where(known, _on_outline(near.P / radii, a, center), f1)
+            state = np.where(known, joined([none, near.arc[..., None], near.Q, none, none + FINE]), state)
         f2 = cross(unit(a), f1)
         given = joined([a, b, center, f1, f2, 1.0 / radii])
-        solved = iterate(_newton, state, given, NEWTON, SETTLED, on & ~rough)
+        solved = iterate(_newton, state, given, NEWTON, SETTLED, where)
         solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST, none]))
-        missed = np.where(rough, LOST, solved[..., 5])
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
-        smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
-        return Contact(
-            on,
-            P,
-            solved[..., 2:5],
-            solved[..., 1],
-            inside,
-            winding.jump * smallest,
-            np.where(on, missed, 0.0),
-        )
+        Q, arc = solved[..., 2:5], solved[..., 1]
+        lines = [np.sqrt(dot(d, d)) for d in (P - a * radii, b * radii - Q)]
+        return _Path(P, Q, arc, lines[0] + arc + lines[1], np.where(where, solved[..., 5], LOST))
 
     def meets(self, A: Array, B: Array) -> Array:
         _, winding, inside = self._stretched(A, B)
@@ -154,6 +162,28 @@ class WrapEllipsoid(Wrap):
         return result
 
 
+@dataclass(frozen=True)
+class _Path:
+    """P, Q (..., 3), arc and length (...) [m] of a path, and how far it may be from the solution (...)."""
+
+    P: Array
+    Q: Array
+    arc: Array
+    length: Array
+    missed: Array
+
+    def or_else(self, other: "_Path", condition: Array) -> "_Path":
+        """The other one where the condition holds."""
+        column = condition[..., None]
+        return _Path(
+            np.where(column, other.P, self.P),
+            np.where(column, other.Q, self.Q),
+            np.where(condition, other.arc, self.arc),
+            np.where(condition, other.length, self.length),
+            np.where(condition, other.missed, self.missed),
+        )
+
+
 def _central(a: Array, b: Array) -> Winding:
     """The path in the plane through the scaled ends and the centre."""
     e1, e2 = plane_of(a, b)
@@ -161,10 +191,10 @@ def _central(a: Array, b: Array) -> Winding:
 
 
 def _started(_: Array, given: Array) -> Array:
-    """(..., 7) where the shortest plane path comes onto the unit sphere and leaves it, and its arc."""
+    """(..., 2 SECTION) the shortest plane path, and the shortest near another least value."""
     a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
-    start = shortest_section(a, b, radii, *plane_of(a, b), _central(a, b))
-    return joined([start.p, start.x, start.arc[..., None]])
+    found = shortest_sections(a, b, radii, *plane_of(a, b), _central(a, b))
+    return joined([section.packed() for section in found])
 
 
 def _on_outline(p: Array, a: Array, center: Array) -> Array:

@@ -1,7 +1,8 @@
 """Taut paths in planes through both ends of a path around an ellipsoid: near the shortest of them the geodesic lies.
 
 Scaled by the radii the ellipsoid is the unit sphere and its plane sections are circles. A path of three plane pieces
-is measured in true lengths, the arc by Gauss quadrature.
+is measured in true lengths, the arc by Gauss quadrature. As the plane turns about the line between the ends, right
+round from the side of that line to the far one and back, the length may have several least values.
 """
 
 from collections.abc import Sequence
@@ -10,17 +11,23 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
+from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.vectors import direction, dot, unit
 
-__all__ = ["Section", "shortest_section"]
+__all__ = ["SECTION", "Section", "shortest_sections"]
 
-TILTS = tuple(np.radians((-80.0, -50.0, -25.0, 0.0, 25.0, 50.0, 80.0)))  # against the plane through the centre
+TILTS = tuple(np.radians((-105.0, -70.0, -35.0, 0.0, 35.0, 70.0, 105.0)))  # against the plane through the centre
+BEYOND = np.radians(140.0)
 GAUSS = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
 NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere's
 LONG = 1e3  # [m] that stands for the length of one that is not
+SECTION = 8  # numbers of a section
+FAR = 1.25  # times the shortest length: what a path right behind may have, so that others are looked for there,
+CLOSE = 1.03  # and what another least value may have
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,15 @@ class Section:
     x: Array
     arc: Array
     length: Array
+
+    @classmethod
+    def unpacked(cls, x: Array) -> "Section":
+        """From its numbers (..., SECTION)."""
+        return cls(x[..., :3], x[..., 3:6], x[..., 6], x[..., 7])
+
+    def packed(self) -> Array:
+        """(..., SECTION) its numbers."""
+        return joined([self.p, self.x, self.arc[..., None], self.length[..., None]])
 
     def or_else(self, other: "Section", condition: Array) -> "Section":
         """The other one where the condition holds."""
@@ -43,9 +59,12 @@ class Section:
         )
 
 
-def shortest_section(a: Array, b: Array, radii: Array, e1: Array, e2: Array, winding: Winding) -> Section:
+def shortest_sections(
+    a: Array, b: Array, radii: Array, e1: Array, e2: Array, winding: Winding
+) -> tuple[Section, Section]:
     """The shortest of some sections between the scaled points a and b (..., 3), the last of them where a parabola over
-    the tilts has its least length.
+    the tilts has its least length; and the shortest near another least value, on the far side too, where there is one
+    that may be as short: elsewhere its length is LONG.
 
     `winding`: the path in the plane e1, e2 through the centre, which is kept where it goes the long way round, or would
     have to winding backwards.
@@ -62,24 +81,68 @@ def shortest_section(a: Array, b: Array, radii: Array, e1: Array, e2: Array, win
     for i, section in enumerate(found):
         shorter = free & (section.length < best.length) if TILTS[i] else height < 0
         best, tilt = best.or_else(section, shorter), np.where(shorter, TILTS[i], tilt)
+    lengths = [section.length for section in found]
+    turned, other = tilt, LONG + 0.0 * height
     for i in range(1, len(found) - 1):
-        least = _least(TILTS[i - 1 : i + 2], [section.length for section in found[i - 1 : i + 2]])
-        tilt = np.where(tilt == TILTS[i], least, tilt)
-    last = tilted(tilt)
-    return best.or_else(last, free & (last.length < best.length))
+        least, value = _least(TILTS[i - 1 : i + 2], lengths[i - 1 : i + 2])
+        here = tilt == TILTS[i]
+        turned = np.where(here, least, turned)
+        other = np.minimum(other, np.where(~here & _valley(lengths[i - 1 : i + 2]), value, LONG))
+    last = tilted(turned)
+    best = best.or_else(last, free & (last.length < best.length))
+    behind = tilted(np.pi + 0.0 * height).length
+    for outer, inner in (lengths[:2], lengths[:-3:-1]):
+        other = np.minimum(other, np.where(outer < inner, outer, LONG))
+    asked = free & (np.minimum(behind / FAR, other / CLOSE) < best.length)
+    given = [a, b, radii, d, w0, foot, np.stack([*lengths, behind], axis=-1)]
+    nothing = joined([best.packed(), best.packed()[..., :-1], LONG + 0.0 * height[..., None]])
+    x = iterate(_lowest, nothing, joined(given), 1, where=asked)
+    first, second = Section.unpacked(x[..., :SECTION]), Section.unpacked(x[..., SECTION:])
+    return best.or_else(first, first.length < best.length), second
 
 
-def _least(x: Sequence[float], y: Sequence[Array]) -> Array:
-    """(...) where the parabola through three points is least."""
+def _lowest(_: Array, given: Array) -> Array:
+    """(..., 2 SECTION) the sections at the two lowest valleys of the length as the plane turns right round, from its
+    values at TILTS and on the far side."""
+    a, b, radii, d, w0, foot = (given[..., 3 * i : 3 * i + 3] for i in range(6))
+    *lengths, behind = (given[..., 18 + i] for i in range(len(TILTS) + 1))
+    tilted = partial(_tilted, a, b, radii, d, w0, foot)
+    sides = [tilted(sign * BEYOND + 0.0 * behind).length for sign in (1.0, -1.0)]
+    y = [*lengths, sides[0], behind, sides[1]]
+    x = [*TILTS, BEYOND, np.pi, 2 * np.pi - BEYOND]
+    x, y = [x[-1] - 2 * np.pi, *x, x[0] + 2 * np.pi], [y[-1], *y, y[0]]
+    none = 0.0 * behind
+    tilts, values = [none, none], [none + LONG, none + LONG]
+    for i in range(1, len(x) - 1):
+        least, value = _least(x[i - 1 : i + 2], y[i - 1 : i + 2])
+        value = np.where(_valley(y[i - 1 : i + 2]), value, LONG)
+        first, second = value < values[0], value < values[1]
+        tilts = [np.where(first, least, tilts[0]), np.where(first, tilts[0], np.where(second, least, tilts[1]))]
+        values = [np.where(first, value, values[0]), np.where(first, values[0], np.where(second, value, values[1]))]
+    found = [tilted(tilt) for tilt in tilts]
+    known = [replace(s, length=np.where(v < LONG, s.length, LONG)) for s, v in zip(found, values, strict=True)]
+    return joined([section.packed() for section in known])
+
+
+def _valley(y: Sequence[Array]) -> Array:
+    """(...) whether the middle one of three lengths is no longer than the others."""
+    return (y[1] <= y[0]) & (y[1] <= y[2])
+
+
+def _least(x: Sequence[float], y: Sequence[Array]) -> tuple[Array, Array]:
+    """(...) where the parabola through three points is least, and how much it is there."""
     before, after = x[1] - x[0], x[1] - x[2]
     rise, fall = y[1] - y[0], y[1] - y[2]
     bend = before * fall - after * rise
-    result: Array = x[1] - 0.5 * (before * before * fall - after * after * rise) / np.where(bend != 0, bend, 1.0)
-    return result
+    slope = before * before * fall - after * after * rise
+    bend = np.where(bend != 0, bend, 1.0)
+    whole = before * after * (before - after)
+    return x[1] - 0.5 * slope / bend, y[1] - 0.25 * slope * slope / (bend * whole)
 
 
 def _tilted(a: Array, b: Array, radii: Array, d: Array, w0: Array, foot: Array, tilt: Array) -> Section:
-    """The path in a plane through a and b, turned about their line d by `tilt` (...) from the central one."""
+    """The path in a plane through a and b, turned about their line d by `tilt` (...) from the central one, around the
+    side to which it is turned: beyond a right angle this is the longer way in its plane."""
     w = np.cos(tilt)[..., None] * w0 + np.sin(tilt)[..., None] * cross(d, w0)
     n = cross(d, w)
     c = dot(n, foot)[..., None] * n
@@ -87,8 +150,9 @@ def _tilted(a: Array, b: Array, radii: Array, d: Array, w0: Array, foot: Array, 
     wide = square > NARROW**2
     radius = np.sqrt(np.where(wide, square, 1.0))
     ends = [(dot(x - c, d), dot(x - c, w)) for x in (a, b)]
-    found = _measured(a, b, radii, around(ends[0], ends[1], radius), c, d, w)
-    return replace(found, length=np.where(wide, found.length, LONG))
+    winding = around(ends[0], ends[1], radius, (0.0 * radius, 0.0 * radius + 1.0))
+    found = _measured(a, b, radii, winding, c, d, w)
+    return replace(found, length=np.where(wide & (winding.angle > 0), found.length, LONG))
 
 
 def _measured(a: Array, b: Array, radii: Array, winding: Winding, c: Array, e1: Array, e2: Array) -> Section:
