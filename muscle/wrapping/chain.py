@@ -54,7 +54,7 @@ STEPS = 3  # of a round: times that Newton's method leads on, with a sweep behin
 NEWTON = 7  # steps of it, until
 STILL = 1e-7  # [m, rad] is the most that one moves
 CHOICES = 6  # times that a surface is passed over, where no path touches all
-TRIES = 3  # times that a path is looked for, where it runs through surfaces
+TRIES = 2  # times that a path is looked for, where it runs through surfaces
 LAST = 1.0  # tries left when a surface takes its place elsewhere
 
 
@@ -98,21 +98,23 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
 
 def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     """The numbers of a `Sweep`, the places of the surfaces, 1 for one that the path runs through, and how many tries
-    are left: none where it runs through none.
+    are left: none where it is solved and runs through none.
 
-    The second try begins from the surface that the path of the first runs through; for the third, it takes its place
-    where the path does.
+    The second try begins from the surface that the path of the first runs through; for the last one, it takes its place
+    where the path does. What no try solves is left to the last.
     """
     count = len(kinds)
     places, through, left = before[..., -2 * count - 1 : -count - 1], before[..., -count - 1 : -1], before[..., -1:]
     X = started(kinds, given, through)
-    given = joined([given, X, places])
+    given = joined([given, np.where(left == LAST, 1.0, 0.0), X, places])
     begin = joined([at_start(X, count), 0.0 * left + np.array([1.0] * count + [float(ROUNDS)])])
     state = iterate(partial(_round, kinds), begin, given, ROUNDS, left=-1)
     state, taken = state[..., : -count - 1], state[..., -count - 1 : -1]
-    there, through = moved(Chain(kinds, joined([given, taken])), Sweep(state, kinds))
-    left = np.where(np.sum(through, axis=-1)[..., None] > 0, left - 1.0, 0.0)
-    return joined([state, np.where(left == LAST, there, places), through, left])
+    sweep = Sweep(state, kinds)
+    there, through = moved(Chain(kinds, joined([given, taken])), sweep)
+    cut, unsolved = np.sum(through, axis=-1)[..., None] > 0, sweep.unsolved[..., None]
+    fewer = np.where(cut, left - 1.0, np.where(unsolved & (left > LAST), LAST, 0.0))
+    return joined([state, np.where(cut & (fewer == LAST), there, places), through, fewer])
 
 
 def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
@@ -131,7 +133,8 @@ def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
         state = iterate(partial(step, kinds), state, whole, times, SETTLED, unsolved)
         state = _pulled(kinds, state, whole)
         unsolved = Sweep(state, kinds).unsolved
-    return joined([state, taken, np.where(unsolved, left - 1.0, 0.0)[..., None]])
+    last = given[..., -(WHERE + 1) * count - 1] > 0
+    return joined([state, taken, np.where(unsolved & last, left - 1.0, 0.0)[..., None]])
 
 
 def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, left: Array) -> Array:

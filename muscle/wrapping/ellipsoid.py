@@ -23,7 +23,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import FINE, Force, finite, followed, within
-from myoquat.muscle.wrapping.sections import SECTION, Section, shortest_sections
+from myoquat.muscle.wrapping.sections import SECTION, Section, as_short, shortest_sections
 from myoquat.muscle.wrapping.vectors import direction, dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapEllipsoid"]
@@ -33,7 +33,6 @@ SETTLED = 2e-7  # [rad, m] by which the last step may move, and by which the las
 FINEST = 7  # substeps of the finest rule that is extrapolated
 PART = 0.45  # length of a part of a geodesic, of the distance within which the normal turns by an angle of order one
 LONGER = ((1.0, 3.0), (2e-2, 2.0), (FINE, 1.5))  # after so long a step [rad] parts may be so many times as long:
-CLOSE = 1.03  # times the shortest plane path, no longer than which another one may lie near a shorter geodesic
 LOST = 1e9  # how far a solution is that was not found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
 
@@ -89,7 +88,8 @@ class WrapEllipsoid(Wrap):
         start = iterate(_started, begin, joined([*ends, radii]), 1, where=on & ~known)
         best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
         first = self._solved(ends, best, near, on & ~rough)
-        second = self._solved(ends, other, None, on & ~rough & ~known & (other.length < CLOSE * best.length))
+        doubtful = on & ~rough & ~known & as_short(other, best, *ends, radii)
+        second = self._solved(ends, other, None, doubtful)
         shorter = (second.missed <= SETTLED) & ((second.length < first.length) | ~(first.missed <= SETTLED))
         found = first.or_else(second, shorter)
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])

@@ -16,7 +16,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, points, touching
-from myoquat.muscle.wrapping.touch import Touch, touched
+from myoquat.muscle.wrapping.touch import Touch, cut, touched
 from myoquat.muscle.wrapping.vectors import dot
 
 __all__ = ["guessed", "moved", "started"]
@@ -77,19 +77,21 @@ def moved(chain: Chain, sweep: Sweep) -> tuple[Array, Array]:
     on = [~never, *touching(sweep.X, count)]
     P, Q = ([start, *points(sweep.X, count, leaving)] for leaving in (False, True))
     numbers = [place[..., None] for place in places]
+    last = 0.0 * numbers[0] + float(count)
+    behind = [(after(places, on, j, P, end), after(places, on, j, numbers, last)) for j in range(count + 1)]
     found, through, settled = [], [], never
     for i, (placed, taken) in enumerate(zip(chain.surfaces(), chain.taken, strict=True), start=1):
-        own, place, cut = before(places, on, i, numbers, numbers[0])[..., 0], places[i], never
+        own, place, met = before(places, on, i, numbers, numbers[0])[..., 0], places[i], never
+        ends_outside = ~placed.wrap.holds(placed.seen(start)) & ~placed.wrap.holds(placed.seen(end))
+        asked = taken & ends_outside & ~settled
         for j in range(count + 1):
             if j != i:
-                line = Q[j], after(places, on, j, P, end)
-                last = after(places, on, j, numbers, 0.0 * numbers[0] + float(count))[..., 0]
-                here = taken & on[j] & (own != places[j]) & ~cut & placed.wrap.cut(*map(placed.seen, line))
-                place, cut = np.where(here, (places[j] + last) / 2.0, place), cut | here
-        cut = cut & ~settled & ~placed.wrap.holds(placed.seen(start)) & ~placed.wrap.holds(placed.seen(end))
-        found.append(np.where(cut, place, places[i]))
-        through.append(np.where(cut, 1.0, 0.0)[..., None])
-        settled = settled | cut
+                line = placed.seen(Q[j]), placed.seen(behind[j][0])
+                here = cut(placed.kind, placed.numbers, line, asked & on[j] & (own != places[j]) & ~met)
+                place, met = np.where(here, (places[j] + behind[j][1][..., 0]) / 2.0, place), met | here
+        found.append(place)
+        through.append(np.where(met, 1.0, 0.0)[..., None])
+        settled = settled | met
     return _ranks(found), joined(through)
 
 

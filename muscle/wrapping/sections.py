@@ -5,7 +5,7 @@ is measured in true lengths, the arc by Gauss quadrature. As the plane turns abo
 round from the side of that line to the far one and back, the length may have several least values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +18,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.vectors import direction, dot, unit
 
-__all__ = ["SECTION", "Section", "shortest_sections"]
+__all__ = ["SECTION", "Section", "as_short", "shortest_sections"]
 
 TILTS = tuple(np.radians((-105.0, -70.0, -35.0, 0.0, 35.0, 70.0, 105.0)))  # against the plane through the centre
 BEYOND = np.radians(140.0)
@@ -26,8 +26,8 @@ GAUSS = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), str
 NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere's
 LONG = 1e3  # [m] that stands for the length of one that is not
 SECTION = 8  # numbers of a section
-FAR = 1.25  # times the shortest length: what a path right behind may have, so that others are looked for there,
-CLOSE = 1.03  # and what another least value may have
+PARABOLAS = 2
+FINE, COARSE = 1.5, 3.0  # shares to which sections tell how much longer than straight paths are, refined and not
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def shortest_sections(
     behind = tilted(np.pi + 0.0 * height).length
     for outer, inner in (lengths[:2], lengths[:-3:-1]):
         other = np.minimum(other, np.where(outer < inner, outer, LONG))
-    asked = free & (np.minimum(behind / FAR, other / CLOSE) < best.length)
+    asked = free & as_short(replace(best, length=np.minimum(behind, other)), best, a, b, radii, COARSE)
     given = [a, b, radii, d, w0, foot, np.stack([*lengths, behind], axis=-1)]
     nothing = joined([best.packed(), best.packed()[..., :-1], LONG + 0.0 * height[..., None]])
     x = iterate(_lowest, nothing, joined(given), 1, where=asked)
@@ -101,9 +101,17 @@ def shortest_sections(
     return best.or_else(first, first.length < best.length), second
 
 
+def as_short(section: Section, best: Section, a: Array, b: Array, radii: Array, share: float = FINE) -> Array:
+    """(...) whether one section may lie near a path as short as another one: by how much both are longer than the
+    straight line between the scaled points a and b (..., 3) is known to a share."""
+    straight = _size((b - a) * radii)
+    result: Array = section.length - straight < share * (best.length - straight)
+    return result
+
+
 def _lowest(_: Array, given: Array) -> Array:
     """(..., 2 SECTION) the sections at the two lowest valleys of the length as the plane turns right round, from its
-    values at TILTS and on the far side."""
+    values at TILTS and on the far side; the shorter one first."""
     a, b, radii, d, w0, foot = (given[..., 3 * i : 3 * i + 3] for i in range(6))
     *lengths, behind = (given[..., 18 + i] for i in range(len(TILTS) + 1))
     tilted = partial(_tilted, a, b, radii, d, w0, foot)
@@ -111,17 +119,42 @@ def _lowest(_: Array, given: Array) -> Array:
     y = [*lengths, sides[0], behind, sides[1]]
     x = [*TILTS, BEYOND, np.pi, 2 * np.pi - BEYOND]
     x, y = [x[-1] - 2 * np.pi, *x, x[0] + 2 * np.pi], [y[-1], *y, y[0]]
-    none = 0.0 * behind
-    tilts, values = [none, none], [none + LONG, none + LONG]
+    points = [np.stack([*(t + 0.0 * behind for t in x[:3]), *y[:3]], axis=-1)] * 2
+    lowest = [LONG + 0.0 * behind] * 2
     for i in range(1, len(x) - 1):
-        least, value = _least(x[i - 1 : i + 2], y[i - 1 : i + 2])
-        value = np.where(_valley(y[i - 1 : i + 2]), value, LONG)
-        first, second = value < values[0], value < values[1]
-        tilts = [np.where(first, least, tilts[0]), np.where(first, tilts[0], np.where(second, least, tilts[1]))]
-        values = [np.where(first, value, values[0]), np.where(first, values[0], np.where(second, value, values[1]))]
-    found = [tilted(tilt) for tilt in tilts]
-    known = [replace(s, length=np.where(v < LONG, s.length, LONG)) for s, v in zip(found, values, strict=True)]
-    return joined([section.packed() for section in known])
+        here = np.stack([*(t + 0.0 * behind for t in x[i - 1 : i + 2]), *y[i - 1 : i + 2]], axis=-1)
+        value = np.where(_valley(y[i - 1 : i + 2]), _least(x[i - 1 : i + 2], y[i - 1 : i + 2])[1], LONG)
+        lower, low = value < lowest[0], value < lowest[1]
+        points[1] = np.where(lower[..., None], points[0], np.where(low[..., None], here, points[1]))
+        lowest[1] = np.where(lower, lowest[0], np.where(low, value, lowest[1]))
+        points[0], lowest[0] = np.where(lower[..., None], here, points[0]), np.where(lower, value, lowest[0])
+    found = [_refined(tilted, x) for x in points]
+    known = [replace(s, length=np.where(v < LONG, s.length, LONG)) for s, v in zip(found, lowest, strict=True)]
+    swap = known[1].length < known[0].length
+    return joined([known[0].or_else(known[1], swap).packed(), known[1].or_else(known[0], swap).packed()])
+
+
+def _refined(tilted: Callable[[Array], Section], points: Array) -> Section:
+    """The shortest section by parabolas through three tilts and lengths (..., 6), each with the last one's least."""
+    x, y = ([points[..., i] for i in numbers] for numbers in (range(3), range(3, 6)))
+    best = tilted(x[1])
+    for _ in range(PARABOLAS):
+        least, _value = _least(x, y)
+        section = tilted(least)
+        shorter, left = section.length < best.length, least < x[1]
+        ahead = shorter == left  # the least one lies before all but the first, or the middle one behind it
+        x = [
+            np.where(ahead, x[0], np.where(shorter, x[1], least)),
+            np.where(shorter, least, x[1]),
+            np.where(ahead, np.where(shorter, x[1], least), x[2]),
+        ]
+        y = [
+            np.where(ahead, y[0], np.where(shorter, best.length, section.length)),
+            np.where(shorter, section.length, best.length),
+            np.where(ahead, np.where(shorter, best.length, section.length), y[2]),
+        ]
+        best = best.or_else(section, shorter)
+    return best
 
 
 def _valley(y: Sequence[Array]) -> Array:
@@ -129,7 +162,7 @@ def _valley(y: Sequence[Array]) -> Array:
     return (y[1] <= y[0]) & (y[1] <= y[2])
 
 
-def _least(x: Sequence[float], y: Sequence[Array]) -> tuple[Array, Array]:
+def _least(x: Sequence[float] | Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
     """(...) where the parabola through three points is least, and how much it is there."""
     before, after = x[1] - x[0], x[1] - x[2]
     rise, fall = y[1] - y[0], y[1] - y[2]

@@ -15,7 +15,7 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Near, Wrap
 
-__all__ = ["SIZE", "START", "Touch", "packed_near", "touched", "unpacked_near"]
+__all__ = ["SIZE", "START", "Touch", "cut", "packed_near", "touched", "unpacked_near"]
 
 FAR = 1e9  # [m] that stands for no jump, and for a solution that was not found
 SIZE = 11  # numbers of a touch
@@ -50,6 +50,18 @@ def touched(wrap: Wrap, numbers: Array, ends: Line, line: Line, near: Near | Non
     begin = none * np.ones(START) if near is None else packed_near(near)
     given = joined([*ends, *line, begin, numbers])
     return iterate(partial(_touched, wrap.prototype), none * np.ones(SIZE), given, 1)
+
+
+def cut(wrap: Wrap, numbers: Array, line: Line, where: Array) -> Array:
+    """(...) `wrap.cut` for a line between two points of the surface's frame, `where` it is asked, for a surface of
+    `numbers` (..., n)."""
+    given = joined([*line, numbers])
+    return iterate(partial(_cut, wrap.prototype), 0.0 * given[..., :1], given, 1, where=where)[..., 0] > 0
+
+
+def _cut(wrap: Wrap, _: Array, given: Array) -> Array:
+    found = wrap.shaped(given[..., 6:]).cut(given[..., :3], given[..., 3:6])
+    return np.where(found, 1.0, 0.0)[..., None] + 0.0 * given[..., :1]
 
 
 def packed_near(near: Near) -> Array:
