@@ -27,7 +27,7 @@ NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere'
 LONG = 1e3  # [m] that stands for the length of one that is not
 SECTION = 8  # numbers of a section
 PARABOLAS = 2
-FINE, COARSE = 1.5, 3.0  # shares to which sections tell how much longer than straight paths are, refined and not
+FINE, COARSE = 1.2, 2.0  # shares to which sections tell how much longer than straight paths are, refined and not
 
 
 @dataclass(frozen=True)
