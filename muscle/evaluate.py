@@ -250,7 +250,8 @@ def muscle_wrenches(
     def pulled(q: Array, tensions: Array) -> Array:
         return wrenches(model.system, model.muscles, q, tensions)
 
-    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend)
+    program = partial(tables.wrench_program, model) if tables.tables_pay(model) else None
+    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend, program)
 
 
 def unit_wrenches(

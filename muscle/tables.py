@@ -38,7 +38,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import contacts, stops_length
 from myoquat.muscle.reach import Reach, itself
 
-__all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay"]
+__all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay", "wrench_program"]
 
 # Muscles from which tables pay. J of gait2392's 92 and of Rajagopal2016's 80 takes as long per pose as muscle by muscle
 # and 2/3 as long to build; of a shoulder's 33 it takes 1/20 longer per pose and 9/10 as long to build.
@@ -60,6 +60,11 @@ def jacobian_program(model: Model, wrt: str = "velocity") -> Program:
     "coordinates", dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
     columns = Columns(model.system, wrt)
     return _Writer(model, strained=bool(columns.straining)).jacobian(columns)
+
+
+def wrench_program(model: Model) -> Program:
+    """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6): `myoquat.muscle.path.wrenches`."""
+    return _Writer(model).wrenches()
 
 
 class _Writer:
@@ -102,6 +107,26 @@ class _Writer:
             program.table(formula, len(to[1]), gather=gather, add={"output0": to})
         return program
 
+    def wrenches(self) -> Program:
+        bodies = len(self.system.bodies)
+        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.model.muscles)})
+
+        def placed(q: Array, tensions: Array) -> dict[str, Array]:
+            return {"poses": self._poses(q), "origins": _stacked([p for _, p in self._from_first(q)[1:]])}
+
+        self._lay(program, {"poses": (len(self.placed), 12), "origins": (bodies, 3)}, placed)
+        program.zeros({"on_frames": (bodies + 1, 6)})
+        program.reserve({"muscle_wrenches": (bodies, 6)})
+        for kind, members in self.kinds.items():
+            if not kind.alone:  # in one body forces balance
+                gather = {"tension": ("tensions", [stretch.muscle for stretch in members])}
+                add = {"output0": ("on_frames", [stretch.frames for stretch in members])}
+                self._add_kind(program, partial(_pulled, kind), members, gather, add=add)
+        rows = np.arange(bodies)
+        about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
+        program.table(_about, bodies, gather=about, store={"output0": ("muscle_wrenches", rows)})
+        return program
+
     def _moves(self, reach: Reach, q: Array, *eliminated: Array) -> dict[str, Array]:
         """The poses, and how the bodies, and points on them, move with the columns."""
         columns, poses = reach.columns, self._from_first(q)[1:]
@@ -133,9 +158,17 @@ class _Writer:
         if wanted:
             program.formula(laid, list(program.inputs), wanted)
 
-    def _add_kind(self, program: Program, formula: Callable[..., Any], members: list[Stretch], **links: Any) -> None:
-        """The table of stretches of a kind: the poses of their bodies in, and what else places their stops."""
-        kind, gather = members[0].kind, {}
+    def _add_kind(
+        self,
+        program: Program,
+        formula: Callable[..., Any],
+        members: list[Stretch],
+        gathered: dict[str, Any] | None = None,
+        **links: Any,
+    ) -> None:
+        """The table of stretches of a kind: the poses of their bodies in, what else places their stops, and what else
+        is `gathered`."""
+        kind, gather = members[0].kind, dict(gathered or {})
         if not kind.alone:
             gather["poses"] = "poses", np.searchsorted(self.placed, [stretch.frames for stretch in members])
         numbers = {
@@ -217,7 +250,7 @@ def _length(kind: Kind, **given: Array) -> Array:
 
 
 def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
-    """What a unit of -dl does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
+    """What dl/dx does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
     bodies' axes, "pushes" (n, 3); and "strains" (bodies, 6) on each body."""
     stops, on = _laid(kind, given)
     points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
@@ -249,3 +282,14 @@ def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
 def _strain(x: Array, f: Array) -> Array:
     """(6,) what a force does at x as all around is strained by W (6,), as xx, yy, zz, xy, xz, yz."""
     return joined([f * x, f[[0, 0, 1]] * x[[1, 2, 2]] + f[[1, 2, 2]] * x[[0, 0, 1]]])
+
+
+def _pulled(kind: Kind, *, tension: Array, **given: Array) -> Array:
+    """(bodies, 6) what a tension () of a stretch does to each of its bodies."""
+    result: Array = -tension * _wrenches(kind._replace(pulled=tuple(range(kind.bodies))), **given)["pulls"]
+    return result
+
+
+def _about(*, wrench: Array, origin: Array) -> Array:
+    """(6,) a wrench about the origin of the poses, about another point."""
+    return joined([wrench[:3], wrench[3:] - cross(origin, wrench[:3])])

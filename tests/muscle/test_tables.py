@@ -9,7 +9,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
 from myoquat.kernels import compile_program
-from myoquat.muscle import Model, Muscle, PathPoint, path_jacobian, path_lengths, tables
+from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths, tables
 from myoquat.muscle.eliminated import eliminated_components
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
@@ -66,6 +66,13 @@ def test_jacobians_agree(model, q, wrt):
     given = {} if wrt != "constrained" else {"eliminated": eliminated_components(model.system, q, "largest")}
     found = kernel(q, *(k.astype(float) for k in given.values()))
     np.testing.assert_allclose(found, path_jacobian(model, q, wrt, **given, backend="numpy"), rtol=1e-12, atol=1e-13)
+
+
+def test_wrenches_agree(model, q):
+    kernel = compile_program(lambda: tables.wrench_program(model), ["muscle_wrenches"], name="muscle_wrenches")
+    tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.muscles)))
+    expected = muscle_wrenches(model, q, tensions, backend="numpy")
+    np.testing.assert_allclose(kernel(q, tensions), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("extension", ["polynomial", "normalized", "homogeneous"])
