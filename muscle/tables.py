@@ -41,7 +41,8 @@ from myoquat.muscle.reach import Reach, itself
 __all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay", "wrench_program"]
 
 # Muscles from which tables pay. J of gait2392's 92 and of Rajagopal2016's 80 takes as long per pose as muscle by muscle
-# and 2/3 as long to build; of a shoulder's 33 it takes 1/20 longer per pose and 9/10 as long to build.
+# and 2/3 as long to build, dl/dq and wrenches 1/7 to 1/2 as long; of a shoulder's 33 J takes 1/20 longer per pose and
+# 9/10 as long to build.
 FEWEST = 50
 
 
@@ -97,7 +98,8 @@ class _Writer:
         program = Program(name, columns.inputs)
         self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
         program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
-        program.zeros({"strains": (len(reach.strained) + 1, 6), name: (len(self.model.muscles), columns.size)})
+        strains = len(reach.strained) + 1 if columns.straining else 0
+        program.zeros({"strains": (strains, 6), name: (len(self.model.muscles), columns.size)})
         program.view("entries", name, len(self.model.muscles) * columns.size)
         for kind, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
