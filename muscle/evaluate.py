@@ -97,15 +97,16 @@ def path_jacobian(
     if wrt not in KINDS:
         raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
     call = MuscleCall(model).q(q)
-    if wrt == "velocity":
-        program = partial(tables.jacobian_program, model) if tables.tables_pay(model) else None
-        return call.run_muscles(wrt, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
-    if wrt != "constrained":
-        return call.run_muscles("coordinates", lambda q: jacobians.coordinates(model, q), 2, out, backend)
+    quantity = "coordinates" if wrt == "quaternion" else wrt
+    program = partial(tables.jacobian_program, model, quantity) if tables.tables_pay(model) else None
+    if quantity == "velocity":
+        return call.run_muscles(quantity, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
+    if quantity == "coordinates":
+        return call.run_muscles(quantity, lambda q: jacobians.coordinates(model, q), 2, out, backend, program)
     index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
     call.put("eliminated", index, index, index.shape[-1])
     formula = lambda q, eliminated: jacobians.constrained(model, q, eliminated)  # noqa: E731
-    return call.run_muscles(wrt, formula, 2, out, backend)
+    return call.run_muscles(quantity, formula, 2, out, backend, program)
 
 
 def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str = "kernel") -> Array:
@@ -251,7 +252,8 @@ def muscle_wrenches(
     def pulled(q: Array, tensions: Array) -> Array:
         return wrenches(model.system, model.muscles, q, tensions)
 
-    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend)
+    program = partial(tables.wrench_program, model) if tables.tables_pay(model) else None
+    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend, program)
 
 
 def unit_wrenches(

@@ -11,14 +11,18 @@ stretch's bodies then changes the length by
 
 omega_j being the angular velocity of the body at u_j = 1 and v_j the velocity of its point at the origin, in axes of
 the world. The origin is that of the first body, near to which the model is, wherever in the world. Velocities above the
-common ancestor do not change the length. What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the
-tables; a span on a surface stays where it is on its body, since the path is the shortest.
+common ancestor do not change the length. Coordinates have columns of the same kind, from the derivative of the pose of
+their joint. Off the unit sphere R(Q) is no rotation: a component Q_k of a quaternion also strains what its joint
+carries, by Q_k W, and has the part Q_k W : sum (f x^T + x f^T) / 2 besides, over all points that the joint carries,
+whether or not the stretch is on one side of it.
+
+What paths touch is sought by solvers (`myoquat.muscle.wrapping`), before the tables; a span on a surface stays where it
+is on its body, since the path is the shortest.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,17 +32,18 @@ from myoquat.kernels import Program
 from myoquat.kernels.arrays import as_array
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array
+from myoquat.muscle.columns import Columns
+from myoquat.muscle.cuts import MOVING, SURFACE, Kind, Paths, Stretch
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, contacts, stops_length
-from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
+from myoquat.muscle.path import contacts, stops_length
+from myoquat.muscle.reach import Reach, itself
 
-__all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay"]
+__all__ = ["FEWEST", "jacobian_program", "length_program", "tables_pay", "wrench_program"]
 
 # Muscles from which tables pay. J of gait2392's 92 and of Rajagopal2016's 80 takes as long per pose as muscle by muscle
-# and 2/3 as long to build; of a shoulder's 33 it takes 1/20 longer per pose and 9/10 as long to build.
+# and 2/3 as long to build, dl/dq and wrenches 1/7 to 1/2 as long; of a shoulder's 33 J takes 1/20 longer per pose and
+# 9/10 as long to build.
 FEWEST = 50
-
-FIXED, MOVING, SURFACE = range(3)
 
 
 def tables_pay(model: Model) -> bool:
@@ -51,137 +56,24 @@ def length_program(model: Model) -> Program:
     return _Writer(model).lengths()
 
 
-def jacobian_program(model: Model) -> Program:
-    """The program q (nq,) -> "velocity" (m, nu), J with dl/dt = J u."""
-    return _Writer(model).jacobian()
+def jacobian_program(model: Model, wrt: str = "velocity") -> Program:
+    """The program q (nq,) -> `wrt` (m, n), as in `myoquat.muscle.jacobians`: "velocity", J with dl/dt = J u;
+    "coordinates", dl/dq; or "constrained", dl/dQ*, of q and "eliminated" (balls,). Exact where |Q| = 1."""
+    columns = Columns(model.system, wrt)
+    return _Writer(model, strained=bool(columns.straining)).jacobian(columns)
 
 
-class _Stop(NamedTuple):
-    """A point of a path, or its span on a surface.
-
-    frame; sort; the number of a conditional point's switch, -1 without; the number of a moving point or of a span; and
-    the position of a fixed point.
-    """
-
-    frame: int
-    sort: int
-    switch: int = -1
-    number: int = -1
-    position: tuple[float, ...] = ()
-
-
-class _Kind(NamedTuple):
-    """What the code of a stretch depends on: of each stop its sort, the number of its body and whether it has a switch;
-    and the numbers of the bodies below their common ancestor. A stretch in one body is seen from there."""
-
-    stops: tuple[tuple[int, int, bool], ...]
-    bodies: int
-    pulled: tuple[int, ...]
-
-    @property
-    def alone(self) -> bool:
-        """Whether all of it is in one body."""
-        return self.bodies == 1
-
-    @property
-    def constant(self) -> bool:
-        """Whether its length never changes."""
-        return self.alone and all(sort == FIXED and not switch for sort, _, switch in self.stops)
-
-
-@dataclass(frozen=True)
-class _Stretch:
-    """Stops of a muscle, by its number, and the frames of its bodies, the common ancestor first if it is among them."""
-
-    muscle: int
-    stops: tuple[_Stop, ...]
-    frames: tuple[int, ...]
-    kind: _Kind
-
-    def numbers(self, sort: int) -> list[int]:
-        """Of its moving points, or of its spans."""
-        return [stop.number for stop in self.stops if stop.sort == sort]
-
-    @property
-    def switches(self) -> list[int]:
-        """Of its conditional points."""
-        return [stop.switch for stop in self.stops if stop.switch >= 0]
-
-    @property
-    def positions(self) -> list[tuple[float, ...]]:
-        """Of its fixed points."""
-        return [stop.position for stop in self.stops if stop.sort == FIXED]
-
-
-class _Paths:
-    """The stretches of a model's paths, and the points and spans on surfaces that their stops number."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, system = model, model.system
-        self.moving: list[PathPoint] = []
-        self.conditional: list[PathPoint] = []
-        self.spans = 0
-        self.frames = {name: k for k, name in enumerate((system.ground, *system.body_names))}
-        self.parents = [0, *(self.frames[body.parent] for body in system.bodies)]
-        self.ancestor, self.kind = cache(self._ancestor), cache(self._kind)
-        self.stretches = [s for k, muscle in enumerate(self.model.muscles) for s in self._cut(k, muscle)]
-
-    def chain(self, frame: int, base: int) -> list[int]:
-        """The frames from one on down to what hangs on `base`, which carries it."""
-        found = []
-        while frame != base:
-            found.append(frame)
-            frame = self.parents[frame]
-        return found
-
-    def _ancestor(self, frames: tuple[int, ...]) -> int:
-        """The frame farthest from the ground that carries all of these."""
-        chains = [[*self.chain(frame, 0), 0] for frame in frames]
-        return next(frame for frame in chains[0] if all(frame in chain for chain in chains))
-
-    def _cut(self, number: int, muscle: Muscle) -> Iterator[_Stretch]:
-        """The stretches of a path."""
-        since: list[_Stop] = []
-        for stop in self._stops(muscle):
-            since.append(stop)
-            if len(since) > 1 and stop.sort != SURFACE and stop.switch < 0:
-                yield self._stretch(number, tuple(since))
-                since = [stop]
-
-    def _stops(self, muscle: Muscle) -> Iterator[_Stop]:
-        """The stops of a path, in order."""
-        for i, point in enumerate(muscle.path):
-            for wrap in muscle.wraps:
-                if i and wrap.acts(i):
-                    yield _Stop(self.frames[wrap.body], SURFACE, number=self.spans)
-                    self.spans += 1
-            switch = number = -1
-            if isinstance(point, ConditionalPoint):
-                switch = len(self.conditional)
-                self.conditional.append(point)
-            if isinstance(point, DrivenPoint):
-                number = len(self.moving)
-                self.moving.append(point)
-            yield _Stop(self.frames[point.body], FIXED if number < 0 else MOVING, switch, number, point.position)
-
-    def _stretch(self, muscle: int, stops: tuple[_Stop, ...]) -> _Stretch:
-        return _Stretch(muscle, stops, *self.kind(tuple((stop.sort, stop.frame, stop.switch >= 0) for stop in stops)))
-
-    def _kind(self, stops: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, ...], _Kind]:
-        """The frames of a stretch and its kind, from sort, frame and whether there is a switch of each stop."""
-        met = tuple(dict.fromkeys(frame for _, frame, _ in stops))
-        base = self.ancestor(met)
-        frames = (base, *(frame for frame in met if frame != base)) if base in met else met
-        seen = tuple((sort, frames.index(frame), switch) for sort, frame, switch in stops)
-        return frames, _Kind(seen, len(frames), tuple(range(base in met, len(frames))))
+def wrench_program(model: Model) -> Program:
+    """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6): `myoquat.muscle.path.wrenches`."""
+    return _Writer(model).wrenches()
 
 
 class _Writer:
     """Writes the stages of the programs of a model."""
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.system, self.paths = model, model.system, _Paths(model)
-        self.kinds: dict[_Kind, list[_Stretch]] = {}
+    def __init__(self, model: Model, strained: bool = False) -> None:
+        self.model, self.system, self.paths = model, model.system, Paths(model, strained)
+        self.kinds: dict[Kind, list[Stretch]] = {}
         for stretch in self.paths.stretches:
             self.kinds.setdefault(stretch.kind, []).append(stretch)
         self.placed = sorted({frame for s in self.paths.stretches if not s.kind.alone for frame in s.frames})
@@ -196,47 +88,69 @@ class _Writer:
             to = "lengths", [stretch.muscle for stretch in members]
             if kind.constant:
                 lengths = stops_length([(x,) for x in _positions(members).swapaxes(0, 1)], [True] * len(kind.stops))
-                program.table(_itself, len(members), parameters={"value": lengths}, add={"output0": to})
+                program.table(itself, len(members), parameters={"value": lengths}, add={"output0": to})
             else:
                 self._add_kind(program, partial(_length, kind), members, add={"output0": to})
         return program
 
-    def jacobian(self) -> Program:
-        m, nu, reach = len(self.model.muscles), self.system.nu, _Reach(self.paths, self.kinds)
-        columns = reach.columns
-        program = Program("velocity", {"q": self.system.nq})
-        buffers = {"poses": (len(self.placed), 12), "axes": (len(columns), 6), "slides": (len(reach.slides), 3)}
-
-        def laid(q: Array) -> dict[str, Array]:
-            return {"poses": self._poses(q), "axes": self._axes(columns, q), "slides": self._slides(reach.slides, q)}
-
-        self._lay(program, buffers, laid)
+    def jacobian(self, columns: Columns) -> Program:
+        name, reach = columns.wrt, Reach(self.paths, columns, self.kinds)
+        program = Program(name, columns.inputs)
+        self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
         program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
-        program.zeros({"velocity": (m, nu)})
-        program.view("entries", "velocity", m * nu)
+        strains = len(reach.strained) + 1 if columns.straining else 0
+        program.zeros({"strains": (strains, 6), name: (len(self.model.muscles), columns.size)})
+        program.view("entries", name, len(self.model.muscles) * columns.size)
         for kind, rows in reach.rows.items():
-            store = {name: (name, numbers) for name, numbers in rows.items()}
-            self._add_kind(program, partial(_wrenches, kind), self.kinds[kind], store=store)
-        for pulls, moved, entries in reach.joints:
-            gather = {"pull": ("pulls", pulls), "axes": ("axes", np.searchsorted(columns, moved))}
-            program.table(_entries, len(pulls), gather=gather, add={"output0": ("entries", moved + entries)})
-        if reach.slides:
-            pushes, slides, entries = np.array(reach.slid).T
-            gather = {"pull": ("pushes", pushes), "axes": ("slides", slides[:, None])}
-            program.table(_entries, len(pushes), gather=gather, add={"output0": ("entries", entries[:, None])})
+            links = {key: (key, numbers) for key, numbers in rows.items()}
+            add = {key: links.pop(key) for key in ("strains",) if key in links}
+            self._add_kind(program, partial(_wrenches, kind), self.kinds[kind], store=links, add=add)
+        for formula, gather, to in reach.tables:
+            program.table(formula, len(to[1]), gather=gather, add={"output0": to})
         return program
+
+    def wrenches(self) -> Program:
+        bodies = len(self.system.bodies)
+        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.model.muscles)})
+
+        def placed(q: Array, tensions: Array) -> dict[str, Array]:
+            return {"poses": self._poses(q), "origins": _stacked([p for _, p in self._from_first(q)[1:]])}
+
+        self._lay(program, {"poses": (len(self.placed), 12), "origins": (bodies, 3)}, placed)
+        program.zeros({"on_frames": (bodies + 1, 6)})
+        program.reserve({"muscle_wrenches": (bodies, 6)})
+        for kind, members in self.kinds.items():
+            if not kind.alone:  # in one body forces balance
+                gather = {"tension": ("tensions", [stretch.muscle for stretch in members])}
+                add = {"output0": ("on_frames", [stretch.frames for stretch in members])}
+                self._add_kind(program, partial(_pulled, kind), members, gather, add=add)
+        rows = np.arange(bodies)
+        about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
+        program.table(_about, bodies, gather=about, store={"output0": ("muscle_wrenches", rows)})
+        return program
+
+    def _moves(self, reach: Reach, q: Array, *eliminated: Array) -> dict[str, Array]:
+        """The poses, and how the bodies, and points on them, move with the columns."""
+        columns, poses = reach.columns, self._from_first(q)[1:]
+        axes, strains = columns.motions(poses, q, *eliminated)
+        return {
+            "poses": self._poses(q),
+            "axes": _stacked([axes[j] for j in reach.moving]),
+            "stretching": _stacked([strains[i] for i in columns.straining]),
+            "slides": _stacked(columns.slides(reach.slides, q, *eliminated)),
+        }
 
     # ---- the stages ------------------------------------------------------------------------------------------
 
-    def _lay(self, program: Program, buffers: dict[str, Any], formula: Callable[[Array], dict[str, Array]]) -> None:
+    def _lay(self, program: Program, buffers: dict[str, Any], formula: Callable[..., dict[str, Array]]) -> None:
         """The buffers of a formula, those that have rows, and with them "moved", where moving points are in their
         bodies, "active", whether conditional ones are on their paths, and "touching", the spans on surfaces."""
         paths = self.paths
         sizes = {"moved": (len(paths.moving), 3), "active": (len(paths.conditional),), "touching": (paths.spans, 9)}
         wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
 
-        def laid(q: Array) -> dict[str, Array]:
-            found = formula(q) | {
+        def laid(q: Array, *given: Array) -> dict[str, Array]:
+            found = formula(q, *given) | {
                 "moved": _stacked([point.local(self.system, q) for point in paths.moving]),
                 "active": _stacked([np.where(x.active(self.system, q), 1.0, 0.0) for x in paths.conditional]),
                 "touching": _stacked(list(self._spans(q))),
@@ -244,11 +158,19 @@ class _Writer:
             return {name: found[name] for name in wanted}
 
         if wanted:
-            program.formula(laid, ["q"], wanted)
+            program.formula(laid, list(program.inputs), wanted)
 
-    def _add_kind(self, program: Program, formula: Callable[..., Any], members: list[_Stretch], **links: Any) -> None:
-        """The table of stretches of a kind: the poses of their bodies in, and what else places their stops."""
-        kind, gather = members[0].kind, {}
+    def _add_kind(
+        self,
+        program: Program,
+        formula: Callable[..., Any],
+        members: list[Stretch],
+        gathered: dict[str, Any] | None = None,
+        **links: Any,
+    ) -> None:
+        """The table of stretches of a kind: the poses of their bodies in, what else places their stops, and what else
+        is `gathered`."""
+        kind, gather = members[0].kind, dict(gathered or {})
         if not kind.alone:
             gather["poses"] = "poses", np.searchsorted(self.placed, [stretch.frames for stretch in members])
         numbers = {
@@ -272,31 +194,6 @@ class _Writer:
         origin = poses[self.system.bodies[0].name][1]
         return [(R, p - origin) for R, p in (poses[name] for name in self.paths.frames)]
 
-    def _axes(self, columns: Sequence[int], q: Array) -> Array:
-        """(columns, 6) v_j at the origin of the first body and omega_j of velocities, in world axes."""
-        rows: dict[int, Array] = {}
-        system = self.system
-        for (R, p), body, at, moved in zip(
-            self._from_first(q)[1:], system.bodies, system.q_slices, system.u_slices, strict=True
-        ):
-            S_omega, S_v = body.joint.subspace(q[at])
-            for k, j in enumerate(range(moved.start, moved.stop)):
-                omega = matvec(R, S_omega[:, k])
-                rows[j] = joined([matvec(R, S_v[:, k]) - cross(omega, p), omega])
-        return _stacked([rows[j] for j in columns])
-
-    def _slides(self, slides: Sequence[tuple[PathPoint, int]], q: Array) -> Array:
-        """(k, 3) the velocities of moving points in their bodies' frames, each for u_j = 1 of one column j."""
-        points = list({id(point): point for point, _ in slides}.values())
-        places = {id(point): 3 * k for k, point in enumerate(points)}
-
-        def local(motion: Array) -> Array:
-            after = self.system.displaced(q, motion)
-            return joined([np.zeros(0), *(point.local(self.system, after) for point in points)])
-
-        rates = jacobian_at(local, np.zeros(self.system.nu), like=q)
-        return _stacked([rates[places[id(point)] : places[id(point)] + 3, j] for point, j in slides])
-
     def _spans(self, q: Array) -> Iterator[Array]:
         """(9,) P, Q, arc and place of every span on a surface, and 1 where the path touches it."""
         for pieces in contacts(self.system, self.model.muscles, q):
@@ -306,87 +203,10 @@ class _Writer:
                     yield joined([c.P, c.Q, *(as_array(x)[..., None] for x in numbers)])
 
 
-class _Reach:
-    """Which velocities change which stretches.
-
-    pulls, pushes  the wrenches on bodies and the forces on moving points, how many
-    rows           of a kind, by the name of their buffer, the numbers (stretches, n) of these
-    joints         of all joints with as many velocities n: of each pull that one carries, its number, the velocities
-                   (k, n), and (k, 1) what leads from these to the entries of the Jacobian
-    slides         the velocities j of moving points: (point, j)
-    slid           the number of a push, that of its slide, and the entry
-    """
-
-    def __init__(self, paths: _Paths, kinds: dict[_Kind, list[_Stretch]]) -> None:
-        self.paths, self.pulls, self.pushes = paths, 0, 0
-        self.rows: dict[_Kind, dict[str, Array]] = {}
-        self.slides: list[tuple[PathPoint, int]] = []
-        self.slid: list[tuple[int, int, int]] = []
-        self._carried: dict[int, list[tuple[int, int, int]]] = {}  # by n: pull, first velocity, first entry of the row
-        self._slide: dict[tuple[int, int], int] = {}
-        for kind, members in kinds.items():
-            rows = {"pulls": [self._pull(stretch) for stretch in members],
-                    "pushes": [self._push(stretch) for stretch in members]}  # fmt: skip
-            kept = {name: np.array(numbers) for name, numbers in rows.items() if numbers[0]}
-            if kept:
-                self.rows[kind] = kept
-
-    def _pull(self, stretch: _Stretch) -> list[int]:
-        """The numbers of the wrenches on the bodies of a stretch."""
-        system, first = self.paths.model.system, self.pulls
-        base = self.paths.ancestor(stretch.frames)
-        for k in stretch.kind.pulled:
-            for frame in self.paths.chain(stretch.frames[k], base):
-                s = system.u_slices[frame - 1]
-                if s.stop > s.start:
-                    row = self.pulls, s.start, stretch.muscle * system.nu
-                    self._carried.setdefault(s.stop - s.start, []).append(row)
-            self.pulls += 1
-        return list(range(first, self.pulls))
-
-    def _push(self, stretch: _Stretch) -> list[int]:
-        """The numbers of the forces on the moving points of a stretch."""
-        first = self.pushes
-        for number in stretch.numbers(MOVING):
-            for j in self._driving(self.paths.moving[number]):
-                slide = self._slide.setdefault((number, j), len(self.slides))
-                if slide == len(self.slides):
-                    self.slides.append((self.paths.moving[number], j))
-                self.slid.append((self.pushes, slide, stretch.muscle * self.paths.model.system.nu + j))
-            self.pushes += 1
-        return list(range(first, self.pushes))
-
-    def _driving(self, point: PathPoint) -> list[int]:
-        """The velocities on which the coordinates of a moving point depend."""
-        names = point.driving if isinstance(point, DrivenPoint) else ()
-        slices = self.paths.model.system.u_slices
-        joints = {self._joint_of(name) for name in names}
-        return [j for i in sorted(joints) for j in range(slices[i].start, slices[i].stop)]
-
-    def _joint_of(self, name: str) -> int:
-        """The body whose joint has a coordinate, or an angle that a quaternion has replaced."""
-        system = self.paths.model.system
-        if name in system.angle_names:
-            return system.angle_names[name][0]
-        place = system.coordinate_names.index(name)
-        return next(i for i, s in enumerate(system.q_slices) if s.start <= place < s.stop)
-
-    @cached_property
-    def columns(self) -> list[int]:
-        """The velocities that move bodies of a stretch."""
-        return sorted({first + k for n, rows in self._carried.items() for _, first, _ in rows for k in range(n)})
-
-    @property
-    def joints(self) -> Iterator[tuple[Array, Array, Array]]:
-        for n, rows in self._carried.items():
-            pulls, first, entries = np.array(rows).T
-            yield pulls, first[:, None] + np.arange(n), entries[:, None]
-
-
 # ---- formulas of elements ------------------------------------------------------------------------------------
 
 
-def _positions(members: Sequence[_Stretch]) -> Array:
+def _positions(members: Sequence[Stretch]) -> Array:
     """(stretches, n, 3) the fixed points of stretches of a kind."""
     return np.array([stretch.positions for stretch in members]).reshape(len(members), -1, 3)
 
@@ -395,11 +215,7 @@ def _stacked(rows: Sequence[Array]) -> Array:
     return np.stack(np.broadcast_arrays(*rows, subok=True)) if rows else np.zeros((0, 3))
 
 
-def _itself(*, value: Array) -> Array:
-    return value
-
-
-def _laid(kind: _Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
+def _laid(kind: Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
     """The stops of a stretch, as `stops_length` takes them, and which are on the path.
 
     given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
@@ -431,14 +247,14 @@ def _laid(kind: _Kind, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]]
     return stops, on
 
 
-def _length(kind: _Kind, **given: Array) -> Array:
+def _length(kind: Kind, **given: Array) -> Array:
     """() the length of a stretch."""
     return stops_length(*_laid(kind, given))
 
 
-def _wrenches(kind: _Kind, **given: Array) -> dict[str, Array]:
-    """What a unit of -dl does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
-    bodies' axes, "pushes" (n, 3)."""
+def _wrenches(kind: Kind, **given: Array) -> dict[str, Array]:
+    """What dl/dx does to the bodies below the common ancestor, "pulls" (n, 6), and to moving points in their
+    bodies' axes, "pushes" (n, 3); and "strains" (bodies, 6) on each body."""
     stops, on = _laid(kind, given)
     points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
 
@@ -458,10 +274,25 @@ def _wrenches(kind: _Kind, **given: Array) -> dict[str, Array]:
         for i, _, f in forces
         if kind.stops[i][0] == MOVING
     ]
-    return {name: _stacked(rows) for name, rows in (("pulls", on_bodies), ("pushes", on_points)) if rows}
+    strains = [
+        sum((_strain(x, f) for i, x, f in forces if kind.stops[i][1] == body), np.zeros(6))
+        for body in (range(kind.bodies) if kind.strained else ())
+    ]
+    found = {"pulls": on_bodies, "pushes": on_points, "strains": strains}
+    return {name: _stacked(rows) for name, rows in found.items() if rows}
 
 
-def _entries(*, pull: Array, axes: Array) -> Array:
-    """(n,) what a force (k,) does along axes (n, k)."""
-    result: Array = np.sum(axes * pull, axis=-1)
+def _strain(x: Array, f: Array) -> Array:
+    """(6,) what a force does at x as all around is strained by W (6,), as xx, yy, zz, xy, xz, yz."""
+    return joined([f * x, f[[0, 0, 1]] * x[[1, 2, 2]] + f[[1, 2, 2]] * x[[0, 0, 1]]])
+
+
+def _pulled(kind: Kind, *, tension: Array, **given: Array) -> Array:
+    """(bodies, 6) what a tension () of a stretch does to each of its bodies."""
+    result: Array = -tension * _wrenches(kind._replace(pulled=tuple(range(kind.bodies))), **given)["pulls"]
     return result
+
+
+def _about(*, wrench: Array, origin: Array) -> Array:
+    """(6,) a wrench about the origin of the poses, about another point."""
+    return joined([wrench[:3], wrench[3:] - cross(origin, wrench[:3])])

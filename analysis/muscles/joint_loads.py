@@ -12,12 +12,16 @@ from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.muscles.free import coupler_drift, free_velocities
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, mass_matrix
+from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions, mass_matrix
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
+<<<<<<< HEAD
 from myoquat.kernels.kinds import check_kinds
+=======
+from myoquat.kernels.libraries import is_imported
+>>>>>>> firsts
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
@@ -241,7 +245,7 @@ def _check_pairs(model: Model) -> None:
 
 
 def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -> Array:
-    if isinstance(given, pd.DataFrame):
+    if is_imported("pandas") and isinstance(given, pd.DataFrame):
         labels = [str(label) for label in given.columns]
         given = given.to_numpy(dtype=float)[:, indices_of("column of tensions for", model.muscle_names, labels)]
     tensions = np.asarray(given, dtype=float)
@@ -255,10 +259,7 @@ def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> A
     """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
     if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path):
         return np.zeros((len(motion.time), model.system.nu))
-    rest = np.zeros((len(motion.time), model.system.nu))
-    still = inverse_dynamics(model.system, motion.q, rest, rest)
-    on_bodies = still - inverse_dynamics(model.system, motion.q, rest, rest, wrenches)
-    result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - on_bodies
+    result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - external_force(model, motion.q, wrenches)
     return result
 
 

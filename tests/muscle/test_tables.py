@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
 from myoquat.kernels import compile_program
-from myoquat.muscle import Model, Muscle, PathPoint, path_jacobian, path_lengths, tables
+from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths, tables
+from myoquat.muscle.eliminated import eliminated_components
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
 
 
-@pytest.fixture(params=["leg", "leg in quaternions", "two_link", "floating"])
+@pytest.fixture(params=["leg", "leg in quaternions", "two_link", "floating", "every joint"])
 def model(request):
-    """Fixed, conditional and moving points, wrapping surfaces, Euler angles, quaternions, a floating base."""
+    """Fixed, conditional and moving points, wrapping surfaces, Euler angles, quaternions, a floating base, every type
+    of joint."""
+    if request.param == "every joint":
+        return _between_all()
     if request.param == "two_link":
         return load_model("two_link")
     return (
@@ -36,6 +40,16 @@ def _floating():
     return Model(ArticulatedSystem(bodies), muscles)
 
 
+def _between_all():
+    """A tree of every type of joint with a muscle between any two bodies, and one along each body."""
+    system = random_system(10, np.random.default_rng(6239))
+    places = np.random.default_rng(4).normal(size=(11, 2, 3))
+    ends = [[PathPoint(name, tuple(x)) for x in xs]
+            for name, xs in zip((system.ground, *system.body_names), places, strict=True)]  # fmt: skip
+    muscles = tuple(Muscle(f"{a}-{b}", (ends[a][0], ends[b][1])) for a in range(11) for b in range(a, 11))
+    return Model(system, muscles)
+
+
 @pytest.fixture
 def q(model):
     return model.system.random(50, np.random.default_rng(8))
@@ -46,9 +60,33 @@ def test_lengths_agree(model, q):
     np.testing.assert_allclose(kernel(q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
 
 
-def test_jacobians_agree(model, q):
-    kernel = compile_program(lambda: tables.jacobian_program(model), ["velocity"], name="velocity")
-    np.testing.assert_allclose(kernel(q), path_jacobian(model, q, backend="numpy"), rtol=0, atol=1e-13)
+@pytest.mark.parametrize("wrt", ["velocity", "coordinates", "constrained"])
+def test_jacobians_agree(model, q, wrt):
+    kernel = compile_program(lambda: tables.jacobian_program(model, wrt), [wrt], name=wrt)
+    given = {} if wrt != "constrained" else {"eliminated": eliminated_components(model.system, q, "largest")}
+    found = kernel(q, *(k.astype(float) for k in given.values()))
+    np.testing.assert_allclose(found, path_jacobian(model, q, wrt, **given, backend="numpy"), rtol=1e-12, atol=1e-13)
+
+
+def test_wrenches_agree(model, q):
+    kernel = compile_program(lambda: tables.wrench_program(model), ["muscle_wrenches"], name="muscle_wrenches")
+    tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.muscles)))
+    expected = muscle_wrenches(model, q, tensions, backend="numpy")
+    np.testing.assert_allclose(kernel(q, tensions), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("extension", ["polynomial", "normalized", "homogeneous"])
+def test_components_of_quaternions_agree_however_rotations_continue(extension):
+    """Off the unit sphere, where R(Q) strains all that the joints carry, also what is above no moving joint."""
+    joint = SphericalJoint(extension=extension)
+    shin = Body("shin", "thigh", SphericalJoint(), (0.0, 0.1, -0.4), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    bodies = (Body("thigh", "ground", joint, (0.3, 0.0, 0.2), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)), shin)
+    points = [PathPoint(*at) for at in (("ground", (0.1, 0.2, 0.3)), ("thigh", (0.0, 0.1, 0.0)),
+                                        ("shin", (0.1, 0.0, -0.2)), ("shin", (0.0, 0.1, -0.3)))]  # fmt: skip
+    model = Model(ArticulatedSystem(bodies), tuple(Muscle(f"m{k}", tuple(points[k:])) for k in range(3)))
+    q = model.system.random(20, np.random.default_rng(3))
+    kernel = compile_program(lambda: tables.jacobian_program(model, "coordinates"), ["coordinates"], name="coordinates")
+    np.testing.assert_allclose(kernel(q), path_jacobian(model, q, "quaternion", backend="numpy"), rtol=0, atol=1e-13)
 
 
 def test_a_model_far_from_the_origin_loses_no_digits():
@@ -81,7 +119,9 @@ def test_many_muscles_are_evaluated_by_tables():
     assert not tables.tables_pay(_strands(tables.FEWEST - 1))
     q = model.system.random(5, np.random.default_rng(3))
     np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(path_jacobian(model, q), path_jacobian(model, q, backend="numpy"), rtol=0, atol=1e-13)
+    for wrt in ("velocity", "coordinates", "quaternion", "constrained"):
+        expected = path_jacobian(model, q, wrt, backend="numpy")
+        np.testing.assert_allclose(path_jacobian(model, q, wrt), expected, rtol=0, atol=1e-13)
 
 
 def test_paths_within_one_body_keep_their_length():
