@@ -17,11 +17,8 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-<<<<<<< HEAD
 from myoquat.kernels.kinds import check_kinds
-=======
 from myoquat.kernels.libraries import is_imported
->>>>>>> firsts
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
