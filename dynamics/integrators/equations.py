@@ -200,7 +200,7 @@ class StateEquations:
             parts.append(rates(self.muscled, q, u, self.activation(given), state))
         if self.delayed:
             activation = given["own"][..., len(self.of_muscles) :]
-            parts.append(actuators.activation_rates(self.muscled, given["controls"], activation))
+            parts.append(actuators.delayed_rates(self.muscled, given["controls"], activation))
         return [joined(parts)] if parts else []
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:

@@ -1,7 +1,7 @@
 """Actuators beside muscles: one file per kind, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
 
 from myoquat.muscle.actuators.activation import ActivationCoordinateActuator
-from myoquat.muscle.actuators.base import Actuator, ScalarActuator, activation_rates, delayed, forces
+from myoquat.muscle.actuators.base import Actuator, ScalarActuator, delayed, delayed_rates, forces
 from myoquat.muscle.actuators.body import BodyActuator
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
 from myoquat.muscle.actuators.point import PointActuator
@@ -17,7 +17,7 @@ __all__ = [
     "PointToPointActuator",
     "ScalarActuator",
     "TorqueActuator",
-    "activation_rates",
     "delayed",
+    "delayed_rates",
     "forces",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import check_kind
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.loads import Load, Poses, generalized_force
@@ -20,8 +21,8 @@ __all__ = [
     "Actuator",
     "ScalarActuator",
     "Vector",
-    "activation_rates",
     "delayed",
+    "delayed_rates",
     "forces",
     "with_controls",
 ]
@@ -150,19 +151,20 @@ def delayed(model: HasActuators) -> dict[int, Any]:
     >>> list(delayed(mq.Model(mq.ArticulatedSystem((sled,)), actuators=motors)))
     [1]
     """
+    check_kind("model", model, "Model")
     return {own.start: actuator for actuator, own in with_controls(model.actuators) if actuator.delayed}
 
 
-def activation_rates(model: HasActuators, controls: Array, activation: Array) -> Array:
+def delayed_rates(model: HasActuators, controls: Array, activation: Array) -> Array:
     """(..., n) da/dt [1/s] of the delayed actuators at controls (..., k) of all and their activations (..., n): the
     formula, on floats and symbols.
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.muscle.actuators import ActivationCoordinateActuator, activation_rates
+    >>> from myoquat.muscle.actuators import ActivationCoordinateActuator, delayed_rates
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), coordinate_names=("x",))
     >>> motor = ActivationCoordinateActuator("motor", "x", activation_time=0.1)
-    >>> activation_rates(mq.Model(mq.ArticulatedSystem((sled,)), actuators=(motor,)), np.ones(1), np.zeros(1))
+    >>> delayed_rates(mq.Model(mq.ArticulatedSystem((sled,)), actuators=(motor,)), np.ones(1), np.zeros(1))
     array([10.])
     """
     rates = [

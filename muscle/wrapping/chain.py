@@ -55,7 +55,7 @@ NEWTON = 7  # steps of it, until
 STILL = 1e-7  # [m, rad] is the most that one moves
 CHOICES = 6  # times that a surface is passed over, where no path touches all
 TRIES = 2  # times that a path is looked for, where it runs through surfaces
-LAST = 1.0  # tries left when a surface takes its place elsewhere
+LAST = 1.0  # tries left with the last one
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     """The numbers of a `Sweep`, the places of the surfaces, 1 for one that the path runs through, and how many tries
     are left: none where it is solved and runs through none.
 
-    The second try begins from the surface that the path of the first runs through; for the last one, it takes its place
-    where the path does. What no try solves is left to the last.
+    The next try begins from the surface that the path of this one runs through, in its place there. Which surfaces are
+    passed over, where no path touches all, is left to the last.
     """
     count = len(kinds)
     places, through, left = before[..., -2 * count - 1 : -count - 1], before[..., -count - 1 : -1], before[..., -1:]
@@ -114,7 +114,7 @@ def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     there, through = moved(Chain(kinds, joined([given, taken])), sweep)
     cut, unsolved = np.sum(through, axis=-1)[..., None] > 0, sweep.unsolved[..., None]
     fewer = np.where(cut, left - 1.0, np.where(unsolved & (left > LAST), LAST, 0.0))
-    return joined([state, np.where(cut & (fewer == LAST), there, places), through, fewer])
+    return joined([state, np.where(cut & (fewer > 0), there, places), through, fewer])
 
 
 def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:

@@ -19,7 +19,7 @@ from myoquat.muscle.actuators import (
     PointActuator,
     PointToPointActuator,
     TorqueActuator,
-    activation_rates,
+    delayed_rates,
 )
 
 OPENSIM = """
@@ -203,7 +203,7 @@ def test_opensim_delays_alike(tmp_path, rng, in_opensim):
     acting = np.stack([np.full(10, sine(0.0)[0]), rows], axis=-1)
     udot = forward_dynamics(model, q, u, actuator_forces(model, q, u, acting))
     np.testing.assert_allclose(udot, answer["udot"], rtol=1e-10, atol=1e-9)
-    rates = activation_rates(model, np.full((10, 2), sine(0.0)[0]), rows[:, None])
+    rates = delayed_rates(model, np.full((10, 2), sine(0.0)[0]), rows[:, None])
     np.testing.assert_allclose(rates[:, 0], answer["rate"], rtol=1e-12)
     motion = simulate(model, q, u, duration=end, rtol=1e-11, output_step=end, controls=sine)
     np.testing.assert_allclose(motion.q[-1], answer["end"], atol=1e-8)

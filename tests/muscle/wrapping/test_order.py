@@ -16,6 +16,7 @@ from myoquat.muscle import (
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
+    WrapTorus,
     path_flags,
     path_jacobian,
     path_lengths,
@@ -104,6 +105,30 @@ def test_lengths_are_continuous_while_the_order_changes():
     assert np.all(clear(model, q))
     steps = np.abs(np.diff(path_lengths(model, q)[:, 0]))
     assert steps.max() < 0.24 * np.diff(angle).max()
+
+
+RING = WrapTorus(body="ground", ring_radius=0.04, tube_radius=0.015)
+BAR = WrapCylinder(body="ground", radius=0.02, length=0.06)
+
+
+@pytest.mark.parametrize("wrap", [BALL, BAR, EGG, RING], ids=lambda wrap: wrap.kind)
+def test_a_line_is_cut_where_a_point_of_it_lies_inside(wrap):
+    A, B = np.random.default_rng(5).uniform(-0.08, 0.08, (2, 2000, 3))
+    outside = ~wrap.holds(A) & ~wrap.holds(B)
+    A, B = A[outside], B[outside]
+    x = A[:, None] + np.linspace(0, 1, 401)[:, None] * (B - A)[:, None]
+    within = wrap.holds(x)
+    if wrap is BAR:
+        ends = [
+            np.take_along_axis(x[..., 2], k[:, None], 1)[:, 0]
+            for k in (within.argmax(1), 400 - within[:, ::-1].argmax(1))
+        ]
+        half = BAR.length / 2
+        within &= ~(np.minimum(*ends) > half)[:, None] & ~(np.maximum(*ends) < -half)[:, None]
+    found, cut = within.any(axis=1), wrap.cut(A, B)
+    assert 200 < found.sum() < len(A) - 200
+    assert not np.any(found & ~cut)
+    assert np.mean(cut & ~found) < 0.01  # by less than the distance between two points
 
 
 def test_places_tell_what_comes_before_and_after():

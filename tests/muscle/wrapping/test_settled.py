@@ -89,6 +89,21 @@ def test_no_path_around_an_ellipsoid_is_wrong_unflagged(shape):
     assert np.all(missed(model, q)[~unsolved] < 1e-7)
 
 
+@pytest.mark.parametrize("shape", [(0.0765, 0.174, 0.075), (0.018, 0.025, 0.035), (0.02, 0.02, 0.06)])
+def test_lengths_do_not_jump_where_the_shorter_way_changes(shape):
+    """The far end goes round the ellipsoid in a plane: the length changes no faster than the end moves."""
+    rng, angle = np.random.default_rng(4), np.linspace(0, 2 * np.pi, 2001)[:, None]
+    for _ in range(6):
+        start = rng.normal(size=3)
+        start *= (1 + 10 ** rng.uniform(-1.5, 0.3)) / np.linalg.norm(start)
+        model = reach(WrapEllipsoid(body="ground", radii=shape), start * shape)
+        u, v = np.linalg.qr(rng.normal(size=(3, 2)))[0].T
+        q = rng.uniform(1.1, 2.0) * (np.cos(angle) * u + np.sin(angle) * v) * shape
+        lengths = path_lengths(model, q)[:, 0]
+        moved = np.linalg.norm(np.diff(q, axis=0), axis=-1)
+        assert np.all(np.abs(np.diff(lengths)) <= 1.001 * moved + 1e-9)
+
+
 BALL = WrapSphere(body="ground", radius=0.03)
 INSIDE_IT = WrapCylinder(body="ground", position=(0.012, 0.02, 0.0), radius=0.012, length=0.1, quadrant="+y")
 
