@@ -22,7 +22,7 @@ class PathFlag(IntFlag):
 
     WRAPPED     the path touches at least one surface
     INSIDE      a surface is passed over: an end of a piece lies inside it, or no path touches it and all others that it
-                should, as where surfaces between the same points overlap
+                should and runs through none, as where surfaces between the same points overlap
     JUMP        the length jumps nearby: a conditional point comes or goes, a surface's side changes, or the path slips
                 off the end of a cylinder
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest

@@ -1,9 +1,10 @@
 """One piece of a path, from one path point to the next, over the wrapping surfaces between them.
 
 With one surface, the surface's own formula is the answer. With several, the tangent points of each depend on those of
-its neighbours, and which surfaces are touched is part of the answer. Some rough sweeps (`sweeping`) mostly tell which
-are; then Newton's method (`variations`) pulls the path over these taut, and a sweep from there is the judge: where it
-finds the same path again, that is the solution. Elsewhere sweeps go on, and Newton's method from where they lead.
+its neighbours, and which surfaces are touched, and in which order (`ordering`), is part of the answer. Some rough
+sweeps (`sweeping`) mostly tell which are; then Newton's method (`variations`) pulls the path over these taut, and a
+sweep from there is the judge: where it finds the same path again, that is the solution. Elsewhere sweeps go on, and
+Newton's method from where they lead. Where the path then runs through a surface it is looked for again.
 
 No path touches all that it should where surfaces overlap, so that one would be touched inside another, or where a path
 slips off the end of a cylinder only while another surface is touched: sweeps then go round in circles. There a surface
