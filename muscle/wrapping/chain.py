@@ -88,7 +88,7 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
     told = any(wrap.ring or wrap.hint is not None for wrap in wraps)
     places = none + np.arange(float(count)) if told else guessed(kinds, given)
     tries = 1 if told else TRIES
-    begin = joined([nothing, places, none + np.zeros(count), none + float(tries)])
+    begin = joined([nothing, places, none + np.zeros(count), places, none + float(tries)])
     state = iterate(partial(_tried, kinds), begin, given, tries, left=-1)
     size = nothing.shape[-1]
     sweep, places, through = Sweep(state[..., :size], kinds), state[..., size:], state[..., size + count :] > 0
@@ -98,24 +98,27 @@ def taut(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
 
 
 def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
-    """The numbers of a `Sweep`, the places of the surfaces, 1 for one that the path runs through, and how many tries
-    are left: none where it is solved and runs through none.
+    """The numbers of a `Sweep`, the places of the surfaces, 1 for one that the path runs through, their places for the
+    next try, and how many are left: none where the path is solved and runs through none.
 
-    The next try begins from the surface that the path of this one runs through, in its place there. Which surfaces are
-    passed over, where no path touches all, is left to the last.
+    The next try begins from the surface that the path of this one runs through, in its place there; where it ends
+    without a solution the one before stays. Which surfaces are passed over, where no path touches all, is left to the
+    last.
     """
     count = len(kinds)
-    places, through, left = before[..., -2 * count - 1 : -count - 1], before[..., -count - 1 : -1], before[..., -1:]
+    through, places, left = before[..., -2 * count - 1 : -count - 1], before[..., -count - 1 : -1], before[..., -1:]
     X = started(kinds, given, through)
     given = joined([given, np.where(left == LAST, 1.0, 0.0), X, places])
     begin = joined([at_start(X, count), 0.0 * left + np.array([1.0] * count + [float(ROUNDS)])])
     state = iterate(partial(_round, kinds), begin, given, ROUNDS, left=-1)
     state, taken = state[..., : -count - 1], state[..., -count - 1 : -1]
     sweep = Sweep(state, kinds)
-    there, through = moved(Chain(kinds, joined([given, taken])), sweep)
-    cut, unsolved = np.sum(through, axis=-1)[..., None] > 0, sweep.unsolved[..., None]
-    fewer = np.where(cut, left - 1.0, np.where(unsolved & (left > LAST), LAST, 0.0))
-    return joined([state, np.where(cut & (fewer > 0), there, places), through, fewer])
+    there, cut = moved(Chain(kinds, joined([given, taken])), sweep)
+    some, unsolved = np.sum(cut, axis=-1)[..., None] > 0, sweep.unsolved[..., None]
+    fewer = np.where(some, left - 1.0, np.where(unsolved & (left > LAST), LAST, 0.0))
+    found = joined([state, places, cut, np.where(some, there, places), fewer])
+    stays = unsolved & (np.sum(through, axis=-1)[..., None] > 0) & ~Sweep(before, kinds).unsolved[..., None]
+    return np.where(stays, joined([before[..., :-1], 0.0 * left]), found)
 
 
 def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
