@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import (
     ConditionalPoint,
     Model,
@@ -66,6 +66,21 @@ def system():
         inertia=(0.01,) * 3 + (0.0,) * 3,
     )
     return ArticulatedSystem((upper, lower))
+
+
+def past(wraps, start=None):
+    """A path over surfaces from `start` on the ground, or from a point that slides along x, y and z of the ground, to
+    another one that slides: q holds the places of the points that do."""
+    slides = []
+    for end in ("from_", "") if start is None else ("",):
+        parent = "ground"
+        for axis, direction in zip("xyz", np.eye(3), strict=True):
+            joint, name = PrismaticJoint(axis=tuple(direction)), f"{end}{axis}"
+            slides.append(Body(name, parent, joint, coordinate_names=(f"t{name}",), mass=1.0))
+            parent = name
+    first = PathPoint("from_z", (0.0, 0.0, 0.0)) if start is None else PathPoint("ground", tuple(start))
+    path = (first, PathPoint("z", (0.0, 0.0, 0.0)))
+    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=tuple(wraps)),))
 
 
 def model(*names):

@@ -5,14 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from models import past
 
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
-    Model,
-    Muscle,
     PathFlag,
-    PathPoint,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -28,19 +24,6 @@ BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)
 ROD = WrapCylinder(body="ground", position=(0.03, 0.01, 0.0), radius=0.015, quadrant="+y")
 EGG = WrapEllipsoid(body="ground", position=(0.005, 0.03, 0.005), radii=(0.02, 0.015, 0.03))
 GROUPS = {"ball and rod": (BALL, ROD), "ball and egg": (BALL, EGG), "all": (ROD, EGG, BALL)}
-
-
-def over(wraps):
-    """A path past `wraps` between two points that slide."""
-    slides, parent = [], "ground"
-    for end in "AB":
-        for axis, direction in zip("xyz", np.eye(3), strict=True):
-            name = f"{end}{axis}"
-            slides.append(Body(name, parent, PrismaticJoint(axis=tuple(direction)), coordinate_names=(f"t{name}",)))
-            parent = name
-        parent = "ground"
-    path = (PathPoint("Az", (0.0, 0.0, 0.0)), PathPoint("Bz", (0.0, 0.0, 0.0)))
-    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=tuple(wraps)),))
 
 
 def ends(count, seed=0):
@@ -59,7 +42,7 @@ def clear(model, q):
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_order_of_the_list_tells_nothing(group):
     q = ends(600)
-    models = [over(order) for order in (GROUPS[group], GROUPS[group][::-1])]
+    models = [past(order) for order in (GROUPS[group], GROUPS[group][::-1])]
     lengths = np.array([path_lengths(model, q)[:, 0] for model in models])
     sure = np.all([clear(model, q) for model in models], axis=0)
     several = np.any([path_flags(model, q)[:, 0] & PathFlag.WRAPPED for model in models], axis=0)
@@ -74,7 +57,7 @@ def test_the_order_of_the_list_tells_nothing(group):
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_path_runs_through_a_surface_without_a_word(group):
     """Points along the drawn path lie inside no surface."""
-    model, q = over(GROUPS[group]), ends(600, seed=1)
+    model, q = past(GROUPS[group]), ends(600, seed=1)
     sure = clear(model, q)
     assert sure.mean() > 0.6
     (drawn,) = polylines(model, q[sure])
@@ -89,8 +72,8 @@ def test_no_path_runs_through_a_surface_without_a_word(group):
 def test_a_path_past_two_balls_is_the_same_from_either_end():
     balls = BALL, replace(BALL, position=(0.035, 0.005, 0.0))
     q = ends(400, seed=2)
-    there, back = (path_lengths(over(balls), x)[:, 0] for x in (q, np.roll(q, 3, axis=-1)))
-    sure = clear(over(balls), q)
+    there, back = (path_lengths(past(balls), x)[:, 0] for x in (q, np.roll(q, 3, axis=-1)))
+    sure = clear(past(balls), q)
     assert sure.mean() > 0.9
     assert np.mean(np.abs(there - back)[sure] > 1e-9) < 0.01
 
@@ -101,7 +84,7 @@ def test_lengths_are_continuous_while_the_order_changes():
     circle = 0.12 * np.stack([np.cos(angle), 0.0 * angle, np.sin(angle)], axis=-1)
     balls = BALL, replace(BALL, position=(0.03, 0.0, 0.02), radius=0.02)
     q = np.concatenate([circle, -circle + [0.0, 0.01, 0.0]], axis=-1)
-    model = over(balls)
+    model = past(balls)
     assert np.all(clear(model, q))
     steps = np.abs(np.diff(path_lengths(model, q)[:, 0]))
     assert steps.max() < 0.24 * np.diff(angle).max()

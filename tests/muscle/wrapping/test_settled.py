@@ -6,14 +6,10 @@ surface and come back on themselves meet all conditions of tangency but the dire
 
 import numpy as np
 import pytest
+from models import past
 
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
-    Model,
-    Muscle,
     PathFlag,
-    PathPoint,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -42,16 +38,6 @@ CASES = {
 }
 
 
-def reach(wrap, start):
-    """A path from `start` on the ground to a point that slides along x, y and z from the surface's centre."""
-    slides, parent = [], "ground"
-    for name, axis in zip("xyz", np.eye(3), strict=True):
-        slides.append(Body(name, parent, PrismaticJoint(axis=tuple(axis)), coordinate_names=(f"t{name}",), mass=1.0))
-        parent = name
-    path = (PathPoint("ground", tuple(start)), PathPoint("z", (0.0, 0.0, 0.0)))
-    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=(wrap,)),))
-
-
 def slopes(model, q, h):
     """(..., 3) central differences of order 4."""
     steps = [path_lengths(model, q[..., None, :] + k * h * np.eye(3))[..., 0] for k in (-1.0, -0.5, 0.5, 1.0)]
@@ -67,7 +53,7 @@ def missed(model, q):
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_path_that_touches_is_settled(name):
     wrap, start, end = CASES[name]
-    model, back = reach(wrap, start), reach(wrap, end)
+    model, back = past((wrap,), start), past((wrap,), end)
     asked = PathFlag.WRAPPED | PathFlag.UNSOLVED
     assert path_flags(model, np.array(end))[0] & int(asked) == PathFlag.WRAPPED
     assert missed(model, np.array(end)) < 1e-8
@@ -78,7 +64,7 @@ def test_a_path_that_touches_is_settled(name):
 @pytest.mark.parametrize("shape", [(0.03, 0.09, 0.03), (0.08, 0.09, 0.035), (0.05, 0.05, 0.05)])
 def test_no_path_around_an_ellipsoid_is_wrong_unflagged(shape):
     rng = np.random.default_rng(0)
-    model = reach(WrapEllipsoid(body="ground", radii=shape), 1.0005 * np.array((0.6, -0.48, 0.64)) * shape)
+    model = past((WrapEllipsoid(body="ground", radii=shape),), 1.0005 * np.array((0.6, -0.48, 0.64)) * shape)
     direction = rng.normal(size=(1000, 3))
     direction /= np.linalg.norm(direction, axis=-1)[:, None]
     q = (1 + 10 ** rng.uniform(-3.5, 0.5, 1000))[:, None] * direction * shape
@@ -96,7 +82,7 @@ def test_lengths_do_not_jump_where_the_shorter_way_changes(shape):
     for _ in range(6):
         start = rng.normal(size=3)
         start *= (1 + 10 ** rng.uniform(-1.5, 0.3)) / np.linalg.norm(start)
-        model = reach(WrapEllipsoid(body="ground", radii=shape), start * shape)
+        model = past((WrapEllipsoid(body="ground", radii=shape),), start * shape)
         u, v = np.linalg.qr(rng.normal(size=(3, 2)))[0].T
         q = rng.uniform(1.1, 2.0) * (np.cos(angle) * u + np.sin(angle) * v) * shape
         lengths = path_lengths(model, q)[:, 0]
@@ -110,9 +96,7 @@ INSIDE_IT = WrapCylinder(body="ground", position=(0.012, 0.02, 0.0), radius=0.01
 
 def test_where_surfaces_overlap_one_is_passed_over():
     """Through a sphere and a cylinder that reaches out of it: solved, told, and with the Jacobian of the path."""
-    path = (PathPoint("ground", (-0.06, 0.0, 0.0)), PathPoint("z", (0.0, 0.0, 0.0)))
-    slides = reach(BALL, (0.0, 0.0, 0.0)).system
-    both = Model(slides, (Muscle("m", path, wraps=(BALL, INSIDE_IT)),))
+    both, over_ball = (past(wraps, (-0.06, 0.0, 0.0)) for wraps in ((BALL, INSIDE_IT), (BALL,)))
     q = np.random.default_rng(3).uniform((0.045, -0.05, -0.04), (0.09, 0.05, 0.04), (6000, 3))
     flags = path_flags(both, q)[:, 0]
     unsolved, passed, jump = ((flags & int(bit)) > 0 for bit in (PathFlag.UNSOLVED, PathFlag.INSIDE, PathFlag.JUMP))
@@ -120,6 +104,5 @@ def test_where_surfaces_overlap_one_is_passed_over():
     assert 20 < passed.sum() < 600
     wrong = missed(both, q) > 1e-7
     assert not np.any(wrong & ~unsolved & ~jump)
-    over_ball = Model(slides, (Muscle("m", path, wraps=(BALL,)),))
     lengths, others = (path_lengths(m, q)[:, 0] for m in (both, over_ball))
     assert np.all(lengths[~unsolved] > others[~unsolved] - 1e-9)  # a surface more never makes a path shorter

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from models import past
 from scipy.integrate import quad
 
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint
-from myoquat.muscle import Model, Muscle, PathPoint, WrapTorus, path_jacobian, path_lengths
+from myoquat.muscle import WrapTorus, path_jacobian, path_lengths
 from myoquat.muscle.wrapping.moments import along_tube, bridge, clear_of_tube, tangent
 
 SHARES = (0.1, 0.5, 0.8, 0.96)  # the tube's radius, of the ring's
@@ -57,13 +56,7 @@ def test_every_pair_of_ends_has_a_taut_path(share):
 
 @pytest.mark.parametrize("share", SHARES)
 def test_the_jacobian_is_the_slope_of_the_length(share):
-    slides, parent = [], "ground"
-    for name, axis in zip("xyz", np.eye(3), strict=True):
-        slides.append(Body(name, parent, PrismaticJoint(axis=tuple(axis)), coordinate_names=(f"t{name}",), mass=1.0))
-        parent = name
-    start = (0.02, -0.03, 0.05)
-    path = (PathPoint("ground", start), PathPoint("z", (0.0, 0.0, 0.0)))
-    model = Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=(ring(share),)),))
+    model = past((ring(share),), (0.02, -0.03, 0.05))
     q = np.random.default_rng(1).normal(scale=0.05, size=(600, 3))
     q[:, 2] = -0.01 - np.abs(q[:, 2])
     q = q[depth(ring(share), q) > 1e-3]
