@@ -6,6 +6,7 @@ other joint is eliminated by D = S^T I S. Source: [RBDA] R. Featherstone, Rigid 
 table 7.1, with articulated inertias in blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,7 @@ class Articulated:
         )
 
 
-class Elimination:
+class Elimination(ABC):
     """A joint whose acceleration is eliminated: what its link passes to the parent, and udot once the parent's
     acceleration is known."""
 
@@ -53,13 +54,13 @@ class Elimination:
         self.link, self.body, self.tau = link, body, tau
         self.transform, self.subspace, self.drift = motion
 
+    @abstractmethod
     def passed(self) -> Articulated:
         """The articulated body that the parent feels, in the parent's axes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def solved(self, a: Pair) -> tuple[Array, Pair]:
         """udot and the link's acceleration from a = X a_parent + c."""
-        raise NotImplementedError
 
 
 class RotationElimination(Elimination):

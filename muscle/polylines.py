@@ -30,10 +30,8 @@ def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]
 
 def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...], q: Array) -> Array:
     shape = (*q.shape[:-1], 3)
-    places = [point.local(model.system, q) for point in muscle.path]
     stops = [
-        np.broadcast_to(world_point(poses, point.body, place), shape)
-        for point, place in zip(muscle.path, places, strict=True)
+        np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape) for point in muscle.path
     ]
     on = [np.broadcast_to(np.asarray(point.active(model.system, q)), shape[:-1])[..., None] for point in muscle.path]
     following = [stops[-1]]

@@ -24,7 +24,7 @@ from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import FINE, Force, finite, followed, within
 from myoquat.muscle.wrapping.sections import SECTION, Section, as_short, shortest_sections
-from myoquat.muscle.wrapping.vectors import direction, dot, nearest, plane_of, project, unit
+from myoquat.muscle.wrapping.vectors import direction, dot, nearest, plane_of, project, size, unit
 
 __all__ = ["WrapEllipsoid"]
 
@@ -87,18 +87,18 @@ class WrapEllipsoid(Wrap):
         begin = none * np.ones(2 * SECTION) + np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, LOST] * 2)
         start = iterate(_started, begin, joined([*ends, radii]), 1, where=on & ~known)
         best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
-        first = self._solved(ends, best, near, on & ~rough)
+        first, first_missed = self._solved(ends, best, near, on & ~rough)
         doubtful = on & ~rough & ~known & as_short(other, best, *ends, radii)
-        second = self._solved(ends, other, None, doubtful)
-        shorter = (second.missed <= SETTLED) & ((second.length < first.length) | ~(first.missed <= SETTLED))
+        second, second_missed = self._solved(ends, other, None, doubtful)
+        shorter = (second_missed <= SETTLED) & ((second.length < first.length) | ~(first_missed <= SETTLED))
         found = first.or_else(second, shorter)
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
-        missed = np.where(on, np.where(rough, LOST, found.missed), 0.0)
-        return Contact(on, found.P, found.Q, found.arc, inside, winding.jump * smallest, missed)
+        missed = np.where(on, np.where(rough, LOST, np.where(shorter, second_missed, first_missed)), 0.0)
+        return Contact(on, found.p, found.x, found.arc, inside, winding.jump * smallest, missed)
 
-    def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> "_Path":
-        """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known;
-        elsewhere the section itself."""
+    def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
+        """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known,
+        on the ellipsoid itself, and how far it may be from the solution; elsewhere from the section and LOST."""
         radii, (a, b) = as_array(self.radii), ends
         none, center = 0.0 * a[..., :1], a / dot(a, a)[..., None]
         f1 = start.p - center
@@ -113,8 +113,8 @@ class WrapEllipsoid(Wrap):
         solved = np.where(finite(solved), solved, joined([state[..., :5], none + LOST, none]))
         P = (center + np.cos(solved[..., :1]) * f1 + np.sin(solved[..., :1]) * f2) * radii
         Q, arc = solved[..., 2:5], solved[..., 1]
-        lines = [np.sqrt(dot(d, d)) for d in (P - a * radii, b * radii - Q)]
-        return _Path(P, Q, arc, lines[0] + arc + lines[1], np.where(where, solved[..., 5], LOST))
+        length = size(P - a * radii) + arc + size(b * radii - Q)
+        return Section(P, Q, arc, length), np.where(where, solved[..., 5], LOST)
 
     def meets(self, A: Array, B: Array) -> Array:
         _, winding, inside = self._stretched(A, B)
@@ -160,28 +160,6 @@ class WrapEllipsoid(Wrap):
         n = self.normal(P)
         result: Array = v / (radii * radii) / np.sqrt(dot(n, n))[..., None]
         return result
-
-
-@dataclass(frozen=True)
-class _Path:
-    """P, Q (..., 3), arc and length (...) [m] of a path, and how far it may be from the solution (...)."""
-
-    P: Array
-    Q: Array
-    arc: Array
-    length: Array
-    missed: Array
-
-    def or_else(self, other: "_Path", condition: Array) -> "_Path":
-        """The other one where the condition holds."""
-        column = condition[..., None]
-        return _Path(
-            np.where(column, other.P, self.P),
-            np.where(column, other.Q, self.Q),
-            np.where(condition, other.arc, self.arc),
-            np.where(condition, other.length, self.length),
-            np.where(condition, other.missed, self.missed),
-        )
 
 
 def _central(a: Array, b: Array) -> Winding:

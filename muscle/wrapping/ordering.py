@@ -17,7 +17,7 @@ from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, points, touching
 from myoquat.muscle.wrapping.touch import Touch, cut, touched
-from myoquat.muscle.wrapping.vectors import dot
+from myoquat.muscle.wrapping.vectors import dot, size
 
 __all__ = ["guessed", "moved", "started"]
 
@@ -58,7 +58,7 @@ def _started(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
         c = Touch.unpacked(touched(placed.kind, placed.numbers, (A, B), (A, B), near=near))
         on = np.where(c.on, 1.0, 0.0)[..., None]
         found.append(joined([on * placed.in_world(c.P), on, on * placed.in_world(c.Q)]))
-        lengths.append(on * (_distance(A, c.P) + c.arc + _distance(c.Q, B))[..., None])
+        lengths.append(on * (size(c.P - A) + c.arc + size(B - c.Q))[..., None])
     worth = np.where(np.sum(told, axis=-1)[..., None] > 0, told, joined(lengths))
     most, taken, X = np.max(worth, axis=-1), never, []
     for i, x in enumerate(found):
@@ -78,7 +78,8 @@ def moved(chain: Chain, sweep: Sweep) -> tuple[Array, Array]:
     P, Q = ([start, *points(sweep.X, count, leaving)] for leaving in (False, True))
     numbers = [place[..., None] for place in places]
     last = 0.0 * numbers[0] + float(count)
-    behind = [(after(places, on, j, P, end), after(places, on, j, numbers, last)) for j in range(count + 1)]
+    stops = [joined(stop) for stop in zip(P, numbers, strict=True)]
+    behind = [after(places, on, j, stops, joined([end, last])) for j in range(count + 1)]
     found, through, settled = [], [], never
     for i, (placed, taken) in enumerate(zip(chain.surfaces(), chain.taken, strict=True), start=1):
         own, place, met = before(places, on, i, numbers, numbers[0])[..., 0], places[i], never
@@ -86,9 +87,9 @@ def moved(chain: Chain, sweep: Sweep) -> tuple[Array, Array]:
         asked = taken & ends_outside & ~settled
         for j in range(count + 1):
             if j != i:
-                line = placed.seen(Q[j]), placed.seen(behind[j][0])
+                line = placed.seen(Q[j]), placed.seen(behind[j][..., :3])
                 here = cut(placed.kind, placed.numbers, line, asked & on[j] & (own != places[j]) & ~met)
-                place, met = np.where(here, (places[j] + behind[j][1][..., 0]) / 2.0, place), met | here
+                place, met = np.where(here, (places[j] + behind[j][..., 3]) / 2.0, place), met | here
         found.append(place)
         through.append(np.where(met, 1.0, 0.0)[..., None])
         settled = settled | met
@@ -108,9 +109,3 @@ def _unordered(kinds: tuple[Wrap, ...], given: Array) -> Chain:
     """All surfaces at one place, none passed over."""
     count = len(kinds)
     return Chain(kinds, joined([given, 0.0 * given[..., :1] + np.array([0.0] * count + [1.0] * count)]))
-
-
-def _distance(a: Array, b: Array) -> Array:
-    d = b - a
-    result: Array = np.sqrt(dot(d, d))
-    return result

@@ -16,23 +16,24 @@ from myoquat.joints.vectors import cross
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.circle import Winding, around
-from myoquat.muscle.wrapping.vectors import direction, dot, unit
+from myoquat.muscle.wrapping.vectors import direction, dot, size, unit
 
 __all__ = ["SECTION", "Section", "as_short", "shortest_sections"]
 
 TILTS = tuple(np.radians((-105.0, -70.0, -35.0, 0.0, 35.0, 70.0, 105.0)))  # against the plane through the centre
-BEYOND = np.radians(140.0)
+BEYOND = np.radians(140.0)  # and on the far side, where another path may be as short
 GAUSS = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
 NARROW = 0.1  # least radius of a section that is looked at, of the unit sphere's
 LONG = 1e3  # [m] that stands for the length of one that is not
 SECTION = 8  # numbers of a section
-PARABOLAS = 2
-FINE, COARSE = 1.2, 2.0  # shares to which sections tell how much longer than straight paths are, refined and not
+PARABOLAS = 2  # that refine a section
+REFINED, COARSE = 1.2, 2.0  # shares to which sections, refined or not, tell how much longer than straight paths are
 
 
 @dataclass(frozen=True)
 class Section:
-    """p, x (..., 3): where the path meets and leaves the unit sphere; arc and length (...) [m] of it all."""
+    """A path over the ellipsoid, which is `length` (...) [m] long, `arc` (...) [m] of it on the surface. p, x (..., 3):
+    where it comes onto the surface and leaves it; of a plane section, on the unit sphere."""
 
     p: Array
     x: Array
@@ -72,7 +73,7 @@ def shortest_sections(
     central = _measured(a, b, radii, winding, 0.0 * a, e1, e2)
     d = unit(b - a)
     foot = a - dot(a, d)[..., None] * d
-    height = np.sqrt(dot(foot, foot))
+    height = size(foot)
     w0 = np.where((height > 0)[..., None], direction(foot), e2)
     tilted = partial(_tilted, a, b, radii, d, w0, foot)
     free = (winding.angle > 0) & ~winding.behind
@@ -101,10 +102,10 @@ def shortest_sections(
     return best.or_else(first, first.length < best.length), second
 
 
-def as_short(section: Section, best: Section, a: Array, b: Array, radii: Array, share: float = FINE) -> Array:
+def as_short(section: Section, best: Section, a: Array, b: Array, radii: Array, share: float = REFINED) -> Array:
     """(...) whether one section may lie near a path as short as another one: by how much both are longer than the
     straight line between the scaled points a and b (..., 3) is known to a share."""
-    straight = _size((b - a) * radii)
+    straight = size((b - a) * radii)
     result: Array = section.length - straight < share * (best.length - straight)
     return result
 
@@ -192,18 +193,14 @@ def _measured(a: Array, b: Array, radii: Array, winding: Winding, c: Array, e1: 
     """A path in the plane c + e1, e2, given by its winding around the section."""
     p, x = (c + u[..., None] * e1 + v[..., None] * e2 for u, v in (winding.P, winding.Q))
     arc = _arc(p - c, p - a, winding.angle, radii)
-    return Section(p, x, arc, _size((p - a) * radii) + arc + _size((b - x) * radii))
+    return Section(p, x, arc, size((p - a) * radii) + arc + size((b - x) * radii))
 
 
 def _arc(spoke: Array, along: Array, angle: Array, radii: Array) -> Array:
     """The true length of the section's arc from `spoke` (from its centre), setting out `along`, through an angle."""
-    side = unit(along) * _size(spoke)[..., None]
+    side = unit(along) * size(spoke)[..., None]
     total: Array = np.zeros(())
     for node, weight in GAUSS:
         t = 0.5 * (1.0 + node) * angle
-        total = total + 0.5 * weight * _size((np.cos(t)[..., None] * side - np.sin(t)[..., None] * spoke) * radii)
+        total = total + 0.5 * weight * size((np.cos(t)[..., None] * side - np.sin(t)[..., None] * spoke) * radii)
     return total * angle
-
-
-def _size(v: Array) -> Array:
-    return np.sqrt(dot(v, v))

@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.joints.vectors import cross, dot
 from myoquat.kernels.typing import Array
 
-__all__ = ["direction", "dot", "nearest", "plane_of", "project", "unit"]
+__all__ = ["direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
@@ -26,6 +26,12 @@ def _least_along(A: Array) -> Array:
     x, y, z = (A[..., i, None] * A[..., i, None] for i in range(3))
     ex, ey, ez = np.eye(3)
     return np.where((x <= y) & (x <= z), ex, np.where(y <= z, ey, ez))
+
+
+def size(v: Array) -> Array:
+    """(...) the length of v (..., 3)."""
+    result: Array = np.sqrt(dot(v, v))
+    return result
 
 
 def unit(v: Array) -> Array:
