@@ -17,7 +17,7 @@ from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, write_lookup
 from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
-from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, price, slots_of, take_ports
+from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, price, slots_in, slots_of, take_ports
 from myoquat.kernels.passes import write_recursion
 from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
@@ -278,23 +278,28 @@ def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]
 
 
 def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> InnerCall:
-    """Define a call, with slots of its own, of the function that is written at first use on other ones."""
-    key = f"function_{formula.identity()[:16]}"
-    if key not in frame.steps:
-        ports = take_ports(
-            frame, {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
-        )
-        cost = formula.write(module, key, frame, {"given": ports["given"]}, {"result": ports["result"]})
-        frame.steps[key] = key, ports, cost
-    function, ports, cost = frame.steps[key]
-    own = take_ports(frame, {key: port.length for key, port in ports.items()})
-    b = module.builder()
-    slots.copy_port(b, own["given"], ports["given"])
-    b.line(f"call void @{function}(ptr %frame)")
-    slots.copy_port(b, ports["result"], own["result"])
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
-    return InnerCall(name, slots_of([own["given"]]), slots_of([own["result"]]), cost)
+    """Define a call, with slots of its own, of the function that is written at first use."""
+    sizes = {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
+    function = f"function_{formula.identity()[:16]}" + _suffix(module)
+
+    def written(frame: Frame, ports: Ports) -> Cost:
+        given, result = ({key: ports[key]} for key in ("given", "result"))
+        return formula.write(module, function, frame, given, result)
+
+    ports, cost, size = _shared(module, function, sizes, written)
+    own = take_ports(frame, sizes)
+
+    def write(end: int) -> None:
+        b = module.builder()
+        theirs = b.offset("%frame", end)
+        slots.copy_port(b, own["given"], ports["given"], ("%frame", theirs))
+        b.line(f"call void @{function}(ptr {theirs})")
+        slots.copy_port(b, ports["result"], own["result"], (theirs, "%frame"))
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+
+    frame.call(size, write)
+    return InnerCall(module.expect(name), slots_of([own["given"]]), slots_of([own["result"]]), cost)
 
 
 def _write_search(module: Module, name: str, frame: Frame, table: Lookup) -> InnerCall:
@@ -331,21 +336,27 @@ def _write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> Inne
     """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
     sizes = dict(zip(("state", "constants"), part.step.signature.input_sizes, strict=True))
     lengths = {"start": sizes["state"], "given": sizes["constants"], "where": 1, "result": sizes["state"]}
-    function, cost = _loop_of(module, frame, part, sizes, lengths)
+    function, cost, size = _loop_of(module, part, sizes, lengths)
     own = take_ports(frame, lengths)
-    b = module.builder()
-    b.line(f"call void @{function}(ptr %frame, ptr {b.slot('%frame', own['start'].slot)})")
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
+
+    def write(end: int) -> None:
+        b = module.builder()
+        b.line(f"call void @{function}(ptr {b.offset('%frame', end)}, ptr {b.slot('%frame', own['start'].slot)})")
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+
+    frame.call(size, write)
     total = Cost(cost.operations * part.count, cost.price * part.count)
-    return InnerCall(name, slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]]), total)
+    taken = slots_of([own["start"], own["given"], own["where"]])
+    return InnerCall(module.expect(name), taken, slots_of([own["result"]]), total)
 
 
 def _loop_of(
-    module: Module, frame: Frame, part: Repeated, sizes: Mapping[str, int], lengths: Mapping[str, int]
-) -> tuple[str, Cost]:
-    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other, and the step's cost."""
-    function, ports, cost = _step_of(module, frame, part.step, sizes)
+    module: Module, part: Repeated, sizes: Mapping[str, int], lengths: Mapping[str, int]
+) -> tuple[str, Cost, int]:
+    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
+    the bytes of its frame."""
+    function, ports, cost, size = _step_of(module, part.step, sizes)
     name = f"loop_{part.identity()[:16]}" + _suffix(module)
     own = take_ports(Frame(), lengths)
 
@@ -361,7 +372,7 @@ def _loop_of(
         b.line("ret void")
         module.define(name, "void", "ptr %frame, ptr %own", b)
 
-    return module.once(name, write), cost
+    return module.once(name, write), cost, size
 
 
 def _suffix(module: Module) -> str:
@@ -369,16 +380,29 @@ def _suffix(module: Module) -> str:
     return "_lanes" if module.lanes > module.home else ""
 
 
-def _step_of(module: Module, frame: Frame, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost]:
-    """(function, its ports, cost) of a step, written at first use on slots of its own."""
-    key = f"step_{step.identity()[:16]}" + _suffix(module)
-    if key not in frame.steps:
-        ports = take_ports(frame, {**sizes, "next": sizes["state"]})
-        names = dict(zip(step.signature.inputs, ("state", "constants"), strict=True))
-        output = next(iter(step.signature.outputs))
+def _step_of(module: Module, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost, int]:
+    """(function, its ports, cost, bytes of its frame) of a step, written at first use."""
+    name = f"step_{step.identity()[:16]}" + _suffix(module)
+    names = dict(zip(step.signature.inputs, ("state", "constants"), strict=True))
+    output = next(iter(step.signature.outputs))
+
+    def write(frame: Frame, ports: Ports) -> Cost:
         inputs = {theirs: ports[ours] for theirs, ours in names.items()}
-        frame.steps[key] = key, ports, step.write(module, key, frame, inputs, {output: ports["next"]})
-    known: tuple[str, Ports, Cost] = frame.steps[key]
+        return step.write(module, name, frame, inputs, {output: ports["next"]})
+
+    return name, *_shared(module, name, {**sizes, "next": sizes["state"]}, write)
+
+
+def _shared(
+    module: Module, name: str, sizes: Mapping[str, int], write: Callable[[Frame, Ports], Cost]
+) -> tuple[Ports, Cost, int]:
+    """The ports, the cost, and the bytes of the frame of a function `void name(ptr frame)` that several others call,
+    written at first use on a frame of its own."""
+    if name not in module.shared:
+        frame = Frame()
+        ports = take_ports(frame, sizes)
+        module.shared[name] = ports, write(frame, ports), frame.finish(module.lanes)
+    known: tuple[Ports, Cost, int] = module.shared[name]
     return known
 
 
@@ -432,7 +456,7 @@ class StraightRecipe:
         cost = self.body.write(module, "formula", frame, inputs, outputs)
         write_driver(module, "formula", list(inputs.values()), list(outputs.values()))
         transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
-        return Size(frame.slots, cost.operations, cost.price + transfers)
+        return Size(slots_in(frame.finish(module.lanes), module.lanes), cost.operations, cost.price + transfers)
 
 
 def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Module:
         self._globals: list[str] = []
         self._declarations: dict[str, str] = {}
         self._units = units
+        self.shared: dict[str, Any] = {}  # what is known of functions that several others call, by name
 
     def builder(self, lanes: int | None = None) -> "Builder":
         """A builder for one more function of this module, of its own lanes unless others are named."""
@@ -63,10 +65,16 @@ class Module:
         self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "hidden", facts: str = ""
     ) -> None:
         """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`."""
-        head = f"{linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts}"
+        head = _head(name, result, parameters, linkage, facts)
         self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
         if self._units:
             self._units.define(name, f"declare {head}", text)
+
+    def expect(self, name: str) -> str:
+        """Name of a function `void name(ptr frame)` that is defined later."""
+        if self._units:
+            self._units.know(name, f"declare {_head(name, 'void', 'ptr %frame')}")
+        return name
 
     def once(self, name: str, write: Callable[[], None]) -> str:
         """Name of a function that `write` defines, written at its first use."""
@@ -89,6 +97,10 @@ class Module:
     def text(self) -> str:
         """The whole module as assembly."""
         return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), "!0 = !{}", ""])
+
+
+def _head(name: str, result: str, parameters: str, linkage: str = "hidden", facts: str = "") -> str:
+    return f"{linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts}"
 
 
 class Builder:

@@ -1,13 +1,14 @@
 """From a tape to LLVM functions that work on a frame.
 
 A frame is one block of memory of slots, W doubles each, that holds everything a kernel touches for W states: inputs,
-outputs, values between parts of a long function. A straight function takes the frame, reads the slots of its inputs
+outputs, values between parts of a long function. Functions that several others call have frames of their own behind
+that, so that their code is the same in every kernel. A straight function takes its frame, reads the slots of its inputs
 and writes those of its outputs. Long ones are split into functions that hand values on through slots, because
 instruction selection and register allocation of one huge block take more than linear time.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from myoquat.kernels import elementary, slots
 from myoquat.kernels.ir import Builder, Module, Value
@@ -19,17 +20,24 @@ __all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
 _WHOLE = 600  # operations up to which a function stays whole
 _BLOCK = 64  # operations between two blocks of code
 _PART = 300  # operations per part above
+_ALIGNED = 64  # bytes
 
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
 
 
 class Frame:
-    """Hands out slots of the frame; `slots` is its size so far. `steps` holds what loops share, by name."""
+    """Hands out slots of a frame; `slots` is its size so far.
+
+    Functions that are written once and called from several places have frames of their own, as on a stack: in the
+    memory behind the caller's, whose size is known when all its slots are handed out (`finish`).
+    """
 
     def __init__(self) -> None:
         self.slots = 0
-        self.steps: dict[str, Any] = {}
+        self._wide: _WideFrame | None = None
+        self._calls: list[Callable[[int], None]] = []
+        self._beyond = 0
 
     def take(self, count: int) -> int:
         """First of `count` fresh slots in a row."""
@@ -39,10 +47,21 @@ class Frame:
 
     def widened(self, lanes: int) -> "Frame":
         """The frame of functions that take more lanes than the kernel's one, on the same memory."""
-        if "wide" not in self.steps:
-            self.steps["wide"] = _WideFrame(self, lanes)
-        wide: Frame = self.steps["wide"]
-        return wide
+        self._wide = self._wide or _WideFrame(self, lanes)
+        return self._wide
+
+    def call(self, size: int, write: Callable[[int], None]) -> None:
+        """A function is called that needs so many bytes: `write` takes where they begin, in bytes from the frame."""
+        self._beyond = max(self._beyond, size)
+        self._calls.append(write)
+
+    def finish(self, lanes: int) -> int:
+        """All slots, of so many lanes, are handed out: write what calls functions. Returns the bytes that the frame and
+        those of all functions take."""
+        end = _ALIGNED * -(-8 * lanes * self.slots // _ALIGNED)
+        for write in self._calls:
+            write(end)
+        return end + self._beyond
 
 
 class _WideFrame(Frame):
@@ -58,6 +77,10 @@ class _WideFrame(Frame):
         first = -(-self.frame.slots // self.lanes)
         self.frame.slots = self.lanes * (first + count)
         return first
+
+    def call(self, size: int, write: Callable[[int], None]) -> None:
+        """As from the frame of one lane."""
+        self.frame.call(size, write)
 
 
 class _Emitter:

@@ -6,6 +6,8 @@ way into the process.
 
 import ctypes
 import functools
+import hashlib
+import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -21,6 +23,7 @@ __all__ = ["Assembler", "Loaded", "compile_object", "versions"]
 # undo the splitting of long functions. Instruction selection and register allocation at level 1 give code as fast as
 # at level 2, in a third to an eighth of the time (forward dynamics of spherical chains, 2,000 to 18,000 operations).
 _CODE_GENERATION = 1
+_KEPT = 32 * 2**20  # bytes of the machine code of units that is kept for kernels to come
 
 
 @functools.cache
@@ -74,6 +77,37 @@ def _emission() -> Any:
     return function
 
 
+class _Known:
+    """The machine code of the last units of assembly, by a digest: kernels of one model have most of their units in
+    common."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._code: dict[bytes, bytes] = {}
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def compiled(self, assembly: str, target: Target) -> bytes:
+        """The object file of a unit, compiled unless it is known."""
+        key = hashlib.sha256(f"{target}\n{assembly}".encode()).digest()
+        with self._lock:
+            code = self._code.pop(key, None)
+            if code is not None:
+                self._code[key] = code  # the last one to be forgotten
+                return code
+        code = compile_object(assembly, target)
+        with self._lock:
+            if key not in self._code:
+                self._code[key] = code
+                self._size += len(code)
+            while self._size > self._most:
+                self._size -= len(self._code.pop(next(iter(self._code))))
+        return code
+
+
+_known = _Known(_KEPT)
+
+
 class Assembler:
     """Compiles units of assembly, beside each other on the other threads while more of them are written."""
 
@@ -91,12 +125,14 @@ class Assembler:
 
     def give(self, assembly: str) -> None:
         """One more unit."""
-        future = self._pool.submit(compile_object, assembly, self._target) if self._pool else Future()
+        future = self._pool.submit(_known.compiled, assembly, self._target) if self._pool else Future()
         self._units.append((assembly, future))
 
     def objects(self) -> list[bytes]:
         """The object files of all units. The calling thread compiles those that no other has begun."""
-        own = {k: compile_object(text, self._target) for k, (text, future) in enumerate(self._units) if future.cancel()}
+        own = {
+            k: _known.compiled(text, self._target) for k, (text, future) in enumerate(self._units) if future.cancel()
+        }
         return [own[k] if k in own else future.result() for k, (_, future) in enumerate(self._units)]
 
 

@@ -10,7 +10,7 @@ from myoquat.kernels.lower import Frame
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.trace import Signature
 
-__all__ = ["PRICE", "Body", "Cost", "InnerCall", "Ports", "price", "slots_of", "take_ports"]
+__all__ = ["PRICE", "Body", "Cost", "InnerCall", "Ports", "price", "slots_in", "slots_of", "take_ports"]
 
 PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
 _PRICE_ELEMENTARY = 1.5
@@ -51,6 +51,11 @@ class InnerCall(NamedTuple):
 def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
     """Fresh slots for arrays of the given lengths."""
     return {name: Port(frame.take(length), length) for name, length in lengths.items()}
+
+
+def slots_in(size: int, lanes: int) -> int:
+    """How many slots so many bytes take."""
+    return -(-size // (8 * lanes))
 
 
 def slots_of(ports: Sequence[Port]) -> list[int]:

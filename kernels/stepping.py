@@ -17,7 +17,7 @@ from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import ENTRY, Port
 from myoquat.kernels.ir import Builder, Module, double
 from myoquat.kernels.outcome import Outcome
-from myoquat.kernels.parts import Body, Ports
+from myoquat.kernels.parts import Body, Ports, slots_in
 from myoquat.kernels.rows import read_rows, write_rows
 from myoquat.kernels.sampling import read_sample
 from myoquat.kernels.step_plan import HEADER, Places, StepPlan
@@ -94,7 +94,7 @@ class _Writer:
         self._accept()
         self._advance()
         self._entry()
-        return Size(at.frame.slots, self.operations, self.price)
+        return Size(slots_in(at.frame.finish(self.module.lanes), self.module.lanes), self.operations, self.price)
 
     def _body(self, name: str, body: Body, given: Ports, result: Port, calls: int = 1) -> None:
         """Define `name` on the frame, called so many times a step."""
