@@ -11,17 +11,19 @@ geodesic have no singularity nearer than pi / 2 above and below the real w, for 
 """
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
+from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.vectors import dot
 
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(28)
-HALF = NODES.size // 2  # nodes come in pairs about the middle
+FEW, MANY = 14, 28  # nodes, in pairs about the middle
+RULES = {n: tuple(x[n // 2 :] for x in np.polynomial.legendre.leggauss(n)) for n in (FEW, MANY)}
+SHORT = 1.0  # half of the range of w for which a few nodes are enough
 FLAT = 1e-4  # least length of a tangent across the axis, of the tube's radius
 
 
@@ -104,21 +106,33 @@ def along_tube(start: Array, end: Array, c: Array, R: Array, r: Array) -> Turn:
     k = np.sqrt((H - m) / (h - m))
     first, last = _arsinh(start * k), _arsinh(end * k)
     middle, half = 0.5 * (first + last), 0.5 * (last - first)
-    e = np.exp(half[..., None] * NODES[HALF:])
+    given = np.stack([middle, half, k, h, H, m], axis=-1)
+    short, none = np.abs(half) <= SHORT, 0.0 * given[..., :3]
+    few = iterate(partial(_integrals, FEW), none, given, 1, where=short)
+    sums = iterate(partial(_integrals, MANY), few, given, 1, where=~short)
+    factor = 2.0 * r * half / np.sqrt(H - m)
+    return Turn(*(x * sums[..., i] for i, x in enumerate((c * factor, factor, factor))))
+
+
+def _integrals(count: int, _: Array, given: Array) -> Array:
+    """(..., 3) the means of the integrands of phi, arc and rate along a geodesic, by a `count` of nodes, without their
+    common factors."""
+    middle, half, k, h, H, m = (given[..., i] for i in range(6))
+    nodes, weights = RULES[count]
+    e = np.exp(half[..., None] * nodes)
     cosh, sinh = 0.5 * (e + 1.0 / e), 0.5 * (e - 1.0 / e)
     e = np.exp(middle)
     mean, aside = (0.5 * (e - 1.0 / e) / k)[..., None] * cosh, (0.5 * (e + 1.0 / e) / k)[..., None] * sinh
-    phi = arc = rate = 0.0 * c
-    for u, weights in ((mean + aside, WEIGHTS[HALF:]), (mean - aside, WEIGHTS[HALF:])):
+    h, H, m = h[..., None], H[..., None], m[..., None]
+    found = [0.0 * k] * 3
+    for u in (mean + aside, mean - aside):
         s = u * u
-        near, far = (h - m)[..., None] + (H - m)[..., None] * s, (h + m)[..., None] + (H + m)[..., None] * s
-        n, one = h[..., None] + H[..., None] * s, 1.0 + s
-        g = weights / np.sqrt(far)
-        phi = phi + np.sum(g * one / n, axis=-1)
-        arc = arc + np.sum(g * n / one, axis=-1)
-        rate = rate + np.sum(g * n * one / (near * far), axis=-1)
-    factor = 2.0 * r * half / np.sqrt(H - m)
-    return Turn(c * factor * phi, factor * arc, factor * rate)
+        far, one, n = (h + m) + (H + m) * s, 1.0 + s, h + H * s
+        bend, turn = ((h - m) + (H - m) * s) * far, n * one
+        share = weights / (np.sqrt(far) * bend * turn)  # one division for all three
+        parts = share * bend * one * one, share * bend * n * n, share * turn * turn
+        found = [x + np.sum(part, axis=-1) for x, part in zip(found, parts, strict=True)]
+    return np.stack(found, axis=-1)
 
 
 def _arsinh(x: Array) -> Array:

@@ -23,16 +23,18 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near
 from myoquat.muscle.wrapping.geodesics import within
 from myoquat.muscle.wrapping.moments import Bridge, Tangent, Turn, along_tube, bridge, passes_tube, tangent
-from myoquat.muscle.wrapping.vectors import dot
+from myoquat.muscle.wrapping.vectors import direction, dot, size
 
 __all__ = ["Passage", "azimuth", "crossing", "taut_through"]
 
-NEWTON = 12  # steps
-SETTLED = 1e-9  # [rad, m] by which the last but one step may move
+NEWTON = 14.0  # steps, of which one that is shortened counts as
+SHORTENED = 3.0
+PATIENT = 36.0  # steps at last
+SETTLED = 1e-7  # [rad, m] by which the last but one step may move
 FARTHEST = 0.8  # [rad] of the azimuths that one step may change
 NEARER = 0.7  # of the way to the radius of the hole, where no geodesic crosses it, that c may go
 LEAST = 0.3  # of the parameter of a line across the hole that is left after a step
-TURNS = 8  # to the azimuth at which a string over the edge of the hole would lie
+TURNS = 4  # to the azimuth at which a string over the edge of the hole would lie
 BACK = 16  # steps in which an end that was turned about the axis turns back
 SHORT = 0.2  # parameter of a line across the hole between two points near each other
 SOLVED = 1e-9  # of the conditions, which are angles
@@ -134,10 +136,11 @@ def taut_through(A: Array, B: Array, R: Array, r: Array, where: Array, near: Nea
         where = where & ~near.rough
     attempts: list[Attempt] = [
         _from_edge,
-        _across,
+        partial(_across, NEWTON),
         partial(_from_end, 1),
         partial(_from_end, 0),
         _from_both,
+        partial(_across, PATIENT),
         _turned_back,
         _lifted,
     ]
@@ -214,7 +217,7 @@ def _over_gap(ring: _Ring, unknowns: Array) -> tuple[tuple[Tangent, Tangent], Br
 
 
 def _bearing_once(unknowns: Array, given: Array) -> Array:
-    """A step for phi at P and Q, the moment, and the share of the way that B has turned back."""
+    """A step for phi at P and Q, the moment, the share of the way that B has turned back, and how many are left."""
     ring, c, share = _Ring(given), unknowns[..., 2], unknowns[..., 3]
     side, hole, r = ring.side, ring.hole, ring.radii[1]
     lines = P, Q = ring.lines(unknowns, (share - 1.0) * ring.between)
@@ -222,16 +225,19 @@ def _bearing_once(unknowns: Array, given: Array) -> Array:
     h = -P.moment - c, Q.moment - c, side * turn.phi - (unknowns[..., 1] - unknowns[..., 0])
     slopes = 1.0 + 0.0 * c, 1.0 - side * _bent(P, c, r), side * _bent(Q, c, r) - 1.0, side * turn.rate
     moves = _corrected(lines, h, slopes)
-    scale = FARTHEST / np.maximum(np.maximum(np.abs(moves[0]), np.abs(moves[1])), FARTHEST)
+    largest = np.maximum(np.abs(moves[0]), np.abs(moves[1]))
+    scale = FARTHEST / np.maximum(largest, FARTHEST)
     moment = np.minimum(np.maximum(scale * moves[2], -NEARER * (hole + c)), NEARER * (hole - c))
     further = np.minimum(share + 1.0 / BACK, 1.0)
+    settled = (largest <= SETTLED) & (np.abs(moment) <= SETTLED * hole) & (share >= 1.0)
+    left = _left(unknowns[..., 4], np.where(share < 1.0, 1.0, scale), settled)
     return np.stack(
-        [unknowns[..., 0] + scale * moves[0], unknowns[..., 1] + scale * moves[1], c + moment, further], axis=-1
+        [unknowns[..., 0] + scale * moves[0], unknowns[..., 1] + scale * moves[1], c + moment, further, left], axis=-1
     )
 
 
 def _bearing_twice(unknowns: Array, given: Array) -> Array:
-    """A step for phi at P and Q and the parameter of the line across the hole."""
+    """A step for phi at P and Q and the parameter of the line across the hole, and how many are left."""
     ring, v = _Ring(given), unknowns[..., 2]
     side, r = ring.side, ring.radii[1]
     lines, gap, turns, phi = _over_gap(ring, unknowns)
@@ -244,7 +250,14 @@ def _bearing_twice(unknowns: Array, given: Array) -> Array:
     largest = np.maximum(np.maximum(np.abs(moves[0]), np.abs(moves[1])), np.abs(moves[2]))
     scale = FARTHEST / np.maximum(largest, FARTHEST)
     moved = np.where(v < 0, np.minimum(v + scale * moves[2], LEAST * v), np.maximum(v + scale * moves[2], LEAST * v))
-    return np.stack([unknowns[..., 0] + scale * moves[0], unknowns[..., 1] + scale * moves[1], moved], axis=-1)
+    left = _left(unknowns[..., 3], scale, largest <= SETTLED)
+    return np.stack([unknowns[..., 0] + scale * moves[0], unknowns[..., 1] + scale * moves[1], moved, left], axis=-1)
+
+
+def _left(left: Array, scale: Array, settled: Array) -> Array:
+    """(...) how many steps are left after one that was taken to a `scale`: steps that are shortened again and again go
+    round in circles."""
+    return np.where(settled, 0.0, np.maximum(left - np.where(scale < 1.0, SHORTENED, 1.0), 0.0))
 
 
 # ---- what they find ----------------------------------------------------------------------------------------
@@ -296,13 +309,13 @@ def _packed(
 
 def _once(phi: tuple[Array, Array], c: Array, share: float, given: Array) -> Array:
     steps = NEWTON if share else NEWTON + BACK
-    start = np.stack([*phi, c, 0.0 * c + share], axis=-1)
-    return _judged_once(iterate(_bearing_once, start, given, steps, SETTLED), given)
+    start = np.stack([*phi, c, 0.0 * c + share, 0.0 * c + steps], axis=-1)
+    return _judged_once(iterate(_bearing_once, start, given, int(steps), left=-1), given)
 
 
-def _twice(phi: tuple[Array, Array], v: Array, given: Array) -> Array:
-    start = np.stack([*phi, v], axis=-1)
-    return _judged_twice(iterate(_bearing_twice, start, given, NEWTON, SETTLED), given)
+def _twice(phi: tuple[Array, Array], v: Array, steps: float, given: Array) -> Array:
+    start = np.stack([*phi, v, 0.0 * v + steps], axis=-1)
+    return _judged_twice(iterate(_bearing_twice, start, given, int(steps), left=-1), given)
 
 
 def _guessed(_: Array, given: Array) -> Array:
@@ -340,20 +353,20 @@ def _moment(ring: _Ring, phi: Array, psi: Array) -> Array:
 def _at_edge(ring: _Ring) -> Array:
     """(...) the azimuth at which a string over the edge of the hole lies."""
     A, B = ring.ends
-    phi = azimuth(crossing(A, B))
+    pull = crossing(A, B)
     for _turn in range(TURNS):
-        X = ring.hole[..., None] * np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
-        pulls = [x / np.sqrt(dot(x - X, x - X))[..., None] for x in (A, B)]
-        phi = azimuth(pulls[0] + pulls[1])
-    return phi
+        flat = direction(pull * np.array([1.0, 1.0, 0.0]))
+        pulls = [x / size(x)[..., None] for x in (end - ring.hole[..., None] * flat for end in (A, B))]
+        pull = pulls[0] + pulls[1]
+    return azimuth(pull)
 
 
-def _across(_: Array, given: Array) -> Array:
+def _across(steps: float, _: Array, given: Array) -> Array:
     """The path that bears twice, near the azimuths of the ends."""
     ring = _Ring(given)
     phi, turn = azimuth(ring.ends[0]), ring.between
     v = np.where(turn < 0, -1.0, 1.0) * np.sqrt(0.5 * np.maximum(np.abs(turn), SHORT * SHORT))
-    return _twice((phi, phi + turn), v, given)
+    return _twice((phi, phi + turn), v, steps, given)
 
 
 def _from_end(number: int, _: Array, given: Array) -> Array:
@@ -377,4 +390,4 @@ def _turned_back(_: Array, given: Array) -> Array:
 def _lifted(before: Array, given: Array) -> Array:
     """The path that bears twice, near one that bears once without being taut."""
     phi, psi, _ = (Passage(before).found[..., i] for i in range(3))
-    return _twice((phi, psi), np.where(psi < phi, -SHORT, SHORT), given)
+    return _twice((phi, psi), np.where(psi < phi, -SHORT, SHORT), PATIENT, given)
