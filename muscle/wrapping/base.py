@@ -48,13 +48,16 @@ class Contact:
 @dataclass(frozen=True)
 class Near:
     """Where a solver begins, in the surface's frame: at P, Q (..., 3) and arc (...) of a contact that is nearly right,
-    where `known` (...). rough (...): where its first guess will do."""
+    where `known` (...). rough (...): where its first guess will do. way (...): past a surface with `both_ways`, 1 where
+    the path is to keep the way on which P lies, if there is one, and -1 where the other one is asked for, if there is
+    one that may be as short, and else no contact; 0 for the shorter one."""
 
     P: Array
     Q: Array
     arc: Array
     known: Array
     rough: Array
+    way: Array
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class Wrap(Record, ABC):
     kind: ClassVar[str] = "wrap"
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
+    both_ways: ClassVar[bool] = False  # whether paths on either side of it may be taut between the same ends
     ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANTS)
 

@@ -23,7 +23,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.geodesics import FINE, Force, finite, followed, within
-from myoquat.muscle.wrapping.sections import SECTION, Section, as_short, shortest_sections
+from myoquat.muscle.wrapping.sections import COARSE, SECTION, Section, as_short, shortest_sections
 from myoquat.muscle.wrapping.vectors import direction, dot, nearest, plane_of, project, size, unit
 
 __all__ = ["WrapEllipsoid"]
@@ -58,6 +58,7 @@ class WrapEllipsoid(Wrap):
     kind: ClassVar[str] = "ellipsoid"
     _sided: ClassVar[bool] = False
     solved: ClassVar[bool] = True
+    both_ways: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
@@ -82,13 +83,17 @@ class WrapEllipsoid(Wrap):
         ends, winding, inside = self._stretched(A, B)
         on = winding.on & ~inside
         none = 0.0 * ends[0][..., :1]
-        known = none[..., 0] > 0 if near is None else near.known
-        rough = none[..., 0] > 0 if near is None else near.rough
+        free = none[..., 0] <= 0
+        known, rough = (~free, ~free) if near is None else (near.known, near.rough)
         begin = none * np.ones(2 * SECTION) + np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, LOST] * 2)
         start = iterate(_started, begin, joined([*ends, radii]), 1, where=on & ~known)
         best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
+        if near is not None:
+            free, aside = near.way == 0, _nearer(other, best, near.P / radii)
+            on = on & ((near.way >= 0) | aside | as_short(other, best, *ends, radii, COARSE))
+            best = best.or_else(other, ~free & (aside == (near.way > 0)))
         first, first_missed = self._solved(ends, best, near, on & ~rough)
-        doubtful = on & ~rough & ~known & as_short(other, best, *ends, radii)
+        doubtful = on & ~rough & ~known & free & as_short(other, best, *ends, radii)
         second, second_missed = self._solved(ends, other, None, doubtful)
         shorter = (second_missed <= SETTLED) & ((second.length < first.length) | ~(first_missed <= SETTLED))
         found = first.or_else(second, shorter)
@@ -173,6 +178,13 @@ def _started(_: Array, given: Array) -> Array:
     a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
     found = shortest_sections(a, b, radii, *plane_of(a, b), _central(a, b))
     return joined([section.packed() for section in found])
+
+
+def _nearer(section: Section, other: Section, p: Array) -> Array:
+    """(...) whether a section comes onto the unit sphere nearer to p (..., 3) than the other one."""
+    d, e = section.p - p, other.p - p
+    result: Array = dot(d, d) < dot(e, e)
+    return result
 
 
 def _on_outline(p: Array, a: Array, center: Array) -> Array:

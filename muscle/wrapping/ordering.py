@@ -51,7 +51,7 @@ def _started(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
     chain, told = _unordered(kinds, given[..., :-count]), given[..., -count:]
     start, end = chain.ends
     point, never = 0.0 * start, told[..., 0] > np.inf
-    near = Near(point, point, point[..., 0], never, ~never)
+    near = Near(point, point, point[..., 0], never, ~never, point[..., 0])
     found, lengths = [], []
     for placed in chain.surfaces():
         A, B = placed.seen(start), placed.seen(end)

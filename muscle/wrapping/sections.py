@@ -18,7 +18,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.circle import Winding, around
 from myoquat.muscle.wrapping.vectors import direction, dot, size, unit
 
-__all__ = ["SECTION", "Section", "as_short", "shortest_sections"]
+__all__ = ["COARSE", "SECTION", "Section", "as_short", "shortest_sections"]
 
 TILTS = tuple(np.radians((-105.0, -70.0, -35.0, 0.0, 35.0, 70.0, 105.0)))  # against the plane through the centre
 BEYOND = np.radians(140.0)  # and on the far side, where another path may be as short

@@ -9,7 +9,7 @@ path Phi converges only linearly, which Anderson's method makes faster with one 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import or_
 
@@ -22,6 +22,7 @@ from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.courses import Placed
 from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.touch import SIZE, START, Touch, packed_near, touched, unpacked_near
+from myoquat.muscle.wrapping.vectors import size
 
 __all__ = [
     "SETTLED",
@@ -33,9 +34,11 @@ __all__ = [
     "at_start",
     "drawn",
     "fewer",
+    "length",
     "points",
     "swept",
     "touching",
+    "two_ways",
     "unswept",
 ]
 
@@ -137,20 +140,47 @@ class Chain:
         return joined([*Y, *found, FAINT * np.sqrt(np.sum(r * r, axis=-1))[..., None]])
 
 
+def length(chain: Chain, sweep: Sweep) -> Array:
+    """(...) [m] of the path of a sweep."""
+    (start, end), count = chain.ends, len(chain.kinds)
+    P, Q, on = points(sweep.X, count), points(sweep.X, count, leaving=True), touching(sweep.X, count)
+    arcs = [c.arc for c in sweep.contacts]
+    places, P, Q, on = [*chain.places, chain.places[0] + count], [*P, end], [*Q, end], [*on, on[0]]
+    pieces = [np.where(on[i], arcs[i] + size(P[i] - before(places, on, i, Q, start)), 0.0) for i in range(count)]
+    return sum(pieces, size(end - before(places, on, count, Q, start)))
+
+
 def swept(
-    kinds: tuple[Wrap, ...], X: Array, given: Array, near: Sequence[Near] = (), rough: Array | bool = False
+    kinds: tuple[Wrap, ...],
+    X: Array,
+    given: Array,
+    near: Sequence[Near] = (),
+    rough: Array | bool = False,
+    held: Array | None = None,
 ) -> Array:
     """The numbers of a `Sweep` without those of the sweep before: `Chain.sweep`, which stands once in a kernel for all
     sweeps over the same kinds.
 
-    given: the numbers of a `Chain`. near: where solvers begin. rough (...): where their first guess will do.
+    given: the numbers of a `Chain`. near: where solvers begin. rough (...): where their first guess will do. held
+    (...): where the path keeps the way past a surface on which it is.
     """
     none = 0.0 * X[..., 0]
-    point = none[..., None] * np.ones(3)
-    unknown = Near(point, point, none, none > 0, (none <= 0) & rough)
-    begin = [packed_near(x) for x in near or [unknown] * len(kinds)]
+    begin = [packed_near(x) for x in near or _unknown(kinds, X, given, (none <= 0) & rough, held)]
     numbers = none[..., None] * np.ones((WHERE + SIZE) * len(kinds) + 1)
     return iterate(partial(_swept, kinds), numbers, joined([X, *begin, given]), 1)
+
+
+def _unknown(kinds: tuple[Wrap, ...], X: Array, given: Array, rough: Array, held: Array | None) -> list[Near]:
+    """Where solvers begin that know nothing, or the way past a surface on which the path is."""
+    none, count = 0.0 * X[..., 0], len(kinds)
+    point = none[..., None] * np.ones(3)
+    found = [Near(point, point, none, none > 0, rough, none)] * count
+    if held is not None:
+        P, on, surfaces = points(X, count), touching(X, count), Chain(kinds, given).surfaces()
+        for i in two_ways(kinds):
+            way = np.where(held & on[i], 1.0, 0.0)
+            found[i] = replace(found[i], P=surfaces[i].seen(P[i]), way=way)
+    return found
 
 
 def _swept(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
@@ -161,12 +191,12 @@ def _swept(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     return Chain(kinds, given[..., last:]).sweep(given[..., :first], near)
 
 
-def drawn(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+def drawn(kinds: tuple[Wrap, ...], state: Array, given: Array, held: Array) -> Array:
     """The numbers of Phi(X), X being drawn on from the last two sweeps where both touch the same surfaces."""
     X, k = Sweep(state, kinds).X, len(kinds)
     r, X_before, r_before = (x / FAINT for x in np.split(state[..., -MEMORY * k :], 3, axis=-1))
     better = _accelerated(X, r, X_before, r_before)
-    numbers = swept(kinds, better, given)
+    numbers = swept(kinds, better, given, held=held)
     return joined([numbers, *(FAINT * x for x in (Sweep(numbers, kinds).X - better, X, r))])
 
 
@@ -208,6 +238,11 @@ def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
         settled = settled | passed
         kept.append(np.where(passed, 0.0, taken[..., i])[..., None])
     return joined([X, *kept])
+
+
+def two_ways(kinds: tuple[Wrap, ...]) -> list[int]:
+    """The numbers of the surfaces that a path may pass on two ways."""
+    return [i for i, kind in enumerate(kinds) if kind.both_ways]
 
 
 def touching(X: Array, count: int) -> list[Array]:

@@ -19,7 +19,7 @@ __all__ = ["SIZE", "START", "Touch", "cut", "packed_near", "touched", "unpacked_
 
 FAR = 1e9  # [m] that stands for no jump, and for a solution that was not found
 SIZE = 11  # numbers of a touch
-START = 9  # of where its solver begins
+START = 10  # of where its solver begins
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,15 @@ class Touch(Contact):
         return joined([numbers[..., :7], *flags, numbers[..., 9:]])
 
 
-def touched(wrap: Wrap, numbers: Array, ends: Line, line: Line, near: Near | None = None) -> Array:
+def touched(
+    wrap: Wrap, numbers: Array, ends: Line, line: Line, near: Near | None = None, where: Array | bool = True
+) -> Array:
     """(..., SIZE) the numbers of `wrap.contact` between two points of the surface's frame, for a surface of `numbers`
-    (..., n)."""
+    (..., n), `where` (...) they are asked; elsewhere of none."""
     none = 0.0 * ends[0][..., :1]
     begin = none * np.ones(START) if near is None else packed_near(near)
     given = joined([*ends, *line, begin, numbers])
-    return iterate(partial(_touched, wrap.prototype), none * np.ones(SIZE), given, 1)
+    return iterate(partial(_touched, wrap.prototype), none * np.ones(SIZE), given, 1, where=where)
 
 
 def cut(wrap: Wrap, numbers: Array, line: Line, where: Array) -> Array:
@@ -67,12 +69,12 @@ def _cut(wrap: Wrap, _: Array, given: Array) -> Array:
 def packed_near(near: Near) -> Array:
     """(..., START) its numbers."""
     flags = [np.where(x, 1.0, 0.0)[..., None] for x in (near.known, near.rough)]
-    return joined([near.P, near.Q, near.arc[..., None], *flags])
+    return joined([near.P, near.Q, near.arc[..., None], *flags, near.way[..., None]])
 
 
 def unpacked_near(x: Array) -> Near:
     """From its numbers (..., START)."""
-    return Near(x[..., 0:3], x[..., 3:6], x[..., 6], x[..., 7] > 0, x[..., 8] > 0)
+    return Near(x[..., 0:3], x[..., 3:6], x[..., 6], x[..., 7] > 0, x[..., 8] > 0, x[..., 9])
 
 
 def _touched(wrap: Wrap, before: Array, given: Array) -> Array:

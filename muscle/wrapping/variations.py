@@ -94,7 +94,7 @@ def near(state: Array, number: int, on: Array) -> Near:
     """Where the path meets the surface of this number, for a solver to begin where it is touched, `on` (...)."""
     z = state[..., VARIED * number : VARIED * (number + 1)]
     arc = z[..., 6]
-    return Near(z[..., 0:3], z[..., 7:10], arc, on & (arc > 0), on & ~on)
+    return Near(z[..., 0:3], z[..., 7:10], arc, on & (arc > 0), on & ~on, 0.0 * arc)
 
 
 def varied(surfaces: Sequence[Placed], on: Sequence[Array], places: Sequence[Array], ends: Line, state: Array) -> Array:

@@ -1,0 +1,94 @@
+"""Other taut paths between the same ends: of a path that was found and its rivals, the shortest.
+
+A path over several surfaces may be taut and not the shortest. One that is lies on the other way past an ellipsoid, or
+does without a surface that keeps the path on another one, which in turn leads it onto the first. So a path is looked
+for on the other way past each ellipsoid, and without each surface, where rough sweeps tell that it would not be touched
+then.
+"""
+
+from functools import partial, reduce
+from operator import or_
+
+import numpy as np
+
+from myoquat.joints.stacking import joined
+from myoquat.kernels import iterate
+from myoquat.kernels.typing import Array
+from myoquat.muscle.wrapping.base import Near, Wrap
+from myoquat.muscle.wrapping.ordering import moved
+from myoquat.muscle.wrapping.places import after, before
+from myoquat.muscle.wrapping.rounds import HELD, roughly, tightened
+from myoquat.muscle.wrapping.sweeping import SOLVED, WHERE, Chain, Sweep, length, points, touching, two_ways
+from myoquat.muscle.wrapping.touch import Touch, touched
+
+__all__ = ["shortest"]
+
+ROUGHLY = 3  # sweeps without a surface
+
+
+def shortest(kinds: tuple[Wrap, ...], found: Array, given: Array, places: Array, where: Array) -> Array:
+    """The numbers of a `Sweep` of the shortest of the path that was found, also as such, and its rivals, `where` (...)
+    it is sure.
+
+    given, places: as for `tightened`.
+    """
+    on = touching(Sweep(found, kinds).X, len(kinds))
+    several = sum(np.where(x, 1.0, 0.0) for x in on) > 1
+    count = len(_one_sided(kinds)) + len(two_ways(kinds))
+    if not count:
+        return found
+    begin = joined([found, 0.0 * found[..., :1] + float(count)])
+    step = partial(_either, kinds)
+    return iterate(step, begin, joined([given, places]), count, where=where & several, left=-1)[..., :-1]
+
+
+def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """The numbers of a `Sweep` of the shorter one of a path and a rival, and how many rivals are left."""
+    count, was, left = len(kinds), Sweep(state[..., :-1], kinds), state[..., -1]
+    given, places = given[..., :-count], given[..., -count:]
+    all_of_them = 0.0 * places + 1.0
+    chain = Chain(kinds, joined([given, places, all_of_them]))
+    on = touching(was.X, count)
+    never, numbers = left != left, {i: float(n) for n, i in enumerate(_one_sided(kinds), 1)}
+    without = [on[i] & (left == numbers[i]) if i in numbers else never for i in range(count)]
+    taken = joined([np.where(x, 0.0, 1.0)[..., None] for x in without])
+    rough = Sweep(roughly(kinds, given, was.X, places, taken, ROUGHLY, reduce(or_, without)), kinds)
+    X, there = rough.X, reduce(or_, without) & ~_wanted(rough, without)
+    for number, i in enumerate(two_ways(kinds), len(numbers) + 1):
+        other, exists = _turned(chain, was.X, i, left == float(number))
+        X, there = np.where(exists[..., None], other, X), there | exists
+    held = 0.0 * left + HELD
+    found, _ = tightened(kinds, given, X, places, taken, held, there)
+    sweep = Sweep(found, kinds)
+    _, cut = moved(Chain(kinds, joined([given, places, np.where(there[..., None], all_of_them, 0.0)])), sweep)
+    taut = ~sweep.unsolved & ~_wanted(sweep, without) & (np.sum(cut, axis=-1) <= 0)
+    better = there & taut & (length(chain, sweep) < length(chain, was))
+    return joined([np.where(better[..., None], found, state[..., :-1]), left[..., None] - 1.0])
+
+
+def _one_sided(kinds: tuple[Wrap, ...]) -> list[int]:
+    """The numbers of the surfaces that a path passes on one side, or through: others it cannot do without but by
+    slipping over them."""
+    return [i for i, kind in enumerate(kinds) if kind.ring or kind.quadrant != "all" or kind.hint is not None]
+
+
+def _wanted(sweep: Sweep, without: list[Array]) -> Array:
+    """(...) whether the path without a surface would touch it."""
+    return reduce(or_, [x & c.inside for x, c in zip(without, sweep.contacts, strict=True)])
+
+
+def _turned(chain: Chain, X: Array, number: int, where: Array) -> tuple[Array, Array]:
+    """(..., WHERE k) the X of a sweep with the path led past the surface of this number on the other way, `where` (...)
+    that is asked and it is touched; and (...) whether there is one that may be as short."""
+    (start, end), count, i = chain.ends, len(chain.kinds), number
+    placed, places, on = chain.surfaces()[i], chain.places, touching(X, count)
+    P, Q = points(X, count), points(X, count, leaving=True)
+    ends = before(places, on, i, Q, start), after(places, on, i, P, end)
+    A, B, *line = (placed.seen(x) for x in (*ends, start, end))
+    asked, none = where & on[i], 0.0 * start[..., 0]
+    near = Near(placed.seen(P[i]), placed.seen(Q[i]), none, none > 0, none > 0, none - 1.0)
+    c = Touch.unpacked(touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near, asked))
+    found = joined([placed.in_world(c.P), 1.0 + none[..., None], placed.in_world(c.Q)])
+    there = asked & c.on & (c.missed <= SOLVED)
+    own = np.where(there[..., None], found, X[..., WHERE * i : WHERE * (i + 1)])
+    return joined([X[..., : WHERE * i], own, X[..., WHERE * (i + 1) :]]), there
