@@ -24,7 +24,7 @@ class PathFlag(IntFlag):
     INSIDE      a surface is passed over: an end of a piece lies inside it, or no path touches it and all others that it
                 should and runs through none, as where surfaces between the same points overlap
     JUMP        the length jumps nearby: a conditional point comes or goes, a surface's side changes, or the path slips
-                off the end of a cylinder
+                off the end of a cylinder; or it may, since there is another taut path over several surfaces
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
                 direction, and the Jacobian is not determined: it may be NaN

@@ -84,7 +84,7 @@ def _tried(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     X, all_of_them = started(kinds, given, through), 0.0 * places + 1.0
     state, taken = tightened(kinds, given, X, places, all_of_them, np.where(left == 1.0, LAST, 0.0))
     sweep = Sweep(state, kinds)
-    there, cut = moved(Chain(kinds, joined([given, places, taken])), sweep)
+    there, cut = moved(Chain(kinds, joined([given, places, taken])), sweep.X)
     some, unsolved = np.sum(cut, axis=-1) > 0, sweep.unsolved
     rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
     found = joined([state, places, cut, np.where(some[..., None], there, places), rest[..., None]])

@@ -15,7 +15,7 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.places import after, before
-from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, points, touching
+from myoquat.muscle.wrapping.sweeping import WHERE, Chain, points, touching
 from myoquat.muscle.wrapping.touch import Touch, cut, touched
 from myoquat.muscle.wrapping.vectors import dot, size
 
@@ -68,14 +68,24 @@ def _started(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
     return joined(X)
 
 
-def moved(chain: Chain, sweep: Sweep) -> tuple[Array, Array]:
-    """(..., k) the places of the surfaces when the first one that the path of a sweep runs through has taken its place
-    there; and 1 for that one."""
-    count, (start, end) = len(chain.kinds), chain.ends
+def moved(chain: Chain, X: Array) -> tuple[Array, Array]:
+    """(..., k) the places of the surfaces when the first one that the path of a sweep's X runs through has taken its
+    place there; and 1 for that one."""
+    count = len(chain.kinds)
+    none = 0.0 * X[..., :1] * np.ones(2 * count)
+    found = iterate(partial(_moved, chain.kinds), none, joined([X, chain.given]), 1)
+    return found[..., :count], found[..., count:]
+
+
+def _moved(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
+    """Both, one after the other."""
+    count = len(kinds)
+    X, chain = given[..., : WHERE * count], Chain(kinds, given[..., WHERE * count :])
+    start, end = chain.ends
     never = chain.taken[0] & ~chain.taken[0]
     places = [0.0 * chain.places[0] - 1.0, *chain.places]  # the start comes before all
-    on = [~never, *touching(sweep.X, count)]
-    P, Q = ([start, *points(sweep.X, count, leaving)] for leaving in (False, True))
+    on = [~never, *touching(X, count)]
+    P, Q = ([start, *points(X, count, leaving)] for leaving in (False, True))
     numbers = [place[..., None] for place in places]
     last = 0.0 * numbers[0] + float(count)
     stops = [joined(stop) for stop in zip(P, numbers, strict=True)]
@@ -93,7 +103,7 @@ def moved(chain: Chain, sweep: Sweep) -> tuple[Array, Array]:
         found.append(place)
         through.append(np.where(met, 1.0, 0.0)[..., None])
         settled = settled | met
-    return _ranks(found), joined(through)
+    return joined([_ranks(found), *through])
 
 
 def _ranks(x: Sequence[Array]) -> Array:

@@ -7,7 +7,7 @@ then.
 """
 
 from functools import partial, reduce
-from operator import or_
+from operator import add, or_
 
 import numpy as np
 
@@ -24,22 +24,24 @@ from myoquat.muscle.wrapping.touch import Touch, touched
 __all__ = ["shortest"]
 
 ROUGHLY = 3  # sweeps without a surface
+ALIKE = 1e-8  # [m] by which the lengths of two paths differ that are one
 
 
 def shortest(kinds: tuple[Wrap, ...], found: Array, given: Array, places: Array, where: Array) -> Array:
     """The numbers of a `Sweep` of the shortest of the path that was found, also as such, and its rivals, `where` (...)
-    it is sure.
+    it is sure. Where there is a rival the length may jump between poses beside each other: at one of them the rival
+    may not be found.
 
     given, places: as for `tightened`.
     """
-    on = touching(Sweep(found, kinds).X, len(kinds))
-    several = sum(np.where(x, 1.0, 0.0) for x in on) > 1
     count = len(_one_sided(kinds)) + len(two_ways(kinds))
     if not count:
         return found
+    on = touching(Sweep(found, kinds).X, len(kinds))
+    some = reduce(or_, [on[i] for i in _one_sided(kinds)], _several(on))
     begin = joined([found, 0.0 * found[..., :1] + float(count)])
     step = partial(_either, kinds)
-    return iterate(step, begin, joined([given, places]), count, where=where & several, left=-1)[..., :-1]
+    return iterate(step, begin, joined([given, places]), count, where=where & some, left=-1)[..., :-1]
 
 
 def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
@@ -55,21 +57,28 @@ def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     rough = Sweep(roughly(kinds, given, was.X, places, taken, ROUGHLY, reduce(or_, without)), kinds)
     X, there = rough.X, reduce(or_, without) & ~_wanted(rough, without)
     for number, i in enumerate(two_ways(kinds), len(numbers) + 1):
-        other, exists = _turned(chain, was.X, i, left == float(number))
+        other, exists = _turned(chain, was.X, i, _several(on) & (left == float(number)))
         X, there = np.where(exists[..., None], other, X), there | exists
     held = 0.0 * left + HELD
     found, _ = tightened(kinds, given, X, places, taken, held, there)
     sweep = Sweep(found, kinds)
-    _, cut = moved(Chain(kinds, joined([given, places, np.where(there[..., None], all_of_them, 0.0)])), sweep)
+    _, cut = moved(Chain(kinds, joined([given, places, np.where(there[..., None], all_of_them, 0.0)])), sweep.X)
     taut = ~sweep.unsolved & ~_wanted(sweep, without) & (np.sum(cut, axis=-1) <= 0)
-    better = there & taut & (length(chain, sweep) < length(chain, was))
-    return joined([np.where(better[..., None], found, state[..., :-1]), left[..., None] - 1.0])
+    longer = np.where(there & taut, length(chain, was) - length(chain, sweep), 0.0)
+    shorter = Sweep(np.where((longer > 0)[..., None], found, was.numbers), kinds)
+    return joined([shorter.beside_a_jump(np.abs(longer) > ALIKE).numbers, left[..., None] - 1.0])
 
 
 def _one_sided(kinds: tuple[Wrap, ...]) -> list[int]:
     """The numbers of the surfaces that a path passes on one side, or through: others it cannot do without but by
     slipping over them."""
     return [i for i, kind in enumerate(kinds) if kind.ring or kind.quadrant != "all" or kind.hint is not None]
+
+
+def _several(on: list[Array]) -> Array:
+    """(...) whether a path touches more than one surface."""
+    result: Array = reduce(add, [np.where(x, 1.0, 0.0) for x in on]) > 1
+    return result
 
 
 def _wanted(sweep: Sweep, without: list[Array]) -> Array:

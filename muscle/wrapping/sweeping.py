@@ -69,6 +69,13 @@ class Sweep:
         rest = self.numbers[..., WHERE * len(self.kinds) :]
         return [Touch.unpacked(rest[..., SIZE * i : SIZE * (i + 1)]) for i in range(len(self.kinds))]
 
+    def beside_a_jump(self, where: Array) -> "Sweep":
+        """The same whose length may jump here, `where` (...) that is so."""
+        first, jump = WHERE * len(self.kinds), SIZE - 2
+        kept = np.ones(self.numbers.shape[-1])
+        kept[[first + SIZE * i + jump for i in range(len(self.kinds))]] = 0.0
+        return Sweep(np.where(where[..., None], self.numbers * kept, self.numbers), self.kinds)
+
     @property
     def unsolved(self) -> Array:
         """(...) whether X is no solution, or the contact of a surface is none."""

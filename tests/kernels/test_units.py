@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import build, settings
+from myoquat.kernels import build, machine, settings, units
 from myoquat.kernels.cache import Cache
 from myoquat.kernels.machine import Assembler
 
@@ -54,3 +54,57 @@ def test_code_that_does_not_fit_its_lengths_is_not_there(tmp_path):
     for wrong in (None, [], [len(code) - 1], [len(code), 1], [len(code), 0], [float(len(code))], [-1, len(code) + 1]):
         cache.store(path.stem, header | {"objects": wrong}, code)
         assert build.stored_code(cache, path.stem) is None
+
+
+def nested(x):
+    """Steps within steps, the inner one called from two outer ones and from outside."""
+
+    def inner(z, c):
+        return 0.5 * (z + c / z)
+
+    def outer(z, c):
+        return 0.5 * z + kernels.iterate(inner, z, c, 3) * np.sin(c)
+
+    def other(z, c):
+        return z * np.cos(kernels.iterate(inner, c, z * z + 1.0, 2))
+
+    y = kernels.iterate(outer, x, x + 2.0, 3)
+    return kernels.iterate(inner, kernels.iterate(other, y, x, 2) ** 2 + 1.0, x, 2)
+
+
+def test_functions_that_call_each_other_keep_to_their_own_frames(rng):
+    x = rng.uniform(0.5, 2.0, (50, 3))
+    np.testing.assert_allclose(kernels.compile(nested, {"x": 3}, ["y"])(x), nested(x), rtol=1e-12)
+
+
+def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
+    compiled = []
+
+    def counted(assembly, target, compile_object=machine.compile_object):
+        compiled.append(assembly)
+        return compile_object(assembly, target)
+
+    def halved(z, c):
+        for k in range(5):
+            z = np.sin(z) / 2 + c * k
+        return z
+
+    monkeypatch.setattr(machine, "compile_object", counted)
+    monkeypatch.setattr(machine, "_known", machine._Known(2**20))
+    monkeypatch.setattr(units, "SIZE", 1)  # every function that can stand alone does
+    first = kernels.compile(lambda x: kernels.iterate(halved, x, x, 4), {"x": 2}, ["y"], cache="off")
+    before = len(compiled)
+    second = kernels.compile(lambda x, y: x * kernels.iterate(halved, y, x, 4), {"x": 2, "y": 2}, ["z"], cache="off")
+    assert before > 2
+    assert 0 < len(compiled) - before < before
+    x = np.array([0.3, 0.4])
+    np.testing.assert_array_equal(second(x, x), x * first(x))
+
+
+def test_the_code_of_units_is_forgotten_beyond_a_size(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(machine, "compile_object", lambda text, target: compiled.append(text) or text.encode())
+    known = machine._Known(10)
+    for text in ("12345", "abcde", "12345", "last", "12345", "abcde"):
+        assert known.compiled(text, settings.target()) == text.encode()
+    assert compiled == ["12345", "abcde", "last", "abcde"]

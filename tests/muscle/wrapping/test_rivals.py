@@ -1,0 +1,83 @@
+"""Of several taut paths between the same ends, the shortest."""
+
+import numpy as np
+import pytest
+from models import past
+
+from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, path_flags, path_lengths
+from myoquat.muscle.wrapping import chain
+
+
+def rod(position, turned, **numbers):
+    orientation = tuple(np.array(turned) / np.linalg.norm(turned))
+    return WrapCylinder(body="ground", position=position, orientation=orientation, length=0.06, **numbers)
+
+
+BALL, EGG = WrapSphere(body="ground", radius=0.03), WrapEllipsoid(body="ground", radii=(0.035, 0.02, 0.02))
+RODS = (
+    rod((-0.007, -0.025, 0.004), (0.18, 0.62, -0.21, 0.73), radius=0.012, quadrant="+y"),
+    rod((-0.015, 0.02, -0.017), (-0.34, 0.59, 0.65, -0.34), radius=0.007, quadrant="+x"),
+)
+GROUPS = {"ball": (RODS[0], BALL), "egg": (RODS[1], EGG)}
+
+
+def ends(count, seed=0):
+    """(count, 6) ends of paths on opposite sides of the surfaces, in every direction."""
+    rng = np.random.default_rng(seed)
+    out = rng.normal(size=(count, 3))
+    out *= 0.09 / np.linalg.norm(out, axis=-1, keepdims=True)
+    return np.concatenate([out, -out], axis=-1) + rng.uniform(-0.03, 0.03, (count, 6))
+
+
+def found(model, q):
+    """The lengths, and where nothing but that the path touches is to be known of them."""
+    flags = path_flags(model, q, backend="numpy")[:, 0]
+    return path_lengths(model, q, backend="numpy")[:, 0], flags & ~int(PathFlag.WRAPPED) == 0
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_wherever_the_search_begins_no_path_is_shorter(group, monkeypatch):
+    """The search begins from the surface over which alone the path is longest; here from each other one too."""
+    wraps, q = GROUPS[group], ends(200, seed=3)
+    model, begun = past(wraps), chain.started
+    lengths, sure = found(model, q)
+    assert sure.mean() > 0.8
+    for i in range(len(wraps)):
+
+        def started(kinds, given, told, i=i):
+            own = np.zeros_like(told)
+            own[..., i] = 1.0
+            return begun(kinds, given, np.where(np.any(told > 0, axis=-1, keepdims=True), told, own))
+
+        monkeypatch.setattr(chain, "started", started)
+        others, clear = found(model, q)
+        assert np.sum(sure & clear & (others < lengths - 1e-9)) <= 1
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_path_that_is_taut_may_have_a_shorter_rival(group, monkeypatch):
+    model, q = past(GROUPS[group]), ends(200, seed=3)
+    lengths, sure = found(model, q)
+    monkeypatch.setattr(chain, "shortest", lambda kinds, found, *others: found)
+    first, clear = found(model, q)
+    shorter = (lengths < first - 1e-6)[sure & clear]
+    assert shorter.mean() > 0.02
+    assert np.all((lengths < first + 1e-9)[sure & clear])
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_length_jumps_without_a_word(group):
+    """One end goes along a line; from step to step the length changes by no more than the end has moved."""
+    share, along = np.linspace(0.0, 1.0, 1001)[:, None], np.array([0.02, -0.015, 0.01])
+    model, unflagged = past(GROUPS[group]), 0
+    for start, end in ends(60, seed=3).reshape(-1, 2, 3):
+        q = np.concatenate([start + 0.0 * share, end + share * along], axis=-1)
+        steps = np.abs(np.diff(path_lengths(model, q)[:, 0]))
+        sure = path_flags(model, q)[:, 0] & ~int(PathFlag.WRAPPED) == 0
+        unflagged += np.sum(steps[sure[1:] & sure[:-1]] > np.linalg.norm(along) / 1000 + 1e-9)
+    assert unflagged == 0
+
+
+def test_a_path_that_has_a_rival_is_told():
+    model, q = past(GROUPS["ball"]), ends(200, seed=3)
+    assert np.any(path_flags(model, q, near=1e-9)[:, 0] & PathFlag.JUMP)
