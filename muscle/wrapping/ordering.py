@@ -38,7 +38,8 @@ def guessed(kinds: tuple[Wrap, ...], given: Array) -> Array:
 
 def started(kinds: tuple[Wrap, ...], given: Array, told: Array) -> Array:
     """(..., WHERE k) the X of a `Sweep` from which to look for the path: where it touches one surface alone, the one
-    that is told by 1, told (..., k), or else the one over which alone it is longest. No taut path over all is shorter.
+    that is told by 1, told (..., k), or else the one over which alone it is longest. No taut path over all is shorter,
+    unless surfaces have sides.
 
     given: as for `guessed`.
     """

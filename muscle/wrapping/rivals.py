@@ -1,9 +1,9 @@
 """Other taut paths between the same ends: of a path that was found and its rivals, the shortest.
 
-A path over several surfaces may be taut and not the shortest. One that is lies on the other way past an ellipsoid, or
-does without a surface that keeps the path on another one, which in turn leads it onto the first. So a path is looked
-for on the other way past each ellipsoid, and without each surface, where rough sweeps tell that it would not be touched
-then.
+A path over several surfaces may be taut and not the shortest, which may pass an ellipsoid on the other way, or do
+without a surface: one that is passed on its side alone is touched or not according to where the path comes from, and so
+may keep the path on another surface that leads it there. A path is therefore looked for on the other way past each
+ellipsoid, and without each one-sided surface, where rough sweeps tell that the path would not touch it then.
 """
 
 from functools import partial, reduce
@@ -51,16 +51,14 @@ def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     all_of_them = 0.0 * places + 1.0
     chain = Chain(kinds, joined([given, places, all_of_them]))
     on = touching(was.X, count)
-    never, numbers = left != left, {i: float(n) for n, i in enumerate(_one_sided(kinds), 1)}
-    without = [on[i] & (left == numbers[i]) if i in numbers else never for i in range(count)]
+    without = _without(kinds, on, left)
     taken = joined([np.where(x, 0.0, 1.0)[..., None] for x in without])
     rough = Sweep(roughly(kinds, given, was.X, places, taken, ROUGHLY, reduce(or_, without)), kinds)
     X, there = rough.X, reduce(or_, without) & ~_wanted(rough, without)
-    for number, i in enumerate(two_ways(kinds), len(numbers) + 1):
+    for number, i in enumerate(two_ways(kinds), len(_one_sided(kinds)) + 1):
         other, exists = _turned(chain, was.X, i, _several(on) & (left == float(number)))
         X, there = np.where(exists[..., None], other, X), there | exists
-    held = 0.0 * left + HELD
-    found, _ = tightened(kinds, given, X, places, taken, held, there)
+    found, _ = tightened(kinds, given, X, places, taken, 0.0 * left + HELD, there)
     sweep = Sweep(found, kinds)
     _, cut = moved(Chain(kinds, joined([given, places, np.where(there[..., None], all_of_them, 0.0)])), sweep.X)
     taut = ~sweep.unsolved & ~_wanted(sweep, without) & (np.sum(cut, axis=-1) <= 0)
@@ -73,6 +71,12 @@ def _one_sided(kinds: tuple[Wrap, ...]) -> list[int]:
     """The numbers of the surfaces that a path passes on one side, or through: others it cannot do without but by
     slipping over them."""
     return [i for i, kind in enumerate(kinds) if kind.ring or kind.quadrant != "all" or kind.hint is not None]
+
+
+def _without(kinds: tuple[Wrap, ...], on: list[Array], left: Array) -> list[Array]:
+    """(...) each, whether the rival of the number that is left does without this surface, which the path touches."""
+    never, numbers = left != left, {i: float(n) for n, i in enumerate(_one_sided(kinds), 1)}
+    return [x & (left == numbers[i]) if i in numbers else never for i, x in enumerate(on)]
 
 
 def _several(on: list[Array]) -> Array:

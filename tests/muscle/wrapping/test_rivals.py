@@ -30,9 +30,9 @@ def ends(count, seed=0):
 
 
 def found(model, q):
-    """The lengths, and where nothing but that the path touches is to be known of them."""
+    """The lengths, and where nothing is to be known of them but that the path touches, or has a rival."""
     flags = path_flags(model, q, backend="numpy")[:, 0]
-    return path_lengths(model, q, backend="numpy")[:, 0], flags & ~int(PathFlag.WRAPPED) == 0
+    return path_lengths(model, q, backend="numpy")[:, 0], flags & ~int(PathFlag.WRAPPED | PathFlag.JUMP) == 0
 
 
 @pytest.mark.parametrize("group", GROUPS)
