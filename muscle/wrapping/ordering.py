@@ -13,10 +13,10 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Near, Wrap
+from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.sweeping import WHERE, Chain, points, touching
-from myoquat.muscle.wrapping.touch import Touch, cut, touched
+from myoquat.muscle.wrapping.touch import Touch, cut, nowhere, touched
 from myoquat.muscle.wrapping.vectors import dot, size
 
 __all__ = ["guessed", "moved", "started"]
@@ -51,8 +51,8 @@ def _started(kinds: tuple[Wrap, ...], _: Array, given: Array) -> Array:
     count = len(kinds)
     chain, told = _unordered(kinds, given[..., :-count]), given[..., -count:]
     start, end = chain.ends
-    point, never = 0.0 * start, told[..., 0] > np.inf
-    near = Near(point, point, point[..., 0], never, ~never, point[..., 0])
+    never = told[..., 0] > np.inf
+    near = nowhere(0.0 * start[..., 0], ~never)
     found, lengths = [], []
     for placed in chain.surfaces():
         A, B = placed.seen(start), placed.seen(end)

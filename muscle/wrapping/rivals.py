@@ -6,6 +6,7 @@ may keep the path on another surface that leads it there. A path is therefore lo
 ellipsoid, and without each one-sided surface, where rough sweeps tell that the path would not touch it then.
 """
 
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add, or_
 
@@ -14,12 +15,12 @@ import numpy as np
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
-from myoquat.muscle.wrapping.base import Near, Wrap
+from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.ordering import moved
 from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.rounds import HELD, roughly, tightened
 from myoquat.muscle.wrapping.sweeping import SOLVED, WHERE, Chain, Sweep, length, points, touching, two_ways
-from myoquat.muscle.wrapping.touch import Touch, touched
+from myoquat.muscle.wrapping.touch import Touch, nowhere, touched
 
 __all__ = ["shortest"]
 
@@ -99,7 +100,7 @@ def _turned(chain: Chain, X: Array, number: int, where: Array) -> tuple[Array, A
     ends = before(places, on, i, Q, start), after(places, on, i, P, end)
     A, B, *line = (placed.seen(x) for x in (*ends, start, end))
     asked, none = where & on[i], 0.0 * start[..., 0]
-    near = Near(placed.seen(P[i]), placed.seen(Q[i]), none, none > 0, none > 0, none - 1.0)
+    near = replace(nowhere(none, none > 0), P=placed.seen(P[i]), way=none - 1.0)
     c = Touch.unpacked(touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near, asked))
     found = joined([placed.in_world(c.P), 1.0 + none[..., None], placed.in_world(c.Q)])
     there = asked & c.on & (c.missed <= SOLVED)

@@ -86,8 +86,8 @@ def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
         state = iterate(partial(step, kinds), state, whole, times, SETTLED, unsolved)
         state = _pulled(kinds, state, whole)
         unsolved = Sweep(state, kinds).unsolved
-    last = given[..., -(WHERE + 1) * count - 1] == LAST
-    return joined([state, taken, np.where(unsolved & last, left - 1.0, 0.0)[..., None]])
+    again = unsolved & (_how(kinds, whole) == LAST)
+    return joined([state, taken, np.where(again, left - 1.0, 0.0)[..., None]])
 
 
 def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, left: Array) -> Array:
@@ -101,17 +101,18 @@ def _fewer(kinds: tuple[Wrap, ...], state: Array, given: Array, taken: Array, le
 
 def _roughly(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """The numbers of a sweep for which the first guess of solvers will do."""
-    return at_rest(swept(kinds, Sweep(state, kinds).X, given, rough=True, held=_held(kinds, given)), len(kinds))
+    held = _how(kinds, given) == HELD
+    return at_rest(swept(kinds, Sweep(state, kinds).X, given, rough=True, held=held), len(kinds))
 
 
 def _drawn(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    return drawn(kinds, state, given, _held(kinds, given))
+    return drawn(kinds, state, given, _how(kinds, given) == HELD)
 
 
-def _held(kinds: tuple[Wrap, ...], given: Array) -> Array:
-    """(...) whether the path keeps its way past surfaces, from the numbers that are given for a round and 1 for each
-    that is not passed over."""
-    result: Array = given[..., -(WHERE + 2) * len(kinds) - 1] == HELD
+def _how(kinds: tuple[Wrap, ...], given: Array) -> Array:
+    """(...) LAST, HELD or 0, from the numbers that are given for a round and 1 for each surface that is not passed
+    over."""
+    result: Array = given[..., -(WHERE + 2) * len(kinds) - 1]
     return result
 
 

@@ -21,7 +21,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.courses import Placed
 from myoquat.muscle.wrapping.places import after, before
-from myoquat.muscle.wrapping.touch import SIZE, START, Touch, packed_near, touched, unpacked_near
+from myoquat.muscle.wrapping.touch import SIZE, START, Touch, nowhere, packed_near, touched, unpacked_near
 from myoquat.muscle.wrapping.vectors import size
 
 __all__ = [
@@ -179,9 +179,8 @@ def swept(
 
 def _unknown(kinds: tuple[Wrap, ...], X: Array, given: Array, rough: Array, held: Array | None) -> list[Near]:
     """Where solvers begin that know nothing, or the way past a surface on which the path is."""
-    none, count = 0.0 * X[..., 0], len(kinds)
-    point = none[..., None] * np.ones(3)
-    found = [Near(point, point, none, none > 0, rough, none)] * count
+    count = len(kinds)
+    found = [nowhere(0.0 * X[..., 0], rough)] * count
     if held is not None:
         P, on, surfaces = points(X, count), touching(X, count), Chain(kinds, given).surfaces()
         for i in two_ways(kinds):

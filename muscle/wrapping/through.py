@@ -23,7 +23,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near
 from myoquat.muscle.wrapping.geodesics import within
 from myoquat.muscle.wrapping.moments import Bridge, Tangent, Turn, along_tube, bridge, passes_tube, tangent
-from myoquat.muscle.wrapping.vectors import direction, dot, size
+from myoquat.muscle.wrapping.vectors import direction, dot, unit
 
 __all__ = ["Passage", "azimuth", "crossing", "taut_through"]
 
@@ -356,8 +356,8 @@ def _at_edge(ring: _Ring) -> Array:
     pull = crossing(A, B)
     for _turn in range(TURNS):
         flat = direction(pull * np.array([1.0, 1.0, 0.0]))
-        pulls = [x / size(x)[..., None] for x in (end - ring.hole[..., None] * flat for end in (A, B))]
-        pull = pulls[0] + pulls[1]
+        edge = ring.hole[..., None] * flat
+        pull = unit(A - edge) + unit(B - edge)
     return azimuth(pull)
 
 

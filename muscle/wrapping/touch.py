@@ -15,7 +15,7 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Near, Wrap
 
-__all__ = ["SIZE", "START", "Touch", "cut", "packed_near", "touched", "unpacked_near"]
+__all__ = ["SIZE", "START", "Touch", "cut", "nowhere", "packed_near", "touched", "unpacked_near"]
 
 FAR = 1e9  # [m] that stands for no jump, and for a solution that was not found
 SIZE = 11  # numbers of a touch
@@ -64,6 +64,12 @@ def cut(wrap: Wrap, numbers: Array, line: Line, where: Array) -> Array:
 def _cut(wrap: Wrap, _: Array, given: Array) -> Array:
     found = wrap.shaped(given[..., 6:]).cut(given[..., :3], given[..., 3:6])
     return np.where(found, 1.0, 0.0)[..., None] + 0.0 * given[..., :1]
+
+
+def nowhere(none: Array, rough: Array) -> Near:
+    """Where a solver begins that knows nothing; none (...) zero, rough (...): where its first guess will do."""
+    point = none[..., None] * np.ones(3)
+    return Near(point, point, none, none > 0, rough, none)
 
 
 def packed_near(near: Near) -> Array:
