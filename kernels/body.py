@@ -15,12 +15,14 @@ from myoquat.kernels.driver import Port, write_driver
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lookup import Lookup, write_lookup
+from myoquat.kernels.loops import Repeated, shared, suffix, write_lanes, write_loop
 from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
-from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, price, slots_in, slots_of, take_ports
+from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, places_of, price, slots_in, slots_of, take_ports
 from myoquat.kernels.passes import write_recursion
 from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
+from myoquat.kernels.slots import Place
 from myoquat.kernels.sweeps import Sweep, write_sweep
 from myoquat.kernels.tape import Inner, Tape, in_casadi, played
 from myoquat.kernels.trace import Function, InnerPart, Signature, Traced, casadi_function
@@ -28,19 +30,6 @@ from myoquat.kernels.trace import Function, InnerPart, Signature, Traced, casadi
 __all__ = ["Deferred", "DeferredBody", "Entrywise", "Pattern", "Straight", "StraightRecipe", "patterns_of"]
 
 _PRICE_PORT = 0.2
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """A step inside a formula, how often it is taken, and when a state is settled; see `iterate`."""
-
-    step: "Straight"
-    count: int
-    settle: float
-    left: int | None
-
-    def identity(self) -> str:
-        return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
 
 
 @dataclass(frozen=True)
@@ -118,18 +107,21 @@ class Straight:
     def _identity(self) -> str:
         return digest("straight", str(self.signature), self.tape.identity(), *(x.identity() for x in self.inner))
 
-    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+    def write(
+        self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
+    ) -> Cost:
+        """Define `void name(ptr frame, ...)`, with more pointers from which ports count."""
         tape = rewritten(self.tape, fused=True)
-        read = slots_of([inputs[key] for key in self.signature.inputs])
-        written = slots_of([outputs[key] for key in self.signature.outputs])
+        read = places_of([inputs[key] for key in self.signature.inputs])
+        written = places_of([outputs[key] for key in self.signature.outputs])
         cost, calls = price(tape), []
         tape, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
         for number, group in enumerate(groups):
             call = _write_inner(module, f"{name}_inner{number}", frame, group)
-            read, written = [*read, *call.given], [*written, *call.taken]
+            read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
             calls.append(Call(call.name, len(call.given), len(call.taken)))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
-        emit_straight(module, name, tape, frame, read, written, calls)
+        emit_straight(module, name, tape, frame, read, written, calls, ("%frame", *more))
         return cost
 
     def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Part]]]:
@@ -267,8 +259,8 @@ def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]
         return _write_search(module, name, frame, part)
     if isinstance(part, Repeated):
         if len(group) > 1:
-            return _write_lanes(module, name, frame, part, len(group))
-        return _write_loop(module, name, frame, part)
+            return write_lanes(module, name, frame, part, len(group))
+        return write_loop(module, name, frame, part)
     tape = rewritten(part.tape, fused=True)
     ports = take_ports(frame, {"rows": part.width * part.count, "results": len(tape.outputs) * part.count})
     write_table(module, name, part, tape, ports["rows"].slot, ports["results"].slot)
@@ -280,21 +272,14 @@ def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]
 def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> InnerCall:
     """Define a call, with slots of its own, of the function that is written at first use."""
     sizes = {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
-    function = f"function_{formula.identity()[:16]}" + _suffix(module)
-
-    def written(frame: Frame, ports: Ports) -> Cost:
-        given, result = ({key: ports[key]} for key in ("given", "result"))
-        return formula.write(module, function, frame, given, result)
-
-    ports, cost, size = _shared(module, function, sizes, written)
+    function = f"function_{formula.identity()[:16]}" + suffix(module)
+    cost, size = shared(module, function, formula, ("given",), "result")
     own = take_ports(frame, sizes)
 
     def write(end: int) -> None:
         b = module.builder()
-        theirs = b.offset("%frame", end)
-        slots.copy_port(b, own["given"], ports["given"], ("%frame", theirs))
-        b.line(f"call void @{function}(ptr {theirs})")
-        slots.copy_port(b, ports["result"], own["result"], (theirs, "%frame"))
+        ends = (b.slot("%frame", own[key].slot) for key in sizes)
+        b.line(f"call void @{function}({', '.join(f'ptr {x}' for x in (b.offset('%frame', end), *ends))})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
 
@@ -312,126 +297,6 @@ def _write_search(module: Module, name: str, frame: Frame, table: Lookup) -> Inn
     module.define(name, "void", "ptr %frame", b)
     steps = len(table.knots).bit_length() + table.gives
     return InnerCall(name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, PRICE * steps))
-
-
-def _write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: int) -> InnerCall:
-    """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
-    they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
-    wide = module.widened()
-    loop = _write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part)
-    b = wide.builder()
-    for k in loop.taken[:-1]:
-        address = b.slot("%frame", k)
-        b.store(b.spread(b.load(address), count), address)
-    running = b.slot("%frame", loop.taken[-1])
-    b.store(b.spread(b.load(running), count, 0.0), running)
-    b.line(f"call void @{loop.name}(ptr %frame)")
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
-    taken, given = ([wide.lanes * k + i for i in range(count) for k in own] for own in (loop.taken, loop.given))
-    return InnerCall(name, taken, given, Cost(loop.cost.operations * count, loop.cost.price * count))
-
-
-def _write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> InnerCall:
-    """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
-    sizes = dict(zip(("state", "constants"), part.step.signature.input_sizes, strict=True))
-    lengths = {"start": sizes["state"], "given": sizes["constants"], "where": 1, "result": sizes["state"]}
-    function, cost, size = _loop_of(module, part, sizes, lengths)
-    own = take_ports(frame, lengths)
-
-    def write(end: int) -> None:
-        b = module.builder()
-        b.line(f"call void @{function}(ptr {b.offset('%frame', end)}, ptr {b.slot('%frame', own['start'].slot)})")
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-
-    frame.call(size, write)
-    total = Cost(cost.operations * part.count, cost.price * part.count)
-    taken = slots_of([own["start"], own["given"], own["where"]])
-    return InnerCall(module.expect(name), taken, slots_of([own["result"]]), total)
-
-
-def _loop_of(
-    module: Module, part: Repeated, sizes: Mapping[str, int], lengths: Mapping[str, int]
-) -> tuple[str, Cost, int]:
-    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
-    the bytes of its frame."""
-    function, ports, cost, size = _step_of(module, part.step, sizes)
-    name = f"loop_{part.identity()[:16]}" + _suffix(module)
-    own = take_ports(Frame(), lengths)
-
-    def write() -> None:
-        b = module.builder()
-        slots.copy_port(b, own["start"], ports["state"], ("%own", "%frame"))
-        slots.copy_port(b, own["given"], ports["constants"], ("%own", "%frame"))
-        running = b.slot("%own", own["where"].slot)
-        with slots.while_any(b, part.count, running):
-            b.line(f"call void @{function}(ptr %frame)")
-            _taken(b, ports, running, part)
-        slots.copy_port(b, ports["state"], own["result"], ("%frame", "%own"))
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame, ptr %own", b)
-
-    return module.once(name, write), cost, size
-
-
-def _suffix(module: Module) -> str:
-    """Of functions that stand twice in a kernel for one state: for one, and for as many as registers have lanes."""
-    return "_lanes" if module.lanes > module.home else ""
-
-
-def _step_of(module: Module, step: Straight, sizes: Mapping[str, int]) -> tuple[str, Ports, Cost, int]:
-    """(function, its ports, cost, bytes of its frame) of a step, written at first use."""
-    name = f"step_{step.identity()[:16]}" + _suffix(module)
-    names = dict(zip(step.signature.inputs, ("state", "constants"), strict=True))
-    output = next(iter(step.signature.outputs))
-
-    def write(frame: Frame, ports: Ports) -> Cost:
-        inputs = {theirs: ports[ours] for theirs, ours in names.items()}
-        return step.write(module, name, frame, inputs, {output: ports["next"]})
-
-    return name, *_shared(module, name, {**sizes, "next": sizes["state"]}, write)
-
-
-def _shared(
-    module: Module, name: str, sizes: Mapping[str, int], write: Callable[[Frame, Ports], Cost]
-) -> tuple[Ports, Cost, int]:
-    """The ports, the cost, and the bytes of the frame of a function `void name(ptr frame)` that several others call,
-    written at first use on a frame of its own."""
-    if name not in module.shared:
-        frame = Frame()
-        ports = take_ports(frame, sizes)
-        module.shared[name] = ports, write(frame, ports), frame.finish(module.lanes)
-    known: tuple[Ports, Cost, int] = module.shared[name]
-    return known
-
-
-def _taken(b: Builder, ports: Ports, running: str, part: Repeated) -> None:
-    """The next state where a lane runs; a lane that moves no further, or has nothing left to do, stops."""
-    on = b.truth(b.load(running))
-
-    def moved(at: slots.At) -> str:
-        state = at(ports["state"])
-        old, new = b.load(state), b.load(at(ports["next"]))
-        b.store(b.select(on, new, old), state)
-        return b.number(b.compare("ogt", b.abs(b.sub(new, old)), part.settle))
-
-    length = ports["next"].length
-    if part.left is None:
-        go = b.compare("ogt", slots.summed(b, length, moved), 0.0)
-    else:
-        k = part.left % length
-        old, new = (b.load(b.slot("%frame", ports[key].slot + k)) for key in ("state", "next"))
-        go = b.logic("and", b.compare("one", new, 0.0), b.compare("ogt", b.abs(b.sub(new, old)), part.settle))
-        _advance(b, ports, on)
-    b.store(b.number(b.logic("and", on, go)), running)
-
-
-def _advance(b: Builder, ports: Ports, on: str) -> None:
-    """The next state where a lane runs."""
-    for at in slots.turns(b, ports["next"].length):
-        state = at(ports["state"])
-        b.store(b.select(on, b.load(at(ports["next"])), b.load(state)), state)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 
 
 class Port(NamedTuple):
-    """Where an input or output array meets the frame: its first slot, and its numbers per state."""
+    """Where an input or output array meets a function: its first slot, its numbers per state, and the pointer from
+    which slots count."""
 
     slot: int
     length: int
+    base: str = "%frame"
 
 
 def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:

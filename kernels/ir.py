@@ -360,6 +360,24 @@ class Builder:
         self.jump(head)
         self.begin(end)
 
+    @contextmanager
+    def going(self, go: Callable[[str], str]) -> Iterator[str]:
+        """The i64 counter of a loop from 0 on that is left as soon as go(counter), one i1, is false; what `go` has
+        computed stays known behind the loop."""
+        head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
+        counter, successor = f"%i_{head}", f"%next_{head}"
+        before = self.block
+        self.jump(head)
+        self.begin(head)
+        at = len(self.lines)
+        self.fork(go(counter), body, end)
+        self.begin(body)
+        yield counter
+        self.line(f"{successor} = add i64 {counter}, 1")
+        self.lines.insert(at, f"{counter} = phi i64 [0, %{before}], [{successor}, %{self.block}]")
+        self.jump(head)
+        self.begin(end)
+
     def summed(self, last: int, step: int, term: Callable[[str], str]) -> str:
         """The sum of term(counter) over a loop from 0."""
         before, at, total = self.block, len(self.lines) + 2, f"%{self.label('sum')}"

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from myoquat.kernels import elementary, slots
-from myoquat.kernels.ir import Builder, Module, Value
+from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.mapped import Element
+from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Node, Tape, arguments, levels
 
 __all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
@@ -286,13 +287,15 @@ def emit_straight(
     name: str,
     tape: Tape,
     frame: Frame,
-    inputs: Sequence[int],
-    outputs: Sequence[int],
+    inputs: Sequence[Place],
+    outputs: Sequence[Place],
     calls: Sequence[Call] = (),
+    parameters: Sequence[str] = ("%frame",),
 ) -> None:
-    """Define `void name(ptr frame)`: slot inputs[i] holds flat input i, slot outputs[j] receives flat output j.
+    """Define `void name(ptr frame, ...)` of so many parameters: place inputs[i] holds flat input i, place outputs[j]
+    receives flat output j.
 
-    Input and output slots must not overlap. Values that pass between parts of a split function get slots of `frame`.
+    Input and output places must not overlap. Values that pass between parts of a split function get slots of `frame`.
     """
     level_of = levels(tape, [call.gives for call in calls])
     work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
@@ -303,7 +306,8 @@ def emit_straight(
         found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
         before += [calls[level - 1].name if level else "", *([""] * (len(found) - 1))]
         parts += found
-    split = _Split(module, tape, inputs, outputs, _spill_slots(tape, parts, frame))
+    ends = list(inputs), list(outputs), tuple(parameters)
+    split = _Split(module, tape, ends, _spill_slots(tape, parts, frame))
     split.define(name, parts, before, level_of)
 
 
@@ -334,18 +338,17 @@ class _Split:
         self,
         module: Module,
         tape: Tape,
-        inputs: Sequence[int],
-        outputs: Sequence[int],
+        ends: tuple[Sequence[Place], Sequence[Place], Sequence[str]],
         spills: dict[int, int],
     ) -> None:
         self.module = module
         self.tape = tape
-        self.inputs = inputs
+        self.inputs, outputs, self.parameters = ends
         self.spills = spills
-        self.last = 0  # slot that the part being written reads
-        self.targets: dict[int, list[int]] = {}  # node -> output slots
-        for slot, index in zip(outputs, tape.outputs, strict=True):
-            self.targets.setdefault(index, []).append(slot)
+        self.last: dict[str, int] = {}  # slot that the part being written reads, of each parameter
+        self.targets: dict[int, list[Place]] = {}  # node -> places of outputs
+        for place, index in zip(outputs, tape.outputs, strict=True):
+            self.targets.setdefault(index, []).append(place)
 
     def define(self, name: str, parts: list[list[int]], before: list[str], level_of: list[int]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
@@ -358,9 +361,9 @@ class _Split:
             self._part(f"{name}_{number}", part, leaves[number])
             if before[number]:
                 whole.line(f"call void @{before[number]}(ptr %frame)")
-            whole.line(f"call void @{name}_{number}(ptr %frame)")
+            whole.line(f"call void @{name}_{number}({_listed(self.parameters)})")
         whole.line("ret void")
-        self.module.define(name, "void", "ptr %frame", whole)
+        self.module.define(name, "void", _listed(self.parameters), whole)
 
     def _leaves(self, before: list[str], level_of: list[int]) -> list[list[int]]:
         """Per part the outputs that are inputs or constants, as soon as they are there."""
@@ -378,19 +381,21 @@ class _Split:
         scheduler of instructions weighs every read against every write.
         """
         b = self.module.builder()
-        self.last = 0
+        self.last = {}
         self._write(b, part)
         self._pass_on(b, name, leaves)
         b.line("ret void")
-        frame = f"ptr align 8 dereferenceable({8 * b.lanes * (self.last + 1)}) %frame"
-        self.module.define(name, "void", frame, b, facts="nofree nosync")
+        reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
+        kinds = [f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters]
+        listed = ", ".join(f"{kind} {parameter}" for kind, parameter in zip(kinds, self.parameters, strict=True))
+        self.module.define(name, "void", listed, b, facts="nofree nosync")
 
     def _pass_on(self, b: Builder, name: str, leaves: list[int]) -> None:
         """Outputs that are inputs or constants: many of them in loops over tables of their slots."""
         nodes = self.tape.nodes
-        copies = [(self.inputs[int(nodes[i].number)], slot) for i in leaves if nodes[i].operation == "input"
-                  for slot in self.targets[i]]  # fmt: skip
-        fixed = [(nodes[i].number, slot) for i in leaves if nodes[i].operation == "const" for slot in self.targets[i]]
+        copies = [(self.inputs[int(nodes[i].number)], place) for i in leaves if nodes[i].operation == "input"
+                  for place in self.targets[i]]  # fmt: skip
+        fixed = [(nodes[i].number, place) for i in leaves if nodes[i].operation == "const" for place in self.targets[i]]
         slots.copy(b, f"{name}_copies", copies)
         slots.fill(b, f"{name}_constants", fixed)
 
@@ -401,19 +406,21 @@ class _Split:
             emitter.write(group)
             for index in group:
                 if index in self.spills:
-                    self._store(b, emitter.number(index), self.spills[index])
-                for slot in self.targets.get(index, ()):
-                    self._store(b, emitter.number(index), slot)
+                    b.store(emitter.number(index), b.slot("%frame", self.spills[index]))
+                for place in self.targets.get(index, ()):
+                    b.store(emitter.number(index), place.of(b))
 
     def _read(self, b: Builder, index: int) -> str:
         node = self.tape.nodes[index]
-        slot = self.inputs[int(node.number)] if node.operation == "input" else self.spills[index]
-        self.last = max(self.last, slot)
-        value = b.load_unchanging(b.slot("%frame", slot))
+        place = self.inputs[int(node.number)] if node.operation == "input" else Place(self.spills[index])
+        self.last[place.base] = max(self.last.get(place.base, 0), place.slot)
+        value = b.load_unchanging(place.of(b))
         return b.truth(value) if node.operation in _TRUTH else value
 
-    def _store(self, b: Builder, value: Value, slot: int) -> None:
-        b.store(value, b.slot("%frame", slot))
+
+def _listed(parameters: Sequence[str]) -> str:
+    """Pointers as they are named and handed on."""
+    return ", ".join(f"ptr {parameter}" for parameter in parameters)
 
 
 def write_table(module: Module, name: str, element: Element, tape: Tape, rows: int, results: int) -> None:

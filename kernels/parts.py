@@ -7,10 +7,11 @@ from myoquat.kernels.driver import Port
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.ir import Module
 from myoquat.kernels.lower import Frame
+from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.trace import Signature
 
-__all__ = ["PRICE", "Body", "Cost", "InnerCall", "Ports", "price", "slots_in", "slots_of", "take_ports"]
+__all__ = ["PRICE", "Body", "Cost", "InnerCall", "Ports", "places_of", "price", "slots_in", "slots_of", "take_ports"]
 
 PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
 _PRICE_ELEMENTARY = 1.5
@@ -61,6 +62,11 @@ def slots_in(size: int, lanes: int) -> int:
 def slots_of(ports: Sequence[Port]) -> list[int]:
     """The slots of several ports one after the other."""
     return [port.slot + k for port in ports for k in range(port.length)]
+
+
+def places_of(ports: Sequence[Port]) -> list[Place]:
+    """The slots of several ports one after the other, each with the pointer from which it counts."""
+    return [Place(port.slot + k, port.base) for port in ports for k in range(port.length)]
 
 
 def price(tape: Tape) -> Cost:

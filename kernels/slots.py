@@ -3,53 +3,93 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder, Module, double
 
-__all__ = ["At", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns", "while_any"]
+__all__ = ["At", "Place", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns", "while_any"]
 
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
 _FEW = 16  # moves that are written one by one
+_RUN = 8  # neighbours that are moved to neighbours without a table
 _TOGETHER = 4  # moves of one turn of a loop
 _FRAME = {"%frame": "%frame"}
 
 
-def copy(b: Builder, name: str, pairs: Sequence[tuple[int, int]]) -> None:
-    """The slots (from, to), by tables of that name if they are many."""
-    if len(pairs) <= _FEW:
-        for source, target in pairs:
-            b.store(b.load(b.slot("%frame", source)), b.slot("%frame", target))
+class Place(NamedTuple):
+    """A slot, and the pointer from which it counts."""
+
+    slot: int
+    base: str = "%frame"
+
+    def of(self, b: Builder) -> str:
+        """Its address."""
+        return b.slot(self.base, self.slot)
+
+
+def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
+    """From places to others: neighbours to neighbours in loops, others by tables of that name if they are many."""
+    rest: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for (source, target), length in _runs(pairs):
+        if length >= _RUN:
+            copy_port(b, Port(source.slot, length), Port(target.slot, length), (source.base, target.base))
+        else:
+            own = rest.setdefault((source.base, target.base), [])
+            own += [(source.slot + k, target.slot + k) for k in range(length)]
+    for number, (bases, moves) in enumerate(rest.items()):
+        _scattered(b, f"{name}_{number}", bases, moves)
+
+
+def _runs(pairs: Sequence[tuple[Place, Place]]) -> list[tuple[tuple[Place, Place], int]]:
+    """Neighbours that are moved to neighbours: the first of them, and how many there are."""
+    found: list[tuple[tuple[Place, Place], int]] = []
+    for pair in pairs:
+        if found:
+            (source, target), length = found[-1]
+            if pair == (source._replace(slot=source.slot + length), target._replace(slot=target.slot + length)):
+                found[-1] = (source, target), length + 1
+                continue
+        found.append((pair, 1))
+    return found
+
+
+def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tuple[int, int]]) -> None:
+    """The slots (from, to), counted from these bases."""
+    if len(moves) <= _FEW:
+        for source, target in moves:
+            b.store(b.load(b.slot(bases[0], source)), b.slot(bases[1], target))
         return
-    offsets = _offsets(b, name, np.array(pairs))
+    offsets = _offsets(b, name, np.array(moves))
     with b.loop(0, len(offsets), _TOGETHER) as counter:
         for k in range(_TOGETHER):
             row = _row(b, name, counter, 16, k)
             here, there = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
-            b.store(b.load(b.offset("%frame", here)), b.offset("%frame", there))
+            b.store(b.load(b.offset(bases[0], here)), b.offset(bases[1], there))
 
 
-def fill(b: Builder, name: str, values: Sequence[tuple[float, int]]) -> None:
-    """Constants into slots (number, slot), by tables of that name if they are many."""
-    zeros = [slot for number, slot in values if double(number) == double(0.0)]
-    if len(zeros) <= _FEW:
-        zeros = []
-    for number, slot in values:
-        if not zeros or double(number) != double(0.0):
-            b.store(number, b.slot("%frame", slot))
-    if zeros:
-        offsets = _offsets(b, name, np.array(zeros)[:, None])
+def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
+    """Constants into places (number, place), by tables of that name if they are many."""
+    zeros: dict[str, list[int]] = {}
+    for number, place in values:
+        if double(number) == double(0.0):
+            zeros.setdefault(place.base, []).append(place.slot)
+    zeros = {base: slots for base, slots in zeros.items() if len(slots) > _FEW}
+    for number, place in values:
+        if place.base not in zeros or double(number) != double(0.0):
+            b.store(number, place.of(b))
+    for turn, (base, slots) in enumerate(zeros.items()):
+        offsets = _offsets(b, f"{name}_{turn}", np.array(slots)[:, None])
         with b.loop(0, len(offsets), _TOGETHER) as counter:
             for k in range(_TOGETHER):
-                b.store(0.0, b.offset("%frame", b.load(_row(b, name, counter, 8, k), "i64")))
+                b.store(0.0, b.offset(base, b.load(_row(b, f"{name}_{turn}", counter, 8, k), "i64")))
 
 
 def _offsets(b: Builder, name: str, slots: np.ndarray) -> np.ndarray:
-    """The table of the bytes from the frame, its last row again until its length is whole turns of a loop."""
+    """The table of the bytes from the base, its last row again until its length is whole turns of a loop."""
     rest = -len(slots) % _TOGETHER
     table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]).astype(np.int64) * (8 * b.lanes)
     b.module.constants(name, table)

@@ -163,3 +163,24 @@ def test_a_kernel_takes_the_steps_that_are_left(rng, lanes):
     x = np.stack([rng.uniform(1, 2, 203), rng.choice([0.0, np.nan, 0.1, 0.5, 3.0], 203)], axis=-1)
     kernel = kernels.compile(formula, {"x": 2}, lanes=lanes)
     np.testing.assert_allclose(kernel(x), formula(x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+@pytest.mark.parametrize("count", range(6))
+@pytest.mark.parametrize("left", [None, 1])
+def test_lanes_that_are_done_at_different_turns_keep_what_they_have(lanes, count, left):
+    def counted(z, given):
+        """Counts the second number down to zero while the others grow."""
+        down = np.maximum(z[..., 1:2] - 1.0, 0.0)
+        moves = np.where(z[..., 1:2] > 0, given, 0.0)
+        return np.concatenate([z[..., :1] + moves, down, z[..., 2:] + moves], axis=-1)
+
+    def formula(x):
+        start = np.concatenate([x, np.arange(20.0) + 0.0 * x[..., :1]], axis=-1)
+        return iterate(counted, start, 1.0 + x[..., :1], count, where=x[..., 0] < 5.0, left=left)
+
+    x = np.stack([np.arange(37.0) % 7, np.arange(37.0) * 3 % 5], axis=-1)
+    kernel = kernels.compile(formula, {"x": 2}, lanes=lanes, cache="off")
+    turns = np.where(x[:, 0] < 5.0, np.minimum(x[:, 1], count), 0.0)
+    np.testing.assert_array_equal(kernel(x), formula(x))
+    np.testing.assert_array_equal(kernel(x)[:, 0], x[:, 0] + turns * (1.0 + x[:, 0]))
