@@ -43,21 +43,22 @@ def around(
 
     The direction turns by Delta from a to b, of which arctan(t / r) at each end is straight, t = sqrt(rho^2 - r^2). The
     string touches where more is left: angle = |Delta| - arctan(t_a / r) - arctan(t_b / r) > 0, which is also how a
-    straight line that meets the circle is told from one that does not. Length and tangents are continuous there.
+    straight line that meets the circle is told from one that does not. Length and tangents are continuous there. It is
+    the argument of one product of complex numbers, a* b (r - i t_a) (r - i t_b), its cross product without the sign.
     """
     inside, depth, a, b = _outside(a, b, radius)
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
-    angle_between, sense = np.arctan2(np.abs(cross), along), np.where(cross < 0, -1.0, 1.0)
+    aside, sense = np.abs(cross), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
     jump: Array = np.inf + 0.0 * along
     if ahead is not None:
         behind, jump = _behind(a, b, cross, ahead, held)
-        angle_between, sense = (
-            np.where(behind, 2 * np.pi - angle_between, angle_between),
-            np.where(behind, -sense, sense),
-        )
+        aside, sense = np.where(behind, -aside, aside), np.where(behind, -sense, sense)
     before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
-    angle = angle_between - np.arctan2(before, radius + 0.0 * before) - np.arctan2(after, radius + 0.0 * after)
+    even, odd = radius * radius - before * after, radius * (before + after)
+    angle = np.arctan2(aside * even - along * odd, along * even + aside * odd)
+    if ahead is not None:
+        angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
     on = (angle > 0) & ~inside
     jump = np.where(inside, depth, np.minimum(jump, np.where(on, depth, np.inf)))

@@ -176,7 +176,7 @@ def _central(a: Array, b: Array) -> Winding:
 def _started(_: Array, given: Array) -> Array:
     """(..., 2 SECTION) the shortest plane path, and the shortest near another least value."""
     a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
-    found = shortest_sections(a, b, radii, *plane_of(a, b), _central(a, b))
+    found = shortest_sections(a, b, radii)
     return joined([section.packed() for section in found])
 
 
@@ -241,12 +241,15 @@ def longer(step: Array) -> Array:
 
 def _ahead(d: Array, v: Array, n: Array, D: Array) -> Array:
     """(...) [m] how far ahead of x, where n = D x, a string that goes in the direction v around the circle of curvature
-    there leaves it for x + d; for a point within the circle, how far ahead it is nearest to that."""
+    there leaves it for x + d; for a point within the circle, how far ahead it is nearest to that. The angle is that of
+    the point, seen from the circle's centre, less the one that its straight piece takes."""
     steep = np.sqrt(dot(n, n))
     radius = steep / dot(v, D * v)
     along, above = dot(d, v), radius + dot(d, n) / steep
     straight = along * along + (above - radius) * (above + radius)
-    result: Array = radius * (np.arctan2(along, above) - np.arctan2(np.sqrt(np.maximum(straight, 0.0)), radius))
+    straight = np.sqrt(np.maximum(straight, 0.0))
+    angle = np.arctan2(along * radius - above * straight, above * radius + along * straight)
+    result: Array = radius * np.where((along < 0) & (angle > 0), angle - 2 * np.pi, angle)
     return result
 
 
