@@ -17,14 +17,13 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.ordering import moved
-from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.rounds import HELD, roughly, tightened
-from myoquat.muscle.wrapping.sweeping import SOLVED, WHERE, Chain, Sweep, length, points, touching, two_ways
-from myoquat.muscle.wrapping.touch import Touch, nowhere, touched
+from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, length, path_of, touching, two_ways
+from myoquat.muscle.wrapping.touch import Touch, nowhere
 
 __all__ = ["shortest"]
 
-ROUGHLY = 3  # sweeps without a surface
+ROUGHLY = 3  # sweeps without a surface, at most: over one other a single one is enough
 ALIKE = 1e-8  # [m] by which the lengths of two paths differ that are one
 
 
@@ -54,16 +53,18 @@ def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     on = touching(was.X, count)
     without = _without(kinds, on, left)
     taken = joined([np.where(x, 0.0, 1.0)[..., None] for x in without])
-    rough = Sweep(roughly(kinds, given, was.X, places, taken, ROUGHLY, reduce(or_, without)), kinds)
-    X, there = rough.X, reduce(or_, without) & ~_wanted(rough, without)
+    asked = reduce(or_, without)
+    X = was.X * joined([taken[..., i, None] * np.ones(WHERE) for i in range(count)])
+    rough = Sweep(roughly(kinds, given, X, places, taken, min(count - 1, ROUGHLY), asked), kinds)
+    X, there = rough.X, asked & ~_stopped(chain, rough.X, without)
     for number, i in enumerate(two_ways(kinds), len(_one_sided(kinds)) + 1):
         other, exists = _turned(chain, was.X, i, _several(on) & (left == float(number)))
         X, there = np.where(exists[..., None], other, X), there | exists
     found, _ = tightened(kinds, given, X, places, taken, 0.0 * left + HELD, there)
     sweep = Sweep(found, kinds)
-    _, cut = moved(Chain(kinds, joined([given, places, np.where(there[..., None], all_of_them, 0.0)])), sweep.X)
-    taut = ~sweep.unsolved & ~_wanted(sweep, without) & (np.sum(cut, axis=-1) <= 0)
-    longer = np.where(there & taut, length(chain, was) - length(chain, sweep), 0.0)
+    taut = there & ~sweep.unsolved & ~_wanted(sweep, without)
+    _, cut = moved(Chain(kinds, joined([given, places, np.where(taut[..., None], all_of_them, 0.0)])), sweep.X)
+    longer = np.where(taut & (np.sum(cut, axis=-1) <= 0), length(chain, was) - length(chain, sweep), 0.0)
     shorter = Sweep(np.where((longer > 0)[..., None], found, was.numbers), kinds)
     return joined([shorter.beside_a_jump(np.abs(longer) > ALIKE).numbers, left[..., None] - 1.0])
 
@@ -86,23 +87,27 @@ def _several(on: list[Array]) -> Array:
     return result
 
 
+def _stopped(chain: Chain, X: Array, without: list[Array]) -> Array:
+    """(...) whether a rough path without a surface would touch it, or begins inside."""
+    never = without[0] & ~without[0]
+    path, near = path_of(X, len(chain.kinds)), nowhere(0.0 * X[..., 0], ~never)
+    touches = [(Touch.unpacked(chain.met(i, path, near, without[i])), without[i]) for i in _one_sided(chain.kinds)]
+    return reduce(or_, [(c.on | c.inside) & where for c, where in touches], never)
+
+
 def _wanted(sweep: Sweep, without: list[Array]) -> Array:
     """(...) whether the path without a surface would touch it."""
     return reduce(or_, [x & c.inside for x, c in zip(without, sweep.contacts, strict=True)])
 
 
 def _turned(chain: Chain, X: Array, number: int, where: Array) -> tuple[Array, Array]:
-    """(..., WHERE k) the X of a sweep with the path led past the surface of this number on the other way, `where` (...)
-    that is asked and it is touched; and (...) whether there is one that may be as short."""
-    (start, end), count, i = chain.ends, len(chain.kinds), number
-    placed, places, on = chain.surfaces()[i], chain.places, touching(X, count)
-    P, Q = points(X, count), points(X, count, leaving=True)
-    ends = before(places, on, i, Q, start), after(places, on, i, P, end)
-    A, B, *line = (placed.seen(x) for x in (*ends, start, end))
-    asked, none = where & on[i], 0.0 * start[..., 0]
-    near = replace(nowhere(none, none > 0), P=placed.seen(P[i]), way=none - 1.0)
-    c = Touch.unpacked(touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near, asked))
+    """(..., WHERE k) the X of a sweep with the path led past the surface of this number on the other way, about, `where`
+    (...) that is asked and it is touched; and (...) whether there is one that may be as short."""
+    path, i, none = path_of(X, len(chain.kinds)), number, 0.0 * X[..., 0]
+    placed, asked = chain.surfaces()[i], where & path[2][i]
+    near = replace(nowhere(none, none <= 0), P=placed.seen(path[0][i]), way=none - 1.0)
+    c = Touch.unpacked(chain.met(i, path, near, asked))
     found = joined([placed.in_world(c.P), 1.0 + none[..., None], placed.in_world(c.Q)])
-    there = asked & c.on & (c.missed <= SOLVED)
+    there = asked & c.on
     own = np.where(there[..., None], found, X[..., WHERE * i : WHERE * (i + 1)])
     return joined([X[..., : WHERE * i], own, X[..., WHERE * (i + 1) :]]), there

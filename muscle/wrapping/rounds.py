@@ -83,7 +83,11 @@ def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
         phases = phases[::-1]  # sweeps take no longer than a step of Newton's method
     for step, times in phases:
         state = np.where(unsolved[..., None], first, state)
-        state = iterate(partial(step, kinds), state, whole, times, SETTLED, unsolved)
+        asked = unsolved
+        if step is _roughly:
+            state, times = iterate(partial(step, kinds), state, whole, 1, where=asked), times - 1
+            asked = asked & (_how(kinds, whole) != HELD)
+        state = iterate(partial(step, kinds), state, whole, times, SETTLED, asked)
         state = _pulled(kinds, state, whole)
         unsolved = Sweep(state, kinds).unsolved
     again = unsolved & (_how(kinds, whole) == LAST)

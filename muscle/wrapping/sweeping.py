@@ -35,6 +35,7 @@ __all__ = [
     "drawn",
     "fewer",
     "length",
+    "path_of",
     "points",
     "swept",
     "touching",
@@ -48,6 +49,7 @@ MEMORY = 3 * WHERE  # numbers of the sweep before, for each surface
 WATCHED = 4  # sweeps in which what is touched went on changing
 SETTLED = 1e-10  # [m] by which the last sweep may move X
 SOLVED = 1e-9  # [m] by which X may miss Phi(X)
+Path = tuple[list[Array], list[Array], list[Array]]  # of all surfaces, P and Q (..., 3), and whether they are touched
 FAINT = 2.0**-40  # so little of a number that its changes do not count as moves
 
 
@@ -127,17 +129,20 @@ class Chain:
         ]
         return reduce(or_, found)
 
+    def met(self, number: int, path: Path, near: Near, where: Array | bool = True) -> Array:
+        """(..., SIZE) the numbers of the touch of a surface between its neighbours on a path, `where` it is asked."""
+        (P, Q, on), (start, end), placed = path, self.ends, self.surfaces()[number]
+        ends = before(self.places, on, number, Q, start), after(self.places, on, number, P, end)
+        A, B, *line = (placed.seen(x) for x in (*ends, start, end))
+        return touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near, where)
+
     def sweep(self, X: Array, near: Sequence[Near]) -> Array:
         """The numbers of a sweep from X, each surface solved from near a contact."""
-        start, end = self.ends
-        count, places = len(self.kinds), self.places
-        P, Q, on = points(X, count), points(X, count, leaving=True), touching(X, count)
+        P, Q, on = path_of(X, len(self.kinds))
         found: list[Array] = []
         Y: list[Array] = []
         for i, (placed, taken, begin) in enumerate(zip(self.surfaces(), self.taken, near, strict=True)):
-            ends = before(places, on, i, Q, start), after(places, on, i, P, end)
-            A, B, *line = (placed.seen(x) for x in (*ends, start, end))
-            contact = touched(placed.kind, placed.numbers, (A, B), (line[0], line[1]), near=begin)
+            contact = self.met(i, (P, Q, on), begin)
             c = Touch.unpacked(contact).passed_over(~taken)
             found.append(c.packed(contact))
             here = c.on[..., None]
@@ -150,7 +155,7 @@ class Chain:
 def length(chain: Chain, sweep: Sweep) -> Array:
     """(...) [m] of the path of a sweep."""
     (start, end), count = chain.ends, len(chain.kinds)
-    P, Q, on = points(sweep.X, count), points(sweep.X, count, leaving=True), touching(sweep.X, count)
+    P, Q, on = path_of(sweep.X, count)
     arcs = [c.arc for c in sweep.contacts]
     places, P, Q, on = [*chain.places, chain.places[0] + count], [*P, end], [*Q, end], [*on, on[0]]
     pieces = [np.where(on[i], arcs[i] + size(P[i] - before(places, on, i, Q, start)), 0.0) for i in range(count)]
@@ -254,6 +259,11 @@ def two_ways(kinds: tuple[Wrap, ...]) -> list[int]:
 def touching(X: Array, count: int) -> list[Array]:
     """(...) each, whether the path touches a surface."""
     return [X[..., WHERE * i + 3] > 0 for i in range(count)]
+
+
+def path_of(X: Array, count: int) -> Path:
+    """Where the path comes onto the surfaces, where it leaves them, and which it touches."""
+    return points(X, count), points(X, count, leaving=True), touching(X, count)
 
 
 def points(X: Array, count: int, leaving: bool = False) -> list[Array]:
