@@ -1,5 +1,6 @@
 """What is to be known of the paths at a pose before their lengths and Jacobians are trusted."""
 
+from collections.abc import Iterator
 from enum import IntFlag
 from functools import reduce
 from operator import or_
@@ -10,7 +11,7 @@ import numpy as np
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
-from myoquat.muscle.points import EDGE, ConditionalPoint
+from myoquat.muscle.points import EDGE, ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.sites import Poses, Site
 
@@ -23,8 +24,10 @@ class PathFlag(IntFlag):
     WRAPPED     the path touches at least one surface
     INSIDE      a surface is passed over: an end of a piece lies inside it, or no path touches it and all others that it
                 should and runs through none, as where surfaces between the same points overlap
-    JUMP        the length jumps nearby: a conditional point comes or goes, a surface's side changes, or the path slips
-                off the end of a cylinder; or it may, since there is another taut path over several surfaces
+    JUMP        the length jumps nearby: a conditional point comes or goes, an end of the path comes to where a surface's
+                side changes, or into the surface, or the path slips off the end of a cylinder; or it may, since there
+                is another taut path over several surfaces. A point of the body at whose surface it lies never moves
+                there, and however near it is, it makes no jump
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
                 direction, and the Jacobian is not determined: it may be NaN
@@ -63,12 +66,32 @@ def _of(model: Model, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near:
     bits: dict[PathFlag, list[Any]] = {
         PathFlag.WRAPPED: [c.on for c in all_contacts],
         PathFlag.INSIDE: [c.inside for c in all_contacts],
-        PathFlag.JUMP: [c.jump < near for c in all_contacts] + edges,
+        PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])
     return total
+
+
+def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:
+    """(...) each, whether an end of the path at a surface is near a jump of the length, unless it never moves: a point
+    of the surface's body stays where it is."""
+    for first, last, piece in zip(muscle.path[:-1], muscle.path[1:], pieces, strict=True):
+        for i, (wrap, c) in enumerate(zip(piece.wraps, piece.contacts, strict=True)):
+            others = [(other, j < i) for j, other in enumerate(piece.contacts) if j != i]
+            ahead = [o.on & ((o.place < c.place) | (earlier & (o.place == c.place))) for o, earlier in others]
+            behind = [o.on & ((o.place > c.place) | ((not earlier) & (o.place == c.place))) for o, earlier in others]
+            for end, (point, between) in enumerate(((first, ahead), (last, behind))):
+                here = c.jump[..., end] < near
+                if _fixed(point, wrap.body):
+                    here = here & reduce(or_, between) if between else here & ~here
+                yield here
+
+
+def _fixed(point: PathPoint, body: str) -> bool:
+    """Whether a point of a path is one of the body, always on the path and in the same place."""
+    return type(point) is PathPoint and point.body == body
 
 
 def _coincident(model: Model, muscle: Muscle, q: Array, poses: Poses) -> Array:

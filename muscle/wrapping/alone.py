@@ -22,7 +22,7 @@ from myoquat.muscle.wrapping.touch import Touch, touched
 __all__ = ["contacts_alone"]
 
 FEWEST = 4  # surfaces of a kind from which a table pays
-SIZE = 10  # numbers of a contact with a closed form
+SIZE = 11  # numbers of a contact with a closed form
 
 
 def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
@@ -88,10 +88,10 @@ def _packed(kind: Wrap, row: Array, numbers: Array) -> Array:
     wrap: Wrap = unchecked(kind.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
     c = _placed(wrap, wrap.contact(*_seen(wrap, (row[..., 0:3], row[..., 3:6]))))
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
-    return joined([c.P, c.Q, *(x[..., None] for x in (c.arc, *flags, c.jump))])
+    return joined([c.P, c.Q, *(x[..., None] for x in (c.arc, *flags)), c.jump])
 
 
 def _unpacked(x: Array) -> Contact:
     P, Q = (x[..., 3 * i : 3 * i + 3] for i in range(2))
-    arc, on, inside, jump = (x[..., i] for i in range(6, SIZE))
-    return Contact(on > 0, P, Q, arc, inside > 0, jump)
+    arc, on, inside = (x[..., i] for i in range(6, 9))
+    return Contact(on > 0, P, Q, arc, inside > 0, x[..., 9:SIZE])

@@ -30,7 +30,8 @@ class Contact:
     P, Q    (..., 3) [m] where the path comes onto the surface and where it leaves
     arc     (...) [m] length of the path on the surface
     inside  (...) whether an end of the path lies inside the surface, which is then passed over
-    jump    (...) [m] about how far an end would have to move to make the length jump, infinite where it cannot
+    jump    (..., 2) [m] about how far each end of the path would have to move by itself to make the length jump,
+            infinite where it cannot
     missed  (...) how far a solver is from its solution, or would be if the path touched; zero for a closed form
     place   (...) where the path comes to it, among the surfaces between the same two points: the less, the sooner
     """

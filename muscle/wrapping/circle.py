@@ -1,7 +1,6 @@
 """A taut string around a circle in the plane: what spheres and cylinders are made of."""
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ __all__ = ["Plane", "Winding", "around", "beside"]
 
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
+Both = tuple[Array, Array]  # a number for each end
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Winding:
 
     `behind`: the straight line would pass on the wrong side, the string goes the long way round.
     before, after [m]: the straight pieces; P, Q: where they meet the circle; angle [rad]: of the arc on the circle.
+    jump [m]: about how far each end would have to move by itself to make the length jump.
     """
 
     on: Array
@@ -29,7 +30,7 @@ class Winding:
     Q: Plane
     angle: Array
     inside: Array
-    jump: Array
+    jump: Both
     behind: Array
 
 
@@ -50,9 +51,10 @@ def around(
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
     aside, sense = np.abs(cross), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
-    jump: Array = np.inf + 0.0 * along
+    never: Array = np.inf + 0.0 * along
+    sides = never, never
     if ahead is not None:
-        behind, jump = _behind(a, b, cross, ahead, held)
+        behind, sides = _behind(a, b, cross, ahead, held)
         aside, sense = np.where(behind, -aside, aside), np.where(behind, -sense, sense)
     before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
     even, odd = radius * radius - before * after, radius * (before + after)
@@ -61,8 +63,7 @@ def around(
         angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
     P, Q = _tangent(a, before, radius, sense), _tangent(b, after, radius, -sense)
     on = (angle > 0) & ~inside
-    jump = np.where(inside, depth, np.minimum(jump, np.where(on, depth, np.inf)))
-    return Winding(on, before, after, P, Q, angle, inside, jump, behind)
+    return Winding(on, before, after, P, Q, angle, inside, _jump(on, inside, depth, sides), behind)
 
 
 def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Winding:
@@ -78,25 +79,35 @@ def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Windin
     inside, depth, a, b = _outside(a, b, radius)
     aside = hint[0] * (b[1] - a[1]) - hint[1] * (b[0] - a[0])
     left, right = (_way(a, b, (short.before, short.after), radius, hint, sense) for sense in (1.0, -1.0))
-    P, Q, angle, to_opposite = _either(aside >= 0, left, right)
+    P, Q, angle, opposite = _either(aside >= 0, left, right)
     through = (angle <= 0) & short.on
     P, Q, angle = _either(through, (short.P, short.Q, short.angle), (P, Q, angle))
     on = (angle > 0) & ~inside
     size = np.sqrt(hint[0] * hint[0] + hint[1] * hint[1])
     turns = np.where((left[2] > 0) | (right[2] > 0), np.abs(aside) / np.where(size > 0, size, 1.0), np.inf)
-    jump = np.minimum(np.minimum(turns, to_opposite), np.where(on, depth, np.inf))
-    return Winding(on, short.before, short.after, P, Q, angle, inside, np.where(inside, depth, jump), inside & ~inside)
+    jump = _jump(on, inside, depth, (np.minimum(turns, opposite[0]), np.minimum(turns, opposite[1])))
+    return Winding(on, short.before, short.after, P, Q, angle, inside, jump, inside & ~inside)
+
+
+def _jump(on: Array, inside: Array, depth: Both, sides: Both) -> Both:
+    """How far each end is from where the length jumps: from the circle, `depth`, or from where the string changes
+    sides."""
+    first, second = (
+        np.where(inside, own, np.minimum(side, np.where(on, own, np.inf)))
+        for own, side in zip(depth, sides, strict=True)
+    )
+    return first, second
 
 
 def _way(
     a: Plane, b: Plane, straight: tuple[Array, Array], radius: Array | float, hint: Direction, sense: float
-) -> tuple[Plane, Plane, Array, Array]:
-    """Both tangent points of the string around the circle in a sense, the angle between them, and how near an end is to
-    where one of them is opposite to the hint."""
+) -> tuple[Plane, Plane, Array, Both]:
+    """Both tangent points of the string around the circle in a sense, the angle between them, and how near each end is
+    to where its own is opposite to the hint."""
     P, Q = _tangent(a, straight[0], radius, sense), _tangent(b, straight[1], radius, -sense)
     first, second = (np.arctan2(hint[0] * p[1] - hint[1] * p[0], hint[0] * p[0] + hint[1] * p[1]) for p in (P, Q))
-    aside = [(np.pi - np.abs(x)) * t for x, t in zip((first, second), straight, strict=True)]
-    return P, Q, sense * (second - first), np.minimum(*aside)
+    opposite = (np.pi - np.abs(first)) * straight[0], (np.pi - np.abs(second)) * straight[1]
+    return P, Q, sense * (second - first), opposite
 
 
 def _either(condition: Array, yes: Any, no: Any) -> Any:
@@ -106,10 +117,10 @@ def _either(condition: Array, yes: Any, no: Any) -> Any:
     return np.where(condition, yes, no)
 
 
-def _outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Array, Plane, Plane]:
-    """Whether an end lies inside the circle, how near one is to it, and the ends, moved away where one lies inside."""
+def _outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Plane, Plane]:
+    """Whether an end lies inside the circle, how near each is to it, and the ends, moved away where one lies inside."""
     inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
-    depth = reduce(np.minimum, (np.abs(np.sqrt(_square(p)) - radius) for p in (a, b)))  # of an end, from the circle
+    depth = np.abs(np.sqrt(_square(a)) - radius), np.abs(np.sqrt(_square(b)) - radius)
     a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
     return inside, depth, a, b
 
@@ -128,8 +139,9 @@ def _tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | fl
     )
 
 
-def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bool) -> tuple[Array, Array]:
-    """Whether the straight line from a to b passes behind, and how near an end is to where the string changes sides."""
+def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bool) -> tuple[Array, Both]:
+    """Whether the straight line from a to b passes behind, and how near each end is to where the string changes
+    sides."""
     sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)]
     fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
@@ -146,4 +158,5 @@ def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, held: Array | bo
     level = [
         np.where(alike & (other < 0), np.abs(front) / np.sqrt(size), np.inf) for front, other in (fronts, fronts[::-1])
     ]
-    return crossing | (rear & alike), reduce(np.minimum, [*aside, *level])
+    near = np.minimum(aside[0], level[0]), np.minimum(aside[1], level[1])
+    return crossing | (rear & alike), near

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.typing import Array
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping.alone import contacts_alone
-from myoquat.muscle.wrapping.base import Wrap
+from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.chain import Piece, alone, taut
 from myoquat.muscle.wrapping.sites import Poses, Site
 
@@ -66,4 +68,10 @@ def _taken(piece: Piece, on: Array | bool) -> Piece:
     """A piece that touches nothing where the path does not take it."""
     if isinstance(on, bool):
         return piece
-    return replace(piece, contacts=tuple(replace(c, on=c.on & on) for c in piece.contacts))
+    return replace(piece, contacts=tuple(_where(c, on) for c in piece.contacts))
+
+
+def _where(c: Contact, on: Array) -> Contact:
+    """A contact, and nothing to be told of it where the path does not take its piece."""
+    jump = np.where(on[..., None], c.jump, np.inf)
+    return replace(c, on=c.on & on, inside=c.inside & on, jump=jump)

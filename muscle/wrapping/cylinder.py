@@ -64,7 +64,7 @@ class WrapCylinder(Wrap):
         arc = run * np.sqrt(1 + slope * slope)
         # the touching end nearer to the middle decides
         to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
-        jump = np.minimum(np.minimum(winding.jump, to_axis), to_end)
+        jump = np.stack([np.minimum(np.minimum(x, to_axis), to_end) for x in winding.jump], axis=-1)
         return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump)
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> tuple[Winding, Array | float]:

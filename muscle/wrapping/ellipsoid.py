@@ -99,7 +99,8 @@ class WrapEllipsoid(Wrap):
         found = first.or_else(second, shorter)
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
         missed = np.where(on, np.where(rough, LOST, np.where(shorter, second_missed, first_missed)), 0.0)
-        return Contact(on, found.p, found.x, found.arc, inside, winding.jump * smallest, missed)
+        jump = np.stack([x * smallest for x in winding.jump], axis=-1)
+        return Contact(on, found.p, found.x, found.arc, inside, jump, missed)
 
     def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
         """The path from the scaled ends, solved from a section, or from near a contact if there is one that is known,

@@ -52,7 +52,7 @@ class WrapSphere(Wrap):
         else:
             winding = self._over_hint(a, b, project(as_array(self.hint), e1, e2))
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
-        return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, winding.jump)
+        return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, np.stack(winding.jump, axis=-1))
 
     def _over_hint(self, a: Plane, b: Plane, hint: Plane) -> Winding:
         """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns: where the
@@ -62,9 +62,9 @@ class WrapSphere(Wrap):
         share = np.sqrt((hint[0] * hint[0] + hint[1] * hint[1]) / dot(whole, whole))
         farther = np.sqrt(np.maximum(a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]))
         turns = share * np.abs(a[0] * b[1] - a[1] * b[0]) / np.where(farther > 0, farther, 1.0)
-        along = winding.jump * turns / np.where(farther > 0, turns + farther, 1.0)
-        jump = np.where(winding.inside, winding.jump, np.minimum(along, turns))
-        return replace(winding, jump=jump)
+        part = turns / np.where(farther > 0, turns + farther, 1.0)
+        first, second = (np.where(winding.inside, x, np.minimum(x * part, turns)) for x in winding.jump)
+        return replace(winding, jump=(first, second))
 
     def cut(self, A: Array, B: Array) -> Array:
         return self.holds(nearest(A, B))

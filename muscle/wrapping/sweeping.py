@@ -21,7 +21,7 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.courses import Placed
 from myoquat.muscle.wrapping.places import after, before
-from myoquat.muscle.wrapping.touch import SIZE, START, Touch, nowhere, packed_near, touched, unpacked_near
+from myoquat.muscle.wrapping.touch import JUMP, SIZE, START, Touch, nowhere, packed_near, touched, unpacked_near
 from myoquat.muscle.wrapping.vectors import size
 
 __all__ = [
@@ -73,9 +73,9 @@ class Sweep:
 
     def beside_a_jump(self, where: Array) -> "Sweep":
         """The same whose length may jump here, `where` (...) that is so."""
-        first, jump = WHERE * len(self.kinds), SIZE - 2
         kept = np.ones(self.numbers.shape[-1])
-        kept[[first + SIZE * i + jump for i in range(len(self.kinds))]] = 0.0
+        for i in range(len(self.kinds)):
+            kept[WHERE * len(self.kinds) + SIZE * i :][JUMP] = 0.0
         return Sweep(np.where(where[..., None], self.numbers * kept, self.numbers), self.kinds)
 
     @property

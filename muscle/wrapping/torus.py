@@ -86,10 +86,10 @@ class WrapTorus(Wrap):
         )
 
     def _jump(self, A: Array, B: Array, phi: Array) -> Array:
-        """How far an end is from the plane outside of the ring, in the half plane at an azimuth."""
+        """(..., 2) how far each end is from the plane outside of the ring, in the half plane at an azimuth."""
         out = np.stack([np.cos(phi), np.sin(phi), 0.0 * phi], axis=-1)
         ends = [(dot(x, out) - self.ring_radius, x[..., 2]) for x in (A, B)]
-        return around(ends[0], ends[1], self.tube_radius, (-1.0, 0.0)).jump
+        return np.stack(around(ends[0], ends[1], self.tube_radius, (-1.0, 0.0)).jump, axis=-1)
 
     def cut(self, A: Array, B: Array) -> Array:
         none = 0.0 * (A[..., 0] + B[..., 0])

@@ -15,10 +15,11 @@ from myoquat.kernels import iterate
 from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Near, Wrap
 
-__all__ = ["SIZE", "START", "Touch", "cut", "nowhere", "packed_near", "touched", "unpacked_near"]
+__all__ = ["JUMP", "SIZE", "START", "Touch", "cut", "nowhere", "packed_near", "touched", "unpacked_near"]
 
 FAR = 1e9  # [m] that stands for no jump, and for a solution that was not found
-SIZE = 11  # numbers of a touch
+SIZE = 12  # numbers of a touch
+JUMP = slice(9, 11)  # those of them that say how far ends are from a jump
 START = 10  # of where its solver begins
 
 
@@ -30,8 +31,8 @@ class Touch(Contact):
     def unpacked(cls, x: Array) -> "Touch":
         """From its numbers (..., SIZE)."""
         P, Q = (x[..., 3 * i : 3 * i + 3] for i in range(2))
-        arc, on, inside, jump, missed = (x[..., i] for i in range(6, SIZE))
-        return cls(on > 0, P, Q, arc, inside > 0, jump, missed)
+        arc, on, inside, missed = (x[..., i] for i in (6, 7, 8, 11))
+        return cls(on > 0, P, Q, arc, inside > 0, x[..., JUMP], missed)
 
     def passed_over(self, where: Array) -> "Touch":
         """The same that is not touched where the condition holds, and told as passed over where it would be."""
@@ -90,5 +91,6 @@ def _touched(wrap: Wrap, before: Array, given: Array) -> Array:
     here = wrap.shaped(given[..., 12 + START :])
     c = here.contact(A, B, (line[0], line[1]), near=near)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
-    numbers = [c.arc, *flags, np.minimum(c.jump, FAR), np.minimum(c.missed + 0.0 * c.arc, FAR)]
-    return joined([c.P, c.Q, *(x[..., None] for x in numbers)])
+    missed = np.minimum(c.missed + 0.0 * c.arc, FAR)
+    numbers = (x[..., None] for x in (c.arc, *flags))
+    return joined([c.P, c.Q, *numbers, np.minimum(c.jump, FAR), missed[..., None]])

@@ -1,9 +1,11 @@
 """A quadrant says on which side of a cylinder a path runs, and the path stays there while its ends go round."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from models import model as shoulder
-from models import poses
+from models import past, poses
 
 from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
 from myoquat.joints.types import RevoluteJoint
@@ -73,6 +75,29 @@ def test_a_turn_has_one_jump_and_it_is_flagged(angle):
     assert len(jumps) == (angle != 0)
     told = flags & PathFlag.JUMP
     assert (told[jumps] | told[(jumps + 1) % len(told)]).all()
+
+
+@pytest.mark.parametrize("angle", [-150.0, 0.0, 91.0, 179.99])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
+    """One end lies a hundredth of a millimetre from the cylinder on whose body it is, or beside the half plane behind;
+    only the other one can make the length jump. Where that one is free to slide, the same place is near a jump."""
+    model = turning("+y", (RADIUS + 1e-5, angle), 0.013)
+    muscle = model.muscles[0]
+    if backwards:
+        model = replace(model, muscles=(replace(muscle, path=muscle.path[::-1]),))
+    step = np.radians(0.05)
+    turn = np.arange(-np.pi, np.pi, step)[:, None] + 1e-4
+    lengths, flags = path_lengths(model, turn)[:, 0], path_flags(model, turn, near=0.013 * step)[:, 0]
+    told = (flags & PathFlag.JUMP) > 0
+    jumped = np.abs(np.roll(lengths, -1) - lengths) > 1.001 * 0.013 * step
+    assert not (jumped & ~told & ~np.roll(told, -1)).any()
+    assert told.mean() < 3e-3
+    k = np.flatnonzero((flags & PathFlag.WRAPPED) & ~told)[0]
+    c, s = np.cos(turn[k, 0]), np.sin(turn[k, 0])
+    start, (x, y, z) = (point.position for point in muscle.path)
+    sliding = path_flags(past(muscle.wraps), [*start, c * x - s * y, s * x + c * y, z])[0]
+    assert sliding == PathFlag.WRAPPED | PathFlag.JUMP
 
 
 @pytest.mark.parametrize(
