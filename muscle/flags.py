@@ -24,10 +24,10 @@ class PathFlag(IntFlag):
     WRAPPED     the path touches at least one surface
     INSIDE      a surface is passed over: an end of a piece lies inside it, or no path touches it and all others that it
                 should and runs through none, as where surfaces between the same points overlap
-    JUMP        the length jumps nearby: a conditional point comes or goes, an end of the path comes to where a surface's
-                side changes, or into the surface, or the path slips off the end of a cylinder; or it may, since there
-                is another taut path over several surfaces. A point of the body at whose surface it lies never moves
-                there, and however near it is, it makes no jump
+    JUMP        the length jumps nearby: a conditional point comes or goes, an end of the path comes into a surface or
+                to where the path changes sides, or the path slips off the end of a cylinder; or it may, since there is
+                another taut path over several surfaces. A point of the body of a surface never moves there, and makes
+                no jump, however near it is
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m: the piece between them has no
                 direction, and the Jacobian is not determined: it may be NaN

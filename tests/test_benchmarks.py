@@ -3,12 +3,14 @@
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import benchmarks
 from benchmarks import figure, machine
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.names import NAMES
+from benchmarks.own.jumps import jumps
 
 FOLDER = Path(benchmarks.__file__).parent
 
@@ -31,6 +33,20 @@ def test_ratios_are_of_medians():
     found = rows("work", {"slow": [4.0, 2.0, 30.0], "fast": [1.0, 1.0, 0.5]}, "slow", "s", more=1)
     assert [row["ratio"] for row in found] == [1.0, 4.0]
     assert (found[0]["median"], found[0]["low"], found[0]["high"], found[0]["more"]) == (4.0, 3.0, 17.0, 1)
+
+
+def test_jumps_are_found_where_they_are():
+    """Of two lines and two columns: smooth but for jumps of 0.01 and 2e-6; a kink is none, nor is one that is less."""
+
+    def along(line, share):
+        smooth = 0.1 * np.sin(3 * share + line)
+        steps = 0.01 * (share > 0.31415) + np.where(line > 0, 2e-6, 2e-7) * (share > 0.7)
+        return np.stack([np.abs(share - 0.5001) + smooth, smooth + steps], axis=-1)
+
+    found = jumps(along, 2, 1000)
+    assert sorted(zip(found.line, found.column, strict=True)) == [(0, 1), (1, 1), (1, 1)]
+    np.testing.assert_allclose(sorted(found.before), [0.31415, 0.31415, 0.7], atol=2e-12)
+    assert np.all(found.after - found.before < 2e-12)
 
 
 def test_figure_of_all_kinds_of_rows(tmp_path):

@@ -1,14 +1,14 @@
-"""Taut paths in the planes through both ends of a path around an ellipsoid, which scaled by its radii is the unit sphere.
+"""Taut paths in planes through both ends of a path around an ellipsoid, which scaled by its radii is the unit sphere.
 
 All these planes hold the line between the ends, the *chord*, and cut the sphere in circles. Turned by an angle from the
-plane through the centre, a plane lies `off` = sin(angle) height from the centre, with the height of the centre's foot
-on the chord; the circle in it has the radius rho, rho^2 = 1 - off^2, and its centre is cos(angle) height from the chord.
-The straight pieces are as long in every plane, as tangents from one point to one sphere. Where the chord runs through
-the sphere the path over the circle turns by
+plane through the centre, a plane lies sin(angle) height off the centre, height being that of the chord; the circle in
+it has the radius rho, rho^2 = 1 - sin(angle)^2 height^2, and the chord lies h = cos(angle) height off its centre. The
+straight pieces are as long in every plane, as tangents from one point to one sphere. Where the chord runs through the
+sphere the path over the circle turns by
 
     angle = arg((h - i x_a) (h + i x_b) (rho - i t_a) (rho - i t_b)) ,
 
-h being the height of the chord in the plane, x_a < 0 < x_b its ends from the foot on, and t the straight pieces. True
+x_a < 0 < x_b being the ends along the chord, from the point nearest to the centre on, and t the straight pieces. True
 lengths are a quadratic form of directions in the plane; that of the arc is an integral over the root of a sine, by
 Gauss quadrature.
 """
@@ -62,9 +62,9 @@ class Bow:
 
 @dataclass(frozen=True)
 class Chord:
-    """The line between the scaled ends. d, w, v (..., 3): along it, from the centre to its foot, and across both; the
-    others (...): where the ends are along it, the height of the foot, the straight pieces, and the products of d, w, v
-    in true lengths."""
+    """The line between the scaled ends. d, w, v (..., 3): along it, from the centre towards the point of it that is
+    nearest, and across both; the others (...): where the ends are along it, its height, the straight pieces, and the
+    products of d, w, v in true lengths."""
 
     d: Array
     w: Array
@@ -135,9 +135,7 @@ class Chord:
         cos, sin = bow.cos[..., None], bow.sin[..., None]
         up, aside = cos * self.w + sin * self.v, cos * self.v - sin * self.w
         center = -(self.height * bow.sin)[..., None] * aside
-        P, Q = (
-            center + (rho * x)[..., None] * self.d + (rho * y)[..., None] * up for x, y in self._spokes(h, rho)
-        )
+        P, Q = (center + (rho * x)[..., None] * self.d + (rho * y)[..., None] * up for x, y in self._spokes(h, rho))
         return P, Q
 
     def _circle(self, cos: Array | float, sin: Array | float) -> tuple[Array, Array, Array]:

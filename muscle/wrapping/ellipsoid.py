@@ -35,6 +35,7 @@ PART = 0.45  # length of a part of a geodesic, of the distance within which the 
 LONGER = ((1.0, 3.0), (2e-2, 2.0), (FINE, 1.5))  # after so long a step [rad] parts may be so many times as long:
 LOST = 1e9  # how far a solution is that was not found
 FARTHEST = 0.5  # [rad] of theta, and of s seen from the largest radius, that one step may change
+SHRUNK = 0.75  # part of s that one step may take away: no path runs backwards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +227,7 @@ def _newton(state: Array, given: Array) -> Array:
     det = np.where(det != 0, det, 1.0)
     rotation = within(-(h1 * h2_s + h2) / det, FARTHEST)
     run = within(-(h1_theta * h2 - h2_theta * h1) / det, FARTHEST * size)
+    run = np.maximum(run, -SHRUNK * state[..., 1])
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
     numbers = state[..., 0] + rotation, state[..., 1] + run, *(end[..., i] for i in range(3))

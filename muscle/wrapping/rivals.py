@@ -101,7 +101,7 @@ def _wanted(sweep: Sweep, without: list[Array]) -> Array:
 
 
 def _turned(chain: Chain, X: Array, number: int, where: Array) -> tuple[Array, Array]:
-    """(..., WHERE k) the X of a sweep with the path led past the surface of this number on the other way, about, `where`
+    """(..., WHERE k) about the X of a sweep with the path led past the surface of this number on the other way, `where`
     (...) that is asked and it is touched; and (...) whether there is one that may be as short."""
     path, i, none = path_of(X, len(chain.kinds)), number, 0.0 * X[..., 0]
     placed, asked = chain.surfaces()[i], where & path[2][i]

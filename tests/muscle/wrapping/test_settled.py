@@ -21,16 +21,20 @@ from myoquat.muscle import (
 
 THORAX = WrapEllipsoid(body="ground", radii=(0.0764668, 0.173985, 0.0749957))
 HUMERUS = WrapEllipsoid(body="ground", radii=(0.0358837, 0.0852728, 0.0288887))
+SLIM = WrapEllipsoid(body="ground", radii=(0.01, 0.04, 0.01))
 NARROW = WrapTorus(body="ground", ring_radius=0.011, tube_radius=0.0105)
 
 # Ends in the surface's frame, from random poses of the thoracoscapular shoulder of A. Seth and others (2019), muscles
-# Latissimus dorsi, Serratus anterior and Deltoideus, and of extensor carpi radialis brevis of K. Saul's arm (2015).
+# Latissimus dorsi, Serratus anterior and Deltoideus, and of extensor carpi radialis brevis of K. Saul's arm (2015). In
+# those that are not backwards a geodesic from P against its direction met all conditions of tangency.
 CASES = {
     "latissimus superior": (THORAX, (-0.06029214, 0.06474779, 0.08683322), (0.04143716, -0.08613640, -0.05139455)),
     "latissimus medial": (THORAX, (-0.04814537, 0.03490734, 0.08181769), (-0.01323925, -0.12211751, -0.05186641)),
     "serratus": (THORAX, (-0.03476248, -0.05524818, -0.06267436), (0.02220320, 0.12579680, 0.05385782)),
     "serratus, another": (THORAX, (-0.05271418, -0.06598932, -0.04819251), (0.02220320, 0.12579680, 0.05385782)),
     "deltoid": (HUMERUS, (-0.03783145, 0.03644150, 0.00043597), (0.03429577, -0.00855037, 0.01172114)),
+    "deltoid, not backwards": (HUMERUS, (-0.0065704, 0.0788387, -0.0149241), (0.0257607, 0.000851, 0.0681664)),
+    "slim, not backwards": (SLIM, (-0.00258986, 0.0360651, 0.0034777), (0.00517237, 0.01642455, -0.00842147)),
     "wrist": (NARROW, (-0.002204, 0.002602, -0.013676), (-0.00011, 0.026204, 0.046894)),
     "wrist, bent": (NARROW, (-0.002651, 0.0035, -0.010315), (0.000606, 0.028407, 0.044348)),
     "wrist, bent far": (NARROW, (-0.00209, -0.01042, -0.0289), (-0.01326, 0.00084, 0.06072)),
