@@ -11,12 +11,15 @@ import numpy as np
 from myoquat.kernels import packing, slots
 from myoquat.kernels.build import Size
 from myoquat.kernels.cache import digest
+from myoquat.kernels.compaction import BLOCKS
 from myoquat.kernels.driver import Port, write_driver
+from myoquat.kernels.frames import Behind, Frame, Planned
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.libraries import casadi
+from myoquat.kernels.lifetimes import Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.lookup import Lookup, write_lookup
 from myoquat.kernels.loops import Repeated, shared, suffix, write_lanes, write_loop
-from myoquat.kernels.lower import Call, Frame, emit_straight, emit_values, write_table
+from myoquat.kernels.lower import Call, emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, places_of, price, slots_in, slots_of, take_ports
 from myoquat.kernels.passes import write_recursion
@@ -82,6 +85,19 @@ class Straight:
         return self
 
     @property
+    def operations(self) -> int:
+        """Those of the formula itself, without what is inside."""
+        return self.tape.operations
+
+    @functools.cached_property
+    def several(self) -> bool:
+        """Whether there are loops inside for which a kernel takes several blocks of states together."""
+        return any(
+            (isinstance(x, Repeated) and x.compacts) or (isinstance(x, Called) and x.formula.several)
+            for x in self.inner
+        )
+
+    @property
     def has_solver(self) -> bool:
         """Whether a step is repeated inside."""
         return any(isinstance(x, Repeated) or (isinstance(x, Called) and x.formula.has_solver) for x in self.inner)
@@ -116,12 +132,13 @@ class Straight:
         written = places_of([outputs[key] for key in self.signature.outputs])
         cost, calls = price(tape), []
         tape, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
-        for number, group in enumerate(groups):
-            call = _write_inner(module, f"{name}_inner{number}", frame, group)
+        schedule, frames = _planned(module, tape, groups, frame)
+        for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
+            call = _write_inner(module, f"{name}_inner{number}", own, group)
             read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
-            calls.append(Call(call.name, len(call.given), len(call.taken)))
+            calls.append(Call(call.name, len(call.given), len(call.taken), call.arrays))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
-        emit_straight(module, name, tape, frame, read, written, calls, ("%frame", *more))
+        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more))
         return cost
 
     def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Part]]]:
@@ -246,6 +263,21 @@ def _ends(part: Part) -> packing.Ends:
     return packing.Ends(state, state + constants + 1)
 
 
+def _planned(
+    module: Module, tape: Tape, groups: Sequence[Sequence[Part]], frame: Frame
+) -> tuple[Schedule, list[Frame]]:
+    """When what is computed, and for each of the groups the frame in which it finds its arrays."""
+    ends = [packing.Ends(*map(sum, zip(*map(_ends, group), strict=True))) for group in groups]
+    if module.lanes == 1:  # what shares registers is computed together
+        return at_once(tape, ends), [frame] * len(groups)
+    schedule = in_time(tape, ends, [isinstance(group[0], (Repeated, Called)) for group in groups])
+    kept = [not isinstance(group[0], (Sweep, Recursive)) for group in groups]  # whose arrays are all that they need
+    places, size = arrays_of(tape, ends, kept, schedule)
+    first = frame.take(size)
+    frames = [Planned(frame, first + place) if own else frame for own, place in zip(kept, places, strict=True)]
+    return schedule, frames
+
+
 def _write_inner(module: Module, name: str, frame: Frame, group: "Sequence[Part]") -> InnerCall:
     """A table, a function, or one or several loops of one step."""
     part = group[0]
@@ -275,16 +307,20 @@ def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> I
     function = f"function_{formula.identity()[:16]}" + suffix(module)
     cost, size = shared(module, function, formula, ("given",), "result")
     own = take_ports(frame, sizes)
+    taken, given = slots_of([own["given"]]), slots_of([own["result"]])
+    if frame.blocks > 1 and formula.several:
+        frame.call(size)
+        return InnerCall(function, taken, given, cost, (own["given"].slot, own["result"].slot))
 
-    def write(end: int) -> None:
+    def write(behind: Behind) -> None:
         b = module.builder()
         ends = (b.slot("%frame", own[key].slot) for key in sizes)
-        b.line(f"call void @{function}({', '.join(f'ptr {x}' for x in (b.offset('%frame', end), *ends))})")
+        b.line(f"call void @{function}({', '.join(f'ptr {x}' for x in (behind(b), *ends))})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
 
     frame.call(size, write)
-    return InnerCall(module.expect(name), slots_of([own["given"]]), slots_of([own["result"]]), cost)
+    return InnerCall(module.expect(name), taken, given, cost)
 
 
 def _write_search(module: Module, name: str, frame: Frame, table: Lookup) -> InnerCall:
@@ -314,14 +350,22 @@ class StraightRecipe:
         return self.body.signature.notes() | ({"patterns": listed} if listed else {})
 
     def write(self, module: Module) -> Size:
-        frame = Frame()
+        module.blocks = BLOCKS if module.lanes > 1 and _several(self.body) else 1
+        frame = Frame(module.blocks)
         signature = self.body.signature
         inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
         outputs = take_ports(frame, dict(zip(signature.outputs, signature.output_sizes, strict=True)))
         cost = self.body.write(module, "formula", frame, inputs, outputs)
-        write_driver(module, "formula", list(inputs.values()), list(outputs.values()))
+        size, whole = frame.block_size(module.lanes), frame.finish(module.lanes)
+        write_driver(module, "formula", list(inputs.values()), list(outputs.values()), size)
         transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
-        return Size(slots_in(frame.finish(module.lanes), module.lanes), cost.operations, cost.price + transfers)
+        return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
+
+
+def _several(body: Body) -> bool:
+    """Whether a body takes several blocks of states together."""
+    straight = body.straight if isinstance(body, (Straight, Deferred)) else None
+    return straight is not None and straight.several
 
 
 def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:

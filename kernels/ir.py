@@ -31,11 +31,13 @@ class Module:
 
     width: lanes of the processor's registers, of which a module for one lane packs elementary functions and loops.
     home: W of the kernel as a whole, also where a part of it takes more lanes (`widened`).
+    blocks: of W states that go through the kernel together; see `compaction`.
     units: who else wants to have the functions, as they are written.
     """
 
     def __init__(self, lanes: int, fma: bool, width: int = 1, units: Units | None = None) -> None:
         self.lanes = self.home = lanes
+        self.blocks = 1
         self.fma = fma
         self.width = width
         self._functions: dict[str, str] = {}
@@ -70,10 +72,10 @@ class Module:
         if self._units:
             self._units.define(name, f"declare {head}", text)
 
-    def expect(self, name: str) -> str:
-        """Name of a function `void name(ptr frame)` that is defined later."""
+    def expect(self, name: str, parameters: str = "ptr %frame") -> str:
+        """Name of a function without a result that is defined later."""
         if self._units:
-            self._units.know(name, f"declare {_head(name, 'void', 'ptr %frame')}")
+            self._units.know(name, f"declare {_head(name, 'void', parameters)}")
         return name
 
     def once(self, name: str, write: Callable[[], None]) -> str:
@@ -282,6 +284,14 @@ class Builder:
         """Truth lanes as 0.0 and 1.0."""
         return self.let(f"uitofp {self.B} {truth} to {self.T}")
 
+    def reduced(self, a: str) -> str:
+        """The sum of all lanes, one double."""
+        if self.lanes == 1:
+            return a
+        name = f"llvm.vector.reduce.fadd.{self._suffix}"
+        self.module.declare("double", name, ["double", self.T])
+        return self.let(f"call double @{name}(double 0.0, {self.T} {a})")
+
     def any(self, truth: str) -> str:
         """One i1: true if it is true in a lane."""
         if self.lanes == 1:
@@ -303,6 +313,17 @@ class Builder:
             return scalar
         first = self.let(f"insertelement {self.T} poison, double {scalar}, i64 0")
         return self.let(f"shufflevector {self.T} {first}, {self.T} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def splat_integer(self, scalar: str) -> str:
+        """An i64 register in every lane."""
+        if self.lanes == 1:
+            return scalar
+        first = self.let(f"insertelement {self.I} poison, i64 {scalar}, i64 0")
+        return self.let(f"shufflevector {self.I} {first}, {self.I} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def numbered(self, first: int) -> str:
+        """Constant int64 lanes that count from `first` on."""
+        return str(first) if self.lanes == 1 else f"<{', '.join(f'i64 {first + k}' for k in range(self.lanes))}>"
 
     def spread(self, a: str, count: int, rest: Value | None = None) -> str:
         """The first `count` lanes of a; in the others its first lane, or `rest`."""
@@ -378,7 +399,7 @@ class Builder:
         self.jump(head)
         self.begin(end)
 
-    def summed(self, last: int, step: int, term: Callable[[str], str]) -> str:
+    def summed(self, last: int | str, step: int, term: Callable[[str], str]) -> str:
         """The sum of term(counter) over a loop from 0."""
         before, at, total = self.block, len(self.lines) + 2, f"%{self.label('sum')}"
         with self.loop(0, last, step) as counter:

@@ -13,9 +13,10 @@ from typing import NamedTuple, Protocol
 
 from myoquat.kernels import slots
 from myoquat.kernels.cache import digest
+from myoquat.kernels.compact_loops import PAYS, CompactLoop, room
 from myoquat.kernels.driver import Port
+from myoquat.kernels.frames import Behind, Frame
 from myoquat.kernels.ir import Builder, Module
-from myoquat.kernels.lower import Frame
 from myoquat.kernels.parts import Cost, InnerCall, Ports, slots_of, take_ports
 from myoquat.kernels.trace import Signature
 
@@ -29,6 +30,12 @@ class Formula(Protocol):
 
     @property
     def signature(self) -> Signature: ...
+
+    @property
+    def several(self) -> bool: ...
+
+    @property
+    def operations(self) -> int: ...
 
     def identity(self) -> str: ...
 
@@ -45,6 +52,12 @@ class Repeated:
     count: int
     settle: float
     left: int | None
+
+    @property
+    def compacts(self) -> bool:
+        """Whether lanes that are done make room for others, where a kernel takes several blocks of states."""
+        step = self.step
+        return step.several or step.operations >= PAYS * sum(step.signature.input_sizes)
 
     def identity(self) -> str:
         return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
@@ -72,19 +85,27 @@ def write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> Inner
     """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
     state, constants = part.step.signature.input_sizes
     lengths = {"start": state, "given": constants, "where": 1, "result": state}
-    function, cost, size = _loop_of(module, part, lengths)
     own = take_ports(frame, lengths)
+    taken, given = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
+    if frame.blocks > 1 and part.compacts:
+        function, cost, size = _compact_loop_of(module, part, lengths)
+        frame.call(size)
+        return InnerCall(function, taken, given, _total(part, cost), (own["start"].slot,))
+    function, cost, size = _loop_of(module, part, lengths)
 
-    def write(end: int) -> None:
+    def write(behind: Behind) -> None:
         b = module.builder()
-        b.line(f"call void @{function}(ptr {b.offset('%frame', end)}, ptr {b.slot('%frame', own['start'].slot)})")
+        b.line(f"call void @{function}(ptr {behind(b)}, ptr {b.slot('%frame', own['start'].slot)})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
 
     frame.call(size, write)
-    total = Cost(cost.operations * part.count, cost.price * part.count)
-    taken = slots_of([own["start"], own["given"], own["where"]])
-    return InnerCall(module.expect(name), taken, slots_of([own["result"]]), total)
+    return InnerCall(module.expect(name), taken, given, _total(part, cost))
+
+
+def _total(part: Repeated, cost: Cost) -> Cost:
+    """Of all steps."""
+    return Cost(cost.operations * part.count, cost.price * part.count)
 
 
 def suffix(module: Module) -> str:
@@ -97,7 +118,7 @@ def shared(module: Module, name: str, formula: Formula, takes: Sequence[str], gi
     and the bytes of that; written at first use. What it takes and gives lies at the other pointers, named here in the
     order of the formula's inputs."""
     if name not in module.shared:
-        frame, signature = Frame(), formula.signature
+        frame, signature = Frame(module.blocks if formula.several else 1), formula.signature
         sizes = dict(zip(signature.inputs, signature.input_sizes, strict=True))
         inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, takes, strict=True)}
         (output,), (length,) = signature.outputs, signature.output_sizes
@@ -106,6 +127,20 @@ def shared(module: Module, name: str, formula: Formula, takes: Sequence[str], gi
         module.shared[name] = cost, frame.finish(module.lanes)
     known: tuple[Cost, int] = module.shared[name]
     return known
+
+
+def _compact_loop_of(module: Module, part: Repeated, lengths: Mapping[str, int]) -> tuple[str, Cost, int]:
+    """A loop over several blocks, whose arrays lie one after the other; the step's cost, and the bytes of its frame."""
+    step = f"step_{part.step.identity()[:16]}"
+    cost, size = shared(module, step, part.step, ("state", "constants"), "next")
+    name = f"loop_{part.identity()[:16]}"
+
+    def write() -> None:
+        b = module.builder()
+        CompactLoop(b, lengths, step, part.step.several, part.count, part.settle, part.left).write()
+        module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
+
+    return module.once(name, write), cost, room(module.lanes, lengths["start"], size)
 
 
 def _loop_of(module: Module, part: Repeated, lengths: Mapping[str, int]) -> tuple[str, Cost, int]:

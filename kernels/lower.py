@@ -7,81 +7,28 @@ and writes those of its outputs. Long ones are split into functions that hand va
 instruction selection and register allocation of one huge block take more than linear time.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from myoquat.kernels import elementary, slots
+from myoquat.kernels.compaction import block_count, handed
+from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
+from myoquat.kernels.lifetimes import Schedule
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.slots import Place
-from myoquat.kernels.tape import Node, Tape, arguments, levels
+from myoquat.kernels.tape import Node, Tape, arguments
 
-__all__ = ["Call", "Frame", "emit_straight", "emit_values", "write_table"]
+__all__ = ["Call", "emit_straight", "emit_values", "write_table"]
 
 _WHOLE = 600  # operations up to which a function stays whole
 _BLOCK = 64  # operations between two blocks of code
 _PART = 300  # operations per part above
-_ALIGNED = 64  # bytes
 
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
-
-
-class Frame:
-    """Hands out slots of a frame; `slots` is its size so far.
-
-    Functions that are written once and called from several places have frames of their own, as on a stack: in the
-    memory behind the caller's, whose size is known when all its slots are handed out (`finish`).
-    """
-
-    def __init__(self) -> None:
-        self.slots = 0
-        self._wide: _WideFrame | None = None
-        self._calls: list[Callable[[int], None]] = []
-        self._beyond = 0
-
-    def take(self, count: int) -> int:
-        """First of `count` fresh slots in a row."""
-        first = self.slots
-        self.slots += count
-        return first
-
-    def widened(self, lanes: int) -> "Frame":
-        """The frame of functions that take more lanes than the kernel's one, on the same memory."""
-        self._wide = self._wide or _WideFrame(self, lanes)
-        return self._wide
-
-    def call(self, size: int, write: Callable[[int], None]) -> None:
-        """A function is called that needs so many bytes: `write` takes where they begin, in bytes from the frame."""
-        self._beyond = max(self._beyond, size)
-        self._calls.append(write)
-
-    def finish(self, lanes: int) -> int:
-        """All slots, of so many lanes, are handed out: write what calls functions. Returns the bytes that the frame and
-        those of all functions take."""
-        end = _ALIGNED * -(-8 * lanes * self.slots // _ALIGNED)
-        for write in self._calls:
-            write(end)
-        return end + self._beyond
-
-
-class _WideFrame(Frame):
-    """Slots of many lanes in the memory of a frame of one lane: slot k lies where those from k `lanes` on lie."""
-
-    def __init__(self, frame: Frame, lanes: int) -> None:
-        super().__init__()
-        self.frame = frame
-        self.lanes = lanes
-
-    def take(self, count: int) -> int:
-        """First of `count` fresh slots in a row."""
-        first = -(-self.frame.slots // self.lanes)
-        self.frame.slots = self.lanes * (first + count)
-        return first
-
-    def call(self, size: int, write: Callable[[int], None]) -> None:
-        """As from the frame of one lane."""
-        self.frame.call(size, write)
 
 
 class _Emitter:
@@ -275,11 +222,13 @@ def emit_values(
 
 class Call(NamedTuple):
     """A function `void name(ptr frame)` in the middle of a tape, that gives so many of its last inputs for so many of
-    its last outputs; calls follow each other in the order of these."""
+    its last outputs; calls follow each other in the order of these. One over several blocks (`compaction`) is handed
+    arrays, whose first slots are here."""
 
     name: str
     gives: int
     takes: int
+    arrays: tuple[int, ...] = ()
 
 
 def emit_straight(
@@ -287,34 +236,62 @@ def emit_straight(
     name: str,
     tape: Tape,
     frame: Frame,
-    inputs: Sequence[Place],
-    outputs: Sequence[Place],
-    calls: Sequence[Call] = (),
-    parameters: Sequence[str] = ("%frame",),
+    ends: tuple[Sequence[Place], Sequence[Place]],
+    calls: Sequence[Call],
+    schedule: Schedule,
+    parameters: Sequence[str],
 ) -> None:
-    """Define `void name(ptr frame, ...)` of so many parameters: place inputs[i] holds flat input i, place outputs[j]
-    receives flat output j.
+    """Define `void name(ptr frame, ...)` of so many parameters, between places of inputs and outputs: the i-th of the
+    first holds flat input i, the j-th of the others receives flat output j.
 
-    Input and output places must not overlap. Values that pass between parts of a split function get slots of `frame`.
+    Places of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
+    split function get slots of `frame`.
     """
-    level_of = levels(tape, [call.gives for call in calls])
+    level_of = schedule.levels
     work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
-    parts, before = [], []  # before[n]: the function that is called before part n
+    parts: list[list[int]] = []
+    before: list[Call | None] = []  # the function that is called before each part
     for level in range(len(calls) + 1):
         own = [i for i in work if level_of[i] == level]
         size = _PART if len(own) > _WHOLE else _WHOLE
         found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
-        before += [calls[level - 1].name if level else "", *([""] * (len(found) - 1))]
+        before += [calls[level - 1] if level else None, *([None] * (len(found) - 1))]
         parts += found
-    ends = list(inputs), list(outputs), tuple(parameters)
-    split = _Split(module, tape, ends, _spill_slots(tape, parts, frame))
-    split.define(name, parts, before, level_of)
+    starts = [0, *(number for number, call in enumerate(before) if call)]
+    stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
+    spills = _spill_slots(tape, parts, stored, frame)
+    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, spills).define(name, parts, before)
 
 
-def _spill_slots(tape: Tape, parts: list[list[int]], frame: Frame) -> dict[int, int]:
+@dataclass(frozen=True)
+class _Stored:
+    """Where outputs are stored: of every node the places that receive it when it is computed; and of every part the
+    nodes that it passes on, each with its place."""
+
+    computed: dict[int, list[Place]]
+    passed: list[list[tuple[int, Place]]]
+
+    @classmethod
+    def of(cls, tape: Tape, parts: list[list[int]], places: Sequence[Place], due: Sequence[int]) -> "_Stored":
+        """due: of every flat output, the first part of the level at which it is stored."""
+        part_of = {index: number for number, part in enumerate(parts) for index in part}
+        found = cls({}, [[] for _ in parts])
+        for index, place, number in zip(tape.outputs, places, due, strict=True):
+            if part_of.get(index, -1) >= number:
+                found.computed.setdefault(index, []).append(place)
+            else:
+                found.passed[number].append((index, place))
+        return found
+
+
+def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Frame) -> dict[int, int]:
     """Slot of every value that a later part needs; a slot is used again once its value has been read last."""
     part_of = {index: number for number, part in enumerate(parts) for index in part}
     last: dict[int, int] = {}
+    for number, passed in enumerate(stored.passed):
+        for index, _ in passed:
+            if index in part_of:
+                last[index] = number
     for index, number in part_of.items():
         for argument in arguments(tape.nodes[index]):
             if argument in part_of:
@@ -338,44 +315,44 @@ class _Split:
         self,
         module: Module,
         tape: Tape,
-        ends: tuple[Sequence[Place], Sequence[Place], Sequence[str]],
+        ends: tuple[Sequence[Place], Sequence[str]],
+        stored: _Stored,
+        frame: Frame,
         spills: dict[int, int],
     ) -> None:
         self.module = module
         self.tape = tape
-        self.inputs, outputs, self.parameters = ends
+        self.inputs, self.parameters = ends
+        self.stored = stored
+        self.frame = frame
         self.spills = spills
         self.last: dict[str, int] = {}  # slot that the part being written reads, of each parameter
-        self.targets: dict[int, list[Place]] = {}  # node -> places of outputs
-        for place, index in zip(outputs, tape.outputs, strict=True):
-            self.targets.setdefault(index, []).append(place)
 
-    def define(self, name: str, parts: list[list[int]], before: list[str], level_of: list[int]) -> None:
+    def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
-        leaves = self._leaves(before, level_of)
-        if len(parts) == 1:
-            self._part(name, parts[0], leaves[0])
+        passed = self.stored.passed
+        if len(parts) == 1 and self.frame.blocks == 1:
+            self._part(name, parts[0], passed[0])
+            return
+        steps: list[Call | str] = []
+        for number, part in enumerate(parts):
+            self._part(f"{name}_{number}", part, passed[number])
+            call = before[number]
+            steps += [f"{name}_{number}"] if call is None else [call, f"{name}_{number}"]
+        if self.frame.blocks > 1:
+            several = _Several(self.module, name, self.parameters, self.frame)
+            self.module.expect(name, several.parameters)
+            self.frame.later(lambda size: several.write(steps, size))
             return
         whole = self.module.builder()
-        for number, part in enumerate(parts):
-            self._part(f"{name}_{number}", part, leaves[number])
-            if before[number]:
-                whole.line(f"call void @{before[number]}(ptr %frame)")
-            whole.line(f"call void @{name}_{number}({_listed(self.parameters)})")
+        for step in steps:
+            own, given = (step.name, "ptr %frame") if isinstance(step, Call) else (step, _listed(self.parameters))
+            whole.line(f"call void @{own}({given})")
         whole.line("ret void")
         self.module.define(name, "void", _listed(self.parameters), whole)
 
-    def _leaves(self, before: list[str], level_of: list[int]) -> list[list[int]]:
-        """Per part the outputs that are inputs or constants, as soon as they are there."""
-        leaves: list[list[int]] = [[] for _ in before]
-        starts = [0, *(number for number, call in enumerate(before) if call)]
-        for index in self.targets:
-            if self.tape.nodes[index].operation in ("const", "input"):
-                leaves[starts[level_of[index]]].append(index)
-        return leaves
-
-    def _part(self, name: str, part: list[int], leaves: list[int]) -> None:
-        """Define one part; `leaves`: outputs that are inputs or constants.
+    def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> None:
+        """Define one part; `passed`: what it passes on, to which places.
 
         No part writes a slot that it reads. Reads are told so, each to be as good before as after any write: else the
         scheduler of instructions weighs every read against every write.
@@ -383,21 +360,25 @@ class _Split:
         b = self.module.builder()
         self.last = {}
         self._write(b, part)
-        self._pass_on(b, name, leaves)
+        self._pass_on(b, name, passed)
         b.line("ret void")
         reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
         kinds = [f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters]
         listed = ", ".join(f"{kind} {parameter}" for kind, parameter in zip(kinds, self.parameters, strict=True))
         self.module.define(name, "void", listed, b, facts="nofree nosync")
 
-    def _pass_on(self, b: Builder, name: str, leaves: list[int]) -> None:
-        """Outputs that are inputs or constants: many of them in loops over tables of their slots."""
+    def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
+        """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
         nodes = self.tape.nodes
-        copies = [(self.inputs[int(nodes[i].number)], place) for i in leaves if nodes[i].operation == "input"
-                  for place in self.targets[i]]  # fmt: skip
-        fixed = [(nodes[i].number, place) for i in leaves if nodes[i].operation == "const" for place in self.targets[i]]
+        fixed = [(nodes[i].number, place) for i, place in passed if nodes[i].operation == "const"]
+        copies = [(self._place(i), place) for i, place in passed if nodes[i].operation != "const"]
         slots.copy(b, f"{name}_copies", copies)
         slots.fill(b, f"{name}_constants", fixed)
+
+    def _place(self, index: int) -> Place:
+        """Where an input, or a value of an earlier part, is."""
+        node = self.tape.nodes[index]
+        return self.inputs[int(node.number)] if node.operation == "input" else Place(self.spills[index])
 
     def _write(self, b: Builder, part: list[int]) -> None:
         nodes = self.tape.nodes
@@ -407,15 +388,60 @@ class _Split:
             for index in group:
                 if index in self.spills:
                     b.store(emitter.number(index), b.slot("%frame", self.spills[index]))
-                for place in self.targets.get(index, ()):
+                for place in self.stored.computed.get(index, ()):
                     b.store(emitter.number(index), place.of(b))
 
     def _read(self, b: Builder, index: int) -> str:
-        node = self.tape.nodes[index]
-        place = self.inputs[int(node.number)] if node.operation == "input" else Place(self.spills[index])
+        node, place = self.tape.nodes[index], self._place(index)
         self.last[place.base] = max(self.last.get(place.base, 0), place.slot)
         value = b.load_unchanging(place.of(b))
         return b.truth(value) if node.operation in _TRUTH else value
+
+
+@dataclass(frozen=True)
+class _Several:
+    """A function over several blocks, of which parts and calls take one block after the other, but for those calls
+    that take all of them."""
+
+    module: Module
+    name: str
+    pointers: Sequence[str]
+    frame: Frame
+
+    @property
+    def parameters(self) -> str:
+        arrays = (f", ptr {pointer}, i64 {pointer}_stride" for pointer in self.pointers[1:])
+        return "ptr %frame, i64 %count" + "".join(arrays)
+
+    def write(self, steps: Sequence[Call | str], size: int) -> None:
+        """Define it, with frames of so many bytes."""
+        b = self.module.builder()
+        blocks = block_count(b, "%count")
+        behind = b.offset("%frame", b.let(f"mul i64 {blocks}, {size}"))
+        with b.loop(0, blocks) as block:
+            own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
+            b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
+        for together, run in itertools.groupby(steps, lambda step: isinstance(step, Call) and bool(step.arrays)):
+            if not together:
+                self._block_by_block(b, [*run], blocks, size)
+                continue
+            for call in run:
+                assert isinstance(call, Call)
+                arrays = handed([(b.slot("%frame", slot), size) for slot in call.arrays])
+                b.line(f"call void @{call.name}(ptr {behind}, i64 %count{arrays})")
+        b.line("ret void")
+        self.module.define(self.name, "void", self.parameters, b)
+
+    def _block_by_block(self, b: Builder, steps: Sequence[Call | str], blocks: str, size: int) -> None:
+        with b.loop(0, blocks) as block:
+            strides = [size, *(f"{pointer}_stride" for pointer in self.pointers[1:])]
+            own = [
+                b.offset(pointer, b.let(f"mul i64 {block}, {stride}"))
+                for pointer, stride in zip(self.pointers, strides, strict=True)
+            ]
+            for step in steps:
+                name, given = (step.name, own[:1]) if isinstance(step, Call) else (step, own)
+                b.line(f"call void @{name}({_listed(given)})")
 
 
 def _listed(parameters: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 from myoquat.kernels.driver import Port
 from myoquat.kernels.elementary import ARITY
+from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Module
-from myoquat.kernels.lower import Frame
 from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.trace import Signature
@@ -40,13 +40,14 @@ class Body(Protocol):
 
 
 class InnerCall(NamedTuple):
-    """A loop, a table or a sweep in machine code: `void name(ptr frame)`, the slots that it reads and writes, and its
-    cost."""
+    """A loop, a table or a sweep in machine code: `void name(ptr frame)`, the slots that it reads and writes, its cost,
+    and, of one over several blocks, the first slots of the arrays that it is handed."""
 
     name: str
     taken: list[int]
     given: list[int]
     cost: Cost
+    arrays: tuple[int, ...] = ()
 
 
 def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
-from myoquat.kernels.lower import Frame, emit_values
+from myoquat.kernels.lower import emit_values
 from myoquat.kernels.parts import Cost, InnerCall, price
 from myoquat.kernels.recursion import ROOT
 from myoquat.kernels.recursive import Kind, Recursive, Stage, Way

@@ -10,8 +10,9 @@ from myoquat.kernels import slots
 from myoquat.kernels.body import Straight
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
+from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
-from myoquat.kernels.lower import Frame, emit_values
+from myoquat.kernels.lower import emit_values
 from myoquat.kernels.parts import Cost, Ports, price, take_ports
 from myoquat.kernels.rewrite import rewritten
 from myoquat.kernels.trace import Shape, Signature

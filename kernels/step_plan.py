@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from myoquat.kernels.body import Straight
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
-from myoquat.kernels.lower import Frame
+from myoquat.kernels.frames import Frame
 from myoquat.kernels.parts import Body, Ports, take_ports
 
 __all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]

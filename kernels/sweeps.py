@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from myoquat.kernels import packing, slots
 from myoquat.kernels.cache import digest
 from myoquat.kernels.driver import Port
+from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
-from myoquat.kernels.lower import Frame
 from myoquat.kernels.parts import Body, Cost, InnerCall, slots_of, take_ports
 from myoquat.kernels.tape import Apply, Inner, Node, Tape, played
 from myoquat.kernels.typing import Array
