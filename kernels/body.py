@@ -19,12 +19,13 @@ from myoquat.kernels.libraries import casadi
 from myoquat.kernels.lifetimes import Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.lookup import Lookup, write_lookup
 from myoquat.kernels.loops import Repeated, shared, suffix, write_lanes, write_loop
-from myoquat.kernels.lower import Call, emit_straight, emit_values, write_table
+from myoquat.kernels.lower import emit_straight, emit_values, write_table
 from myoquat.kernels.mapped import Element
 from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, places_of, price, slots_in, slots_of, take_ports
 from myoquat.kernels.passes import write_recursion
 from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
+from myoquat.kernels.several import BLOCK, THERE, Call
 from myoquat.kernels.slots import Place
 from myoquat.kernels.sweeps import Sweep, write_sweep
 from myoquat.kernels.tape import Inner, Tape, in_casadi, played
@@ -136,9 +137,11 @@ class Straight:
         for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
             call = _write_inner(module, f"{name}_inner{number}", own, group)
             read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
-            calls.append(Call(call.name, len(call.given), len(call.taken), call.arrays))
+            way = THERE if call.arrays else BLOCK
+            calls.append(Call(call.name, len(call.given), len(call.taken), way, call.arrays))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
-        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more))
+        several = frame.blocks > 1 and self.several
+        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), several)
         return cost
 
     def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Part]]]:
@@ -163,6 +166,10 @@ class Entrywise:
     def signature(self) -> Signature:
         """That of the formula."""
         return self.straight.signature
+
+    @property
+    def several(self) -> bool:
+        return False
 
     def identity(self) -> str:
         return digest("entrywise", self.straight.identity(), str(self.size))
@@ -205,6 +212,10 @@ class DeferredBody:
     @property
     def signature(self) -> Signature:
         return self.body.signature
+
+    @property
+    def several(self) -> bool:
+        return self.body.several
 
     def identity(self) -> str:
         return digest("deferred", self.key)
@@ -350,7 +361,7 @@ class StraightRecipe:
         return self.body.signature.notes() | ({"patterns": listed} if listed else {})
 
     def write(self, module: Module) -> Size:
-        module.blocks = BLOCKS if module.lanes > 1 and _several(self.body) else 1
+        module.blocks = BLOCKS if module.lanes > 1 and self.body.several else 1
         frame = Frame(module.blocks)
         signature = self.body.signature
         inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
@@ -360,12 +371,6 @@ class StraightRecipe:
         write_driver(module, "formula", list(inputs.values()), list(outputs.values()), size)
         transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
         return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
-
-
-def _several(body: Body) -> bool:
-    """Whether a body takes several blocks of states together."""
-    straight = body.straight if isinstance(body, (Straight, Deferred)) else None
-    return straight is not None and straight.several
 
 
 def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:

@@ -7,21 +7,19 @@ and writes those of its outputs. Long ones are split into functions that hand va
 instruction selection and register allocation of one huge block take more than linear time.
 """
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from myoquat.kernels import elementary, slots
-from myoquat.kernels.compaction import block_count, handed
 from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lifetimes import Schedule
 from myoquat.kernels.mapped import Element
+from myoquat.kernels.several import PART, Call, Several, listed
 from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Node, Tape, arguments
 
-__all__ = ["Call", "emit_straight", "emit_values", "write_table"]
+__all__ = ["emit_straight", "emit_values", "write_table"]
 
 _WHOLE = 600  # operations up to which a function stays whole
 _BLOCK = 64  # operations between two blocks of code
@@ -220,17 +218,6 @@ def emit_values(
     return [emitter.number(index) for index in tape.outputs]
 
 
-class Call(NamedTuple):
-    """A function `void name(ptr frame)` in the middle of a tape, that gives so many of its last inputs for so many of
-    its last outputs; calls follow each other in the order of these. One over several blocks (`compaction`) is handed
-    arrays, whose first slots are here."""
-
-    name: str
-    gives: int
-    takes: int
-    arrays: tuple[int, ...] = ()
-
-
 def emit_straight(
     module: Module,
     name: str,
@@ -240,9 +227,11 @@ def emit_straight(
     calls: Sequence[Call],
     schedule: Schedule,
     parameters: Sequence[str],
+    several: bool,
 ) -> None:
     """Define `void name(ptr frame, ...)` of so many parameters, between places of inputs and outputs: the i-th of the
-    first holds flat input i, the j-th of the others receives flat output j.
+    first holds flat input i, the j-th of the others receives flat output j. several: it takes several blocks of states
+    (`Several`).
 
     Places of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
     split function get slots of `frame`.
@@ -260,7 +249,7 @@ def emit_straight(
     starts = [0, *(number for number, call in enumerate(before) if call)]
     stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
     spills = _spill_slots(tape, parts, stored, frame)
-    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, spills).define(name, parts, before)
+    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, several, spills).define(name, parts, before)
 
 
 @dataclass(frozen=True)
@@ -318,6 +307,7 @@ class _Split:
         ends: tuple[Sequence[Place], Sequence[str]],
         stored: _Stored,
         frame: Frame,
+        several: bool,
         spills: dict[int, int],
     ) -> None:
         self.module = module
@@ -325,31 +315,31 @@ class _Split:
         self.inputs, self.parameters = ends
         self.stored = stored
         self.frame = frame
+        self.several = several
         self.spills = spills
         self.last: dict[str, int] = {}  # slot that the part being written reads, of each parameter
 
     def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
         passed = self.stored.passed
-        if len(parts) == 1 and self.frame.blocks == 1:
+        if len(parts) == 1 and not self.several:
             self._part(name, parts[0], passed[0])
             return
-        steps: list[Call | str] = []
+        steps: list[Call] = []
         for number, part in enumerate(parts):
             self._part(f"{name}_{number}", part, passed[number])
             call = before[number]
-            steps += [f"{name}_{number}"] if call is None else [call, f"{name}_{number}"]
-        if self.frame.blocks > 1:
-            several = _Several(self.module, name, self.parameters, self.frame)
-            self.module.expect(name, several.parameters)
-            self.frame.later(lambda size: several.write(steps, size))
+            steps += [] if call is None else [call]
+            steps.append(Call(f"{name}_{number}", way=PART))
+        if self.several:
+            Several(self.module, name, self.frame, self.parameters).write(steps)
             return
         whole = self.module.builder()
         for step in steps:
-            own, given = (step.name, "ptr %frame") if isinstance(step, Call) else (step, _listed(self.parameters))
-            whole.line(f"call void @{own}({given})")
+            given = self.parameters if step.way == PART else self.parameters[:1]
+            whole.line(f"call void @{step.name}({listed(given)})")
         whole.line("ret void")
-        self.module.define(name, "void", _listed(self.parameters), whole)
+        self.module.define(name, "void", listed(self.parameters), whole)
 
     def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> None:
         """Define one part; `passed`: what it passes on, to which places.
@@ -396,57 +386,6 @@ class _Split:
         self.last[place.base] = max(self.last.get(place.base, 0), place.slot)
         value = b.load_unchanging(place.of(b))
         return b.truth(value) if node.operation in _TRUTH else value
-
-
-@dataclass(frozen=True)
-class _Several:
-    """A function over several blocks, of which parts and calls take one block after the other, but for those calls
-    that take all of them."""
-
-    module: Module
-    name: str
-    pointers: Sequence[str]
-    frame: Frame
-
-    @property
-    def parameters(self) -> str:
-        arrays = (f", ptr {pointer}, i64 {pointer}_stride" for pointer in self.pointers[1:])
-        return "ptr %frame, i64 %count" + "".join(arrays)
-
-    def write(self, steps: Sequence[Call | str], size: int) -> None:
-        """Define it, with frames of so many bytes."""
-        b = self.module.builder()
-        blocks = block_count(b, "%count")
-        behind = b.offset("%frame", b.let(f"mul i64 {blocks}, {size}"))
-        with b.loop(0, blocks) as block:
-            own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
-            b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
-        for together, run in itertools.groupby(steps, lambda step: isinstance(step, Call) and bool(step.arrays)):
-            if not together:
-                self._block_by_block(b, [*run], blocks, size)
-                continue
-            for call in run:
-                assert isinstance(call, Call)
-                arrays = handed([(b.slot("%frame", slot), size) for slot in call.arrays])
-                b.line(f"call void @{call.name}(ptr {behind}, i64 %count{arrays})")
-        b.line("ret void")
-        self.module.define(self.name, "void", self.parameters, b)
-
-    def _block_by_block(self, b: Builder, steps: Sequence[Call | str], blocks: str, size: int) -> None:
-        with b.loop(0, blocks) as block:
-            strides = [size, *(f"{pointer}_stride" for pointer in self.pointers[1:])]
-            own = [
-                b.offset(pointer, b.let(f"mul i64 {block}, {stride}"))
-                for pointer, stride in zip(self.pointers, strides, strict=True)
-            ]
-            for step in steps:
-                name, given = (step.name, own[:1]) if isinstance(step, Call) else (step, own)
-                b.line(f"call void @{name}({_listed(given)})")
-
-
-def _listed(parameters: Sequence[str]) -> str:
-    """Pointers as they are named and handed on."""
-    return ", ".join(f"ptr {parameter}" for parameter in parameters)
 
 
 def write_table(module: Module, name: str, element: Element, tape: Tape, rows: int, results: int) -> None:

@@ -32,11 +32,16 @@ class Body(Protocol):
     @property
     def signature(self) -> Signature: ...
 
+    @property
+    def several(self) -> bool:
+        """Whether a kernel takes several blocks of states together for it (`compaction`)."""
+
     def identity(self) -> str:
         """Text that two bodies share only if they write the same code."""
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'."""
+        """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'; of one over several
+        blocks, on a frame that is, `void name(ptr frame, i64 count)`."""
 
 
 class InnerCall(NamedTuple):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lower import emit_values
 from myoquat.kernels.parts import Cost, Ports, price, take_ports
 from myoquat.kernels.rewrite import rewritten
+from myoquat.kernels.several import BLOCK, SAME, Call, Several
 from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["FormulaStage", "RepeatStage", "Staged", "TableStage", "ZeroStage"]
@@ -28,6 +30,10 @@ class FormulaStage:
 
     body: Straight
 
+    @property
+    def several(self) -> bool:
+        return self.body.several
+
     def identity(self) -> str:
         return self.body.identity()
 
@@ -40,6 +46,7 @@ class ZeroStage:
     """Buffers set to zero."""
 
     buffers: tuple[str, ...]
+    several: ClassVar[bool] = False
 
     def identity(self) -> str:
         return digest("zeros", *self.buffers)
@@ -66,6 +73,7 @@ class TableStage:
     add: Mapping[str, Rows]
     least: Mapping[str, Rows]
     zeroes: tuple[str, ...]
+    several: ClassVar[bool] = False
 
     def identity(self) -> str:
         parts: list[bytes | str] = ["table", str(self.count), self.body.identity(), *self.shared, *self.zeroes]
@@ -231,6 +239,12 @@ class RepeatStage:
     count: int
     running: str
     carry: Mapping[str, str]
+    several: ClassVar[bool] = False
+
+    @property
+    def solves(self) -> bool:
+        """Whether a stage in it would take several blocks of states by itself."""
+        return any(stage.several or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
 
     def identity(self) -> str:
         parts = (str(self.count), self.running, str(dict(self.carry)))
@@ -272,14 +286,26 @@ class Staged:
         buffers |= {name: buffers[buffer] for name, buffer in self.views.items()}
         calls, cost = _write_all(self.stages, module, name, frame, buffers, self.shapes)
         b = module.builder()
-        for call in calls:
-            b.line(f"call void @{call}(ptr %frame)")
+        if frame.blocks > 1 and self.several:
+            ways = [SAME if stage.several else BLOCK for stage in self.stages]
+            steps = [Call(call, way=way) for call, way in zip(calls, ways, strict=True)]
+            Several(module, name, frame).write([*steps, Call(f"{name}_copies")])
+            name = f"{name}_copies"
+        else:
+            for call in calls:
+                b.line(f"call void @{call}(ptr %frame)")
         for key in self.signature.outputs:  # an input may be asked for as an output
             if key in inputs:
                 slots.copy_port(b, inputs[key], outputs[key])
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
         return cost
+
+    @property
+    def several(self) -> bool:
+        """Whether a kernel takes several blocks of states together: for solvers that are in no repeated stage."""
+        repeated = any(isinstance(stage, RepeatStage) and stage.solves for stage in self.stages)
+        return not repeated and any(stage.several for stage in self.stages)
 
 
 def _write_all(

@@ -1,0 +1,82 @@
+"""Functions over several blocks of states: what they call takes one block after the other, or all of them."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from myoquat.kernels.compaction import block_count, handed
+from myoquat.kernels.frames import Frame
+from myoquat.kernels.ir import Builder, Module
+
+__all__ = ["BLOCK", "PART", "SAME", "THERE", "Call", "Several", "listed"]
+
+BLOCK, PART, SAME, THERE = "block", "part", "same", "there"  # ways of a call
+
+
+class Call(NamedTuple):
+    """A function in the middle of another one: of a tape, it gives so many of its last inputs for so many of its last
+    outputs, and calls follow each other in the order of these.
+
+    way: BLOCK, `void name(ptr frame)` for one block; PART, the same with all pointers of the function that calls it;
+    SAME, `void name(ptr frame, i64 count)` for all blocks, on the frames of its caller; THERE, for all blocks on frames
+    of its own behind these, handed the arrays of the caller's frame whose first slots are here.
+    """
+
+    name: str
+    gives: int = 0
+    takes: int = 0
+    way: str = BLOCK
+    arrays: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Several:
+    """A function `void name(ptr frame, i64 count, ptr array, i64 stride, ...)` over several blocks; pointers: its frame
+    and its arrays."""
+
+    module: Module
+    name: str
+    frame: Frame
+    pointers: Sequence[str] = ("%frame",)
+
+    def write(self, calls: Sequence[Call]) -> None:
+        """Define it, as soon as the size of its frame is known."""
+        arrays = (f", ptr {pointer}, i64 {pointer}_stride" for pointer in self.pointers[1:])
+        parameters = "ptr %frame, i64 %count" + "".join(arrays)
+        self.module.expect(self.name, parameters)
+        self.frame.later(lambda size: self._write(calls, parameters, size))
+
+    def _write(self, calls: Sequence[Call], parameters: str, size: int) -> None:
+        b = self.module.builder()
+        blocks = block_count(b, "%count")
+        behind = b.offset("%frame", b.let(f"mul i64 {blocks}, {size}"))
+        with b.loop(0, blocks) as block:
+            own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
+            b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
+        for in_turn, run in itertools.groupby(calls, lambda call: call.way in (BLOCK, PART)):
+            if in_turn:
+                self._in_turn(b, [*run], blocks, size)
+                continue
+            for call in run:
+                frame = "%frame" if call.way == SAME else behind
+                arrays = handed([(b.slot("%frame", slot), size) for slot in call.arrays])
+                b.line(f"call void @{call.name}(ptr {frame}, i64 %count{arrays})")
+        b.line("ret void")
+        self.module.define(self.name, "void", parameters, b)
+
+    def _in_turn(self, b: Builder, calls: Sequence[Call], blocks: str, size: int) -> None:
+        """Calls for one block after the other."""
+        with b.loop(0, blocks) as block:
+            strides = [size, *(f"{pointer}_stride" for pointer in self.pointers[1:])]
+            own = [
+                b.offset(pointer, b.let(f"mul i64 {block}, {stride}"))
+                for pointer, stride in zip(self.pointers, strides, strict=True)
+            ]
+            for call in calls:
+                b.line(f"call void @{call.name}({listed(own if call.way == PART else own[:1])})")
+
+
+def listed(pointers: Sequence[str]) -> str:
+    """Pointers as they are named and handed on."""
+    return ", ".join(f"ptr {pointer}" for pointer in pointers)
