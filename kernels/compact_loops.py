@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from myoquat.kernels import slots
-from myoquat.kernels.compaction import BLOCKS, block_count, filled, handed, padded, places, returned, told_apart
+from myoquat.kernels.compaction import (
+    BLOCKS,
+    block_count,
+    copied,
+    entered,
+    filled,
+    handed,
+    padded,
+    places,
+    returned,
+    told_apart,
+)
 from myoquat.kernels.driver import Port
 from myoquat.kernels.ir import Builder
 
@@ -87,10 +98,11 @@ class CompactLoop:
     def write(self) -> None:
         """The whole function."""
         b = self.b
-        self._numbered()
         b.store("%count", "%frame", "i64")
         some, ready, done = (b.label(stem) for stem in ("some", "ready", "done"))
-        b.fork(self._all_run(), ready, some)
+        origins = b.offset("%frame", self._room.origins)
+        handed_on = f"i64 %count, ptr {origins}{handed([self._own('where')])}"
+        b.fork(b.let(f"call i1 @{entered(b.module)}({handed_on})"), ready, some)
         b.begin(some)
         self._begun_by_some()
         if self.count == 1:
@@ -130,33 +142,6 @@ class CompactLoop:
         return self.b.offset(array[0], self.b.let(f"mul i64 {number}, {array[1]}"))
 
     # ---- who runs -------------------------------------------------------------------------------------------
-
-    def _numbered(self) -> None:
-        """Every state comes from its own place."""
-        b, at = self.b, self._room
-        with b.loop(0, block_count(b, "%count")) as block:
-            address = b.offset("%frame", b.let(f"mul i64 {block}, {at.block}"))
-            b.store(self._places(block), b.offset(address, at.origins), b.I)
-
-    def _places(self, block: str) -> str:
-        """The numbers of the lanes of a block."""
-        b = self.b
-        return b.integer("add", b.splat_integer(b.let(f"mul i64 {block}, {b.lanes}")), b.numbered(0))
-
-    def _beyond(self, block: str, count: str) -> str:
-        """Which lanes of a block hold no state."""
-        return self.b.integer_compare("sge", self._places(block), self.b.splat_integer(count))
-
-    def _all_run(self) -> str:
-        """One i1: whether every state takes a step."""
-        b, where = self.b, self._own("where")
-
-        def stays(block: str) -> str:
-            runs = b.truth(b.load(self._block(where, block)))
-            return b.number(b.negate(b.logic("or", runs, self._beyond(block, "%count"))))
-
-        total = b.summed(block_count(b, "%count"), 1, stays)
-        return b.let(f"xor i1 {b.any(b.truth(total))}, true")
 
     def _begun_by_some(self) -> None:
         """Those that take no step keep their start, and make room for the others."""
@@ -269,9 +254,9 @@ class CompactLoop:
 
     def _all_are_results(self, states: Blocks) -> None:
         """States that lie where they came from."""
-        b, result, port = self.b, self._own("result"), Port(0, self.lengths["start"])
-        with b.loop(0, block_count(b, "%count")) as block:
-            slots.copy_port(b, port, port, (self._block(states, block), self._block(result, block)))
+        b, length = self.b, self.lengths["start"]
+        arrays = handed([states, self._own("result")])
+        b.line(f"call void @{copied(b.module)}(i64 %count, i64 {length}{arrays})")
 
     def _goes(self, before: str, after: str) -> str:
         """Which lanes go on."""

@@ -16,7 +16,18 @@ import numpy as np
 
 from myoquat.kernels.ir import Builder, Module
 
-__all__ = ["BLOCKS", "block_count", "filled", "handed", "padded", "places", "returned", "told_apart"]
+__all__ = [
+    "BLOCKS",
+    "block_count",
+    "copied",
+    "entered",
+    "filled",
+    "handed",
+    "padded",
+    "places",
+    "returned",
+    "told_apart",
+]
 
 BLOCKS = 8  # of W states that go together
 _TOGETHER = 4  # numbers of a lane that are moved in one turn of a loop
@@ -30,6 +41,42 @@ def block_count(b: Builder, count: str) -> str:
 def handed(arrays: Sequence[tuple[str, str | int]]) -> str:
     """Arrays, each with its bytes from block to block, as they are handed to a function over several blocks."""
     return "".join(f", ptr {pointer}, i64 {stride}" for pointer, stride in arrays)
+
+
+def entered(module: Module) -> str:
+    """`i1 name(i64 count, ptr origins, ptr where, i64 stride)`: every state comes from its own place; whether the flags
+    of all are not zero."""
+
+    def write(b: Builder) -> None:
+        def stays(block: str) -> str:
+            first = b.splat_integer(b.let(f"mul i64 {block}, {b.lanes}"))
+            places = b.integer("add", first, b.numbered(0))
+            b.store(places, b.offset("%origins", b.let(f"mul i64 {block}, {8 * b.lanes}")), b.I)
+            beyond = b.integer_compare("sge", places, b.splat_integer("%count"))
+            runs = b.truth(b.load(b.offset("%where", b.let(f"mul i64 {block}, %where_stride"))))
+            return b.number(b.negate(b.logic("or", runs, beyond)))
+
+        some_stay = b.any(b.truth(b.summed(block_count(b, "%count"), 1, stays)))
+        b.line(f"ret i1 {b.let(f'xor i1 {some_stay}, true')}")
+
+    head = "i64 %count, ptr %origins, ptr %where, i64 %where_stride"
+    return _function(module, "lanes_entered", "i1", head, write)
+
+
+def copied(module: Module) -> str:
+    """`void name(i64 count, i64 length, array, array)`: so many numbers of the blocks of so many states, from an array
+    to another one."""
+
+    def write(b: Builder) -> None:
+        with b.loop(0, block_count(b, "%count")) as block:
+            here, there = (b.offset(f"%{x}", b.let(f"mul i64 {block}, %{x}_stride")) for x in ("here", "there"))
+            with b.loop(0, "%length") as number:
+                at = b.let(f"mul i64 {number}, {8 * b.lanes}")
+                b.store(b.load(b.offset(here, at)), b.offset(there, at))
+        b.line("ret void")
+
+    head = "i64 %count, i64 %length, ptr %here, i64 %here_stride, ptr %there, i64 %there_stride"
+    return _function(module, "lanes_copied", "void", head, write)
 
 
 def told_apart(module: Module) -> str:

@@ -342,7 +342,8 @@ class _Split:
         self.module.define(name, "void", listed(self.parameters), whole)
 
     def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> None:
-        """Define one part; `passed`: what it passes on, to which places.
+        """Define one part; `passed`: what it passes on, to which places. Between the calls of a function over several
+        blocks, which mostly hand numbers on, LLVM takes half the time without optimizing, and its code as long.
 
         No part writes a slot that it reads. Reads are told so, each to be as good before as after any write: else the
         scheduler of instructions weighs every read against every write.
@@ -355,7 +356,7 @@ class _Split:
         reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
         kinds = [f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters]
         listed = ", ".join(f"{kind} {parameter}" for kind, parameter in zip(kinds, self.parameters, strict=True))
-        self.module.define(name, "void", listed, b, facts="nofree nosync")
+        self.module.define(name, "void", listed, b, facts=f"nofree nosync{' optnone' * self.several}")
 
     def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
         """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
