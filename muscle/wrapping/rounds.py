@@ -39,6 +39,8 @@ __all__ = ["HELD", "LAST", "roughly", "tightened"]
 ROUGHLY = 3  # sweeps
 ROUNDS = 3  # over all surfaces, over those that rough sweeps leave, and over those that full ones do
 SWEEPS = 5  # of a round
+PATIENCE = 120  # sweeps of a round that nothing else has solved, until
+NEAR = 1e-5  # [m] is the most that one moves
 STEPS = 3  # of a round: times that Newton's method leads on, with a sweep behind it
 NEWTON = 7  # steps of it, until
 STILL = 1e-7  # [m, rad] is the most that one moves
@@ -90,6 +92,9 @@ def _round(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
         state = iterate(partial(step, kinds), state, whole, times, SETTLED, asked)
         state = _pulled(kinds, state, whole)
         unsolved = Sweep(state, kinds).unsolved
+    patient = unsolved & (_how(kinds, whole) != HELD)
+    state = _patient(kinds, np.where(patient[..., None], first, state), whole, patient)
+    unsolved = Sweep(state, kinds).unsolved
     again = unsolved & (_how(kinds, whole) == LAST)
     return joined([state, taken, np.where(again, left - 1.0, 0.0)[..., None]])
 
@@ -118,6 +123,25 @@ def _how(kinds: tuple[Wrap, ...], given: Array) -> Array:
     over."""
     result: Array = given[..., -(WHERE + 2) * len(kinds) - 1]
     return result
+
+
+def _patient(kinds: tuple[Wrap, ...], state: Array, given: Array, where: Array) -> Array:
+    """The numbers of a sweep after many, and Newton's method from there: near a path that is taut, but from which
+    others are shorter, sweeps first leave that at their leisure."""
+    begin = joined([state, 0.0 * state[..., :1] + float(PATIENCE)])
+    found = iterate(partial(_patiently, kinds), begin, given, PATIENCE, where=where, left=-1)[..., :-1]
+    return _pulled(kinds, found, given)
+
+
+def _patiently(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
+    """The numbers of one more sweep, and how many are left: none where it touches other surfaces than the one before,
+    as sweeps do that go round in circles, or where it has come near."""
+    X, count = Sweep(before[..., :-1], kinds).X, len(kinds)
+    found = at_rest(swept(kinds, X, given, held=_how(kinds, given) == HELD), count)
+    sweep, first = Sweep(found, kinds), before[..., -1] == float(PATIENCE)
+    changed = np.sum(np.abs(X[..., 3::WHERE] - sweep.X[..., 3::WHERE]), axis=-1) > 0
+    goes = (first | ~changed) & (sweep.moved > NEAR)
+    return joined([found, np.where(goes, before[..., -1] - 1.0, 0.0)[..., None]])
 
 
 def _pulled(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:

@@ -71,6 +71,12 @@ class Sweep:
         rest = self.numbers[..., WHERE * len(self.kinds) :]
         return [Touch.unpacked(rest[..., SIZE * i : SIZE * (i + 1)]) for i in range(len(self.kinds))]
 
+    @property
+    def moved(self) -> Array:
+        """(...) [m] how far X was from where it came out."""
+        result: Array = self.numbers[..., (WHERE + SIZE) * len(self.kinds)] / FAINT
+        return result
+
     def beside_a_jump(self, where: Array) -> "Sweep":
         """The same whose length may jump here, `where` (...) that is so."""
         kept = np.ones(self.numbers.shape[-1])
@@ -81,7 +87,7 @@ class Sweep:
     @property
     def unsolved(self) -> Array:
         """(...) whether X is no solution, or the contact of a surface is none."""
-        missed = np.logical_not(self.numbers[..., (WHERE + SIZE) * len(self.kinds)] <= SOLVED * FAINT)
+        missed = np.logical_not(self.moved <= SOLVED)
         for contact in self.contacts:
             missed = missed | np.logical_not(contact.missed <= SOLVED)
         return missed

@@ -4,6 +4,8 @@ A path from the ground to a point that moves along three axes. Between the ends 
 surface and come back on themselves meet all conditions of tangency but the direction in which the last one leaves.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from models import past
@@ -42,6 +44,38 @@ CASES = {
 }
 
 
+HEAD = WrapEllipsoid(body="ground", radii=(0.0354012, 0.0207213, 0.0311527))
+NECK = WrapCylinder(body="ground", radius=0.0182932130222794, length=0.0950439368981005, quadrant="-y")
+BALL, ROD = WrapSphere(body="ground", radius=0.02), WrapCylinder(body="ground", radius=0.008, length=0.1, quadrant="-x")
+
+# Infraspinatus of the same shoulder and pectoralis major of the same arm, in the frame of the ellipsoid: surfaces, each
+# with its place, and ends. Beside these paths is one that is taut too, but from which any other is shorter: sweeps take
+# some fifty turns to come away from it.
+SADDLES = {
+    "infraspinatus": (
+        (
+            (NECK, (0.046029, -0.04709, 0.020062), (0.605333, 0.788661, -0.064822, 0.085927)),
+            (HEAD, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
+        ),
+        ((0.085494, -0.061285, 0.041335), (-0.018737, 0.011009, 0.024732)),
+    ),
+    "infraspinatus, longer": (
+        (
+            (NECK, (0.057038, -0.030501, 0.024084), (0.746743, 0.656024, 0.092276, 0.059101)),
+            (HEAD, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
+        ),
+        ((0.101874, -0.029683, 0.038244), (-0.018737, 0.011009, 0.024732)),
+    ),
+    "pectoralis": (
+        (
+            (BALL, (0.037104, 0.170214, 0.055828), (1.0, 0.0, 0.0, 0.0)),
+            (ROD, (0.031023, 0.223882, 0.076918), (0.68906, -0.47942, -0.238106, -0.488527)),
+        ),
+        ((0.013549, 0.210163, 0.07706), (0.094045, 0.077123, 0.015678)),
+    ),
+}
+
+
 def slopes(model, q, h):
     """(..., 3) central differences of order 4."""
     steps = [path_lengths(model, q[..., None, :] + k * h * np.eye(3))[..., 0] for k in (-1.0, -0.5, 0.5, 1.0)]
@@ -63,6 +97,19 @@ def test_a_path_that_touches_is_settled(name):
     assert missed(model, np.array(end)) < 1e-8
     there, again = path_lengths(model, np.array(end))[0], path_lengths(back, np.array(start))[0]
     assert abs(there - again) < 1e-9  # whichever end it is solved from
+
+
+@pytest.mark.parametrize("name", list(SADDLES))
+def test_sweeps_are_patient_near_a_path_that_every_other_undercuts(name):
+    surfaces, (start, end) = SADDLES[name]
+    unit = [np.array(orientation) / np.linalg.norm(orientation) for *_, orientation in surfaces]
+    wraps = tuple(
+        replace(wrap, position=position, orientation=tuple(q))
+        for (wrap, position, _), q in zip(surfaces, unit, strict=True)
+    )
+    model = past(wraps, start)
+    assert path_flags(model, np.array(end))[0] & int(PathFlag.WRAPPED | PathFlag.UNSOLVED) == PathFlag.WRAPPED
+    assert missed(model, np.array(end)) < 1e-8
 
 
 @pytest.mark.parametrize("shape", [(0.03, 0.09, 0.03), (0.08, 0.09, 0.035), (0.05, 0.05, 0.05)])
