@@ -70,9 +70,7 @@ def copied(module: Module) -> str:
     def write(b: Builder) -> None:
         with b.loop(0, block_count(b, "%count")) as block:
             here, there = (b.offset(f"%{x}", b.let(f"mul i64 {block}, %{x}_stride")) for x in ("here", "there"))
-            with b.loop(0, "%length") as number:
-                at = b.let(f"mul i64 {number}, {8 * b.lanes}")
-                b.store(b.load(b.offset(here, at)), b.offset(there, at))
+            _move(b, here, there, "%length", b.T)
         b.line("ret void")
 
     head = "i64 %count, i64 %length, ptr %here, i64 %here_stride, ptr %there, i64 %there_stride"
@@ -198,14 +196,14 @@ def _listed(b: Builder, name: str, number: str) -> str:
     return b.offset(f"%{name}", b.let(f"mul i64 {number}, 8"))
 
 
-def _move(b: Builder, source: str, target: str, length: str) -> None:
-    """So many numbers of a lane, from address to address."""
+def _move(b: Builder, source: str, target: str, length: str, kind: str = "double") -> None:
+    """So many numbers of a lane, or of all lanes of a block, from address to address."""
     size = 8 * b.lanes
     end = b.let(f"mul i64 {length}, {size}")
     whole = b.let(f"and i64 {end}, {-size * _TOGETHER}")
     for first, last, count in (("0", whole, _TOGETHER), (whole, end, 1)):
         with b.loop(first, last, size * count) as at:
             here, there = (b.offset(base, at) for base in (source, target))
-            numbers = [b.load(b.offset(here, size * k), "double") for k in range(count)]
+            numbers = [b.load(b.offset(here, size * k), kind) for k in range(count)]
             for k, number in enumerate(numbers):
-                b.store(number, b.offset(there, size * k), "double")
+                b.store(number, b.offset(there, size * k), kind)
