@@ -27,6 +27,7 @@ __all__ = ["BOW", "CHORD", "Bow", "Chord"]
 BOW, CHORD = 4, 20  # numbers of each
 LONG = 1e3  # [m] that stands for the length of a path that is not looked at
 NARROW = 0.1  # least radius of a circle that is looked at, of the unit sphere's
+CENTRAL = 1e-8  # height of a chord that runs through the centre, but for rounding
 NODES = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
 MIDDLE, PAIRS = NODES[2], NODES[3:]  # the others are their reflections
 
@@ -80,7 +81,7 @@ class Chord:
         d = unit(b - a)
         foot = a - dot(a, d)[..., None] * d
         height = size(foot)
-        w = np.where((height > 0)[..., None], direction(foot), plane_of(a, b)[1])
+        w = np.where((height > CENTRAL)[..., None], direction(foot), plane_of(a, b)[1])
         v = cross(d, w)
         D, W, V = (x * radii for x in (d, w, v))
         products = dot(D, D), dot(D, W), dot(D, V), dot(W, W), dot(W, V), dot(V, V)

@@ -3,7 +3,9 @@
 A path over several surfaces may be taut and not the shortest, which may pass an ellipsoid on the other way, or do
 without a surface: one that is passed on its side alone is touched or not according to where the path comes from, and so
 may keep the path on another surface that leads it there. A path is therefore looked for on the other way past each
-ellipsoid, and without each one-sided surface, where rough sweeps tell that the path would not touch it then.
+ellipsoid, and without each one-sided surface, where rough sweeps tell that the path would not touch it then. Where it
+would, it takes this surface up again, and may come to lie on the other side of it, or on another flank of one that is
+round: where a surface that is passed on a side alone leads the path on, both ways may be taut.
 """
 
 from dataclasses import replace
@@ -18,12 +20,14 @@ from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.ordering import moved
 from myoquat.muscle.wrapping.rounds import HELD, roughly, tightened
-from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, length, path_of, touching, two_ways
+from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, length, path_of, points, touching, two_ways
 from myoquat.muscle.wrapping.touch import Touch, nowhere
+from myoquat.muscle.wrapping.vectors import dot
 
 __all__ = ["shortest"]
 
 ROUGHLY = 3  # sweeps without a surface, at most: over one other a single one is enough
+AGAIN = (1, 0.8), (2, 0.95)  # sweeps with it again; and cosine of the angle between normals, beyond which paths differ
 ALIKE = 1e-8  # [m] by which the lengths of two paths differ that are one
 
 
@@ -51,15 +55,11 @@ def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     all_of_them = 0.0 * places + 1.0
     chain = Chain(kinds, joined([given, places, all_of_them]))
     on = touching(was.X, count)
-    without = _without(kinds, on, left)
-    taken = joined([np.where(x, 0.0, 1.0)[..., None] for x in without])
-    asked = reduce(or_, without)
-    X = was.X * joined([taken[..., i, None] * np.ones(WHERE) for i in range(count)])
-    rough = Sweep(roughly(kinds, given, X, places, taken, min(count - 1, ROUGHLY), asked), kinds)
-    X, there = rough.X, asked & ~_stopped(chain, rough.X, without)
+    X, without, there = _begun(chain, was, _without(kinds, on, left))
     for number, i in enumerate(two_ways(kinds), len(_one_sided(kinds)) + 1):
         other, exists = _turned(chain, was.X, i, _several(on) & (left == float(number)))
         X, there = np.where(exists[..., None], other, X), there | exists
+    taken = _taken(without)
     found, _ = tightened(kinds, given, X, places, taken, 0.0 * left + HELD, there)
     sweep = Sweep(found, kinds)
     taut = there & ~sweep.unsolved & ~_wanted(sweep, without)
@@ -67,6 +67,59 @@ def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     longer = np.where(taut & (np.sum(cut, axis=-1) <= 0), length(chain, was) - length(chain, sweep), 0.0)
     shorter = Sweep(np.where((longer > 0)[..., None], found, was.numbers), kinds)
     return joined([shorter.beside_a_jump(np.abs(longer) > ALIKE).numbers, left[..., None] - 1.0])
+
+
+def _begun(chain: Chain, was: Sweep, without: list[Array]) -> tuple[Array, list[Array], Array]:
+    """X from which to look for the rival that begins without a surface, `without` (...) each it is this one; (...)
+    each, whether it does without it to the end; and (...) whether there is one.
+
+    It does where a rough path over the others would not touch the surface. Elsewhere it takes it up again, and is a
+    rival where it comes to lie on another side of a surface, or on another flank, than the path that was found.
+    """
+    kinds, count = chain.kinds, len(chain.kinds)
+    given, places = chain.given[..., : -2 * count], chain.given[..., -2 * count : -count]
+    asked, taken = reduce(or_, without), _taken(without)
+    X = was.X * joined([taken[..., i, None] * np.ones(WHERE) for i in range(count)])
+    X = Sweep(roughly(kinds, given, X, places, taken, min(count - 1, ROUGHLY), asked), kinds).X
+    stopped = _stopped(chain, X, without)
+    again = asked & stopped & _several(touching(was.X, count))
+    for sweeps, cosine in AGAIN:
+        step, found = partial(_taken_up, kinds, sweeps), joined([X, 0.0 * X[..., :1] + 1.0])
+        found = iterate(step, found, joined([chain.given, was.X]), 1, where=again)
+        X, again = found[..., :-1], again & (found[..., -1] < cosine)
+    return X, [x & ~stopped for x in without], (asked & ~stopped) | again
+
+
+def _taken_up(kinds: tuple[Wrap, ...], sweeps: int, state: Array, given: Array) -> Array:
+    """X after so many rough sweeps over all surfaces, and the cosine by which it is off the X of another path.
+
+    given: the numbers of a `Chain` over all, and that X.
+    """
+    count = len(kinds)
+    chain, other = Chain(kinds, given[..., : -WHERE * count]), given[..., -WHERE * count :]
+    places, taken = chain.given[..., -2 * count : -count], chain.given[..., -count:]
+    bare = chain.given[..., : -2 * count]
+    X = Sweep(roughly(kinds, bare, state[..., :-1], places, taken, sweeps, taken[..., 0] > 0), kinds).X
+    return joined([X, _cosine(chain, X, other)[..., None]])
+
+
+def _taken(without: list[Array]) -> Array:
+    """(..., k) 1 for each surface that the path does not do without."""
+    return joined([np.where(x, 0.0, 1.0)[..., None] for x in without])
+
+
+def _cosine(chain: Chain, X: Array, Y: Array) -> Array:
+    """(...) the least cosine of the angles between a surface's normals where two paths that both touch it come onto it,
+    or leave it."""
+    count, least = len(chain.kinds), 1.0 + 0.0 * X[..., 0]
+    on = [a & b for a, b in zip(touching(X, count), touching(Y, count), strict=True)]
+    for leaving in (False, True):
+        ends = points(X, count, leaving), points(Y, count, leaving)
+        for placed, x, y, here in zip(chain.surfaces(), *ends, on, strict=True):
+            n, m = (placed.wrap.normal(placed.seen(p)) for p in (x, y))
+            square = np.where(here, dot(n, n) * dot(m, m), 1.0)
+            least = np.where(here, np.minimum(least, dot(n, m) / np.sqrt(square)), least)
+    return least
 
 
 def _one_sided(kinds: tuple[Wrap, ...]) -> list[int]:

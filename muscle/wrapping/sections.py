@@ -23,6 +23,7 @@ BEYOND = math.radians(140.0)  # and on the far side, where another path may be a
 SECTION = 8  # numbers of a section
 PARABOLAS = 2  # that refine a section
 REFINED, COARSE = 1.2, 2.0  # shares to which sections, refined or not, tell how much longer than straight paths are
+SAMPLED = 5.0  # and to which those at TILTS may, where a valley lies between them
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,15 @@ def shortest_sections(a: Array, b: Array, radii: Array) -> tuple[Section, Sectio
     behind = chord.bow(-1.0, 0.0).length
     for outer, inner in (lengths[:2], lengths[:-3:-1]):
         other = np.minimum(other, np.where(outer < inner, outer, LONG))
-    asked = _as_short(np.minimum(behind, other), best.length, a, b, radii, COARSE)
+    asked, known = (_as_short(np.minimum(behind, other), best.length, a, b, radii, x) for x in (SAMPLED, COARSE))
     nothing = joined([best.packed(), best.packed()[..., :-1], LONG + 0.0 * tilt[..., None]])
     given = joined([chord.packed(), np.stack([*lengths, behind], axis=-1)])
     x = iterate(_lowest, nothing, given, 1, where=asked)
     first, second = Bow.unpacked(x[..., :BOW]), Bow.unpacked(x[..., BOW:])
-    bows = best.or_else(first, first.length < best.length), second
+    best = best.or_else(first, first.length < best.length)
+    # a section is known better than what lies beside it at TILTS: a rival is one that either tells
+    known = known | _as_short(second.length, best.length, a, b, radii, REFINED)
+    bows = best, replace(best, length=LONG + 0.0 * tilt).or_else(second, known)
     shortest, rival = (Section(*chord.ends_of(bow), bow.arc, bow.length) for bow in bows)
     return shortest, rival
 

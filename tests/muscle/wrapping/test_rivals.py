@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from models import past
 
-from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, path_flags, path_lengths
+from myoquat.muscle import (
+    PathFlag,
+    WrapCylinder,
+    WrapEllipsoid,
+    WrapSphere,
+    WrapTorus,
+    path_flags,
+    path_lengths,
+)
 from myoquat.muscle.wrapping import chain
 
 
@@ -81,3 +89,40 @@ def test_no_length_jumps_without_a_word(group):
 def test_a_path_that_has_a_rival_is_told():
     model, q = past(GROUPS["ball"]), ends(200, seed=3)
     assert np.any(path_flags(model, q, near=1e-9)[:, 0] & PathFlag.JUMP)
+
+
+# Surfaces and ends as they stand to each other at poses of infraspinatus, of the thoracoscapular shoulder of A. Seth
+# and others (2019), where it may pass the humeral head on two flanks, and of K. Saul's arm (2015), where it may pass
+# the cylinder on two sides. Cylinder: position, orientation, radius, length and quadrant.
+HEAD = WrapEllipsoid(body="ground", radii=(0.0354012, 0.0207213, 0.0311527))
+RING = WrapTorus(body="ground", ring_radius=0.019, tube_radius=0.008)
+LEADING = {
+    "flanks": (
+        ((0.0671, -0.0054, 0.0054), (0.5845, 0.7375, 0.2913, 0.1721), 0.0182932, 0.0950439, "-y"),
+        HEAD,
+        (0.1189, -0.0344, -0.0011, -0.0243, 0.0056, 0.0279),
+    ),
+    "sides": (
+        ((0.0169, -0.0097, 0.0585), (0.3741, -0.1779, 0.1895, 0.8902), 0.0235, 0.115, "-x"),
+        RING,
+        (0.03, -0.0402, 0.0556, -0.0004, -0.0361, -0.0395),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEADING)
+def test_no_length_jumps_without_a_word_where_a_surface_leads_to_another(name):
+    """Both ends go along lines through a pose where two paths over both surfaces are nearly as long."""
+    (position, turned, radius, length, quadrant), other, middle = LEADING[name]
+    orientation = tuple(np.array(turned) / np.linalg.norm(turned))
+    led = WrapCylinder(
+        body="ground", position=position, orientation=orientation, radius=radius, length=length, quadrant=quadrant
+    )
+    model, share, told = past((led, other)), np.linspace(-1.0, 1.0, 401)[:, None], 0
+    for along in np.random.default_rng(0).normal(size=(40, 6)) * 0.004:
+        q = np.array(middle) + share * along
+        jumps = np.abs(np.diff(path_lengths(model, q)[:, 0])) > 2.0 * np.linalg.norm(along) / 200 + 1e-9
+        sure = path_flags(model, q)[:, 0] & ~int(PathFlag.WRAPPED) == 0
+        told += jumps.sum()
+        assert not np.any(jumps & sure[1:] & sure[:-1])
+    assert told > 10

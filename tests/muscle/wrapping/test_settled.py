@@ -141,6 +141,23 @@ def test_lengths_do_not_jump_where_the_shorter_way_changes(shape):
         assert np.all(np.abs(np.diff(lengths)) <= 1.001 * moved + 1e-9)
 
 
+@pytest.mark.parametrize("shape", [(0.05, 0.02, 0.013), (0.0359, 0.0853, 0.0289)])
+def test_lengths_do_not_jump_where_ends_are_nearly_opposite(shape):
+    """The line between the ends runs nearly through the centre, as one of extensor indicis proprius over the first of
+    these at the wrist of K. Saul's arm (2015): then the two ways past the ellipsoid may lie at any tilt."""
+    rng, share = np.random.default_rng(2), np.linspace(-0.3, 0.3, 301)[:, None]
+    for number in range(80):
+        start = rng.normal(size=3)
+        start *= (1 + 10 ** rng.uniform(-1.5, 0.0)) / np.linalg.norm(start)
+        model = past((WrapEllipsoid(body="ground", radii=shape),), start * shape)
+        along, aside = np.cross(start, rng.normal(size=(2, 3)))
+        q = (share * along + 0.1 * (number % 4 > 0) * aside - rng.uniform(1.0, 1.3) * start) * shape
+        moved, steps = np.linalg.norm(np.diff(q, axis=0), axis=-1), np.abs(np.diff(path_lengths(model, q)[:, 0]))
+        solved = path_flags(model, q)[:, 0] & int(PathFlag.UNSOLVED) == 0
+        assert solved.mean() > 0.98
+        assert np.all((steps <= 1.001 * moved + 1e-9)[solved[1:] & solved[:-1]])
+
+
 BALL = WrapSphere(body="ground", radius=0.03)
 INSIDE_IT = WrapCylinder(body="ground", position=(0.012, 0.02, 0.0), radius=0.012, length=0.1, quadrant="+y")
 
