@@ -2,14 +2,13 @@
 
 Before the first step, and after every one, the last lanes move to where others have nothing left to do, so that the
 states that go on lie side by side: a step is taken for as few blocks as hold them. The loop moves the lanes of its own
-start and constants, which nobody reads after it.
+start and constants, which nobody reads after it. Its code stands once in a kernel, for all steps: which one is taken is
+one of its arguments.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from myoquat.kernels import slots
 from myoquat.kernels.compaction import (
     BLOCKS,
     block_count,
@@ -22,20 +21,48 @@ from myoquat.kernels.compaction import (
     returned,
     told_apart,
 )
-from myoquat.kernels.driver import Port
-from myoquat.kernels.ir import Builder
+from myoquat.kernels.ir import Builder, Module, double
 
-__all__ = ["PAYS", "CompactLoop", "room"]
+__all__ = ["PAYS", "compact_loop", "room"]
 
 PAYS = 8  # operations of a step for each number of its state and constants, from where moving lanes pays
 _ALIGNED = 64  # bytes
+_PARAMETERS = (
+    "ptr %frame, i64 %count, ptr %own, i64 %own_stride, ptr %step, i64 %state, i64 %constants, i64 %times, "
+    "double %settle, i64 %left"
+)
 
 Blocks: TypeAlias = tuple[str, str | int]  # of an array: the address of the first, and the bytes from block to block
 
 
 def room(lanes: int, state: int, size: int) -> int:
     """Bytes of the frame of a loop over states of so many numbers, whose step's frame takes `size`."""
-    return _Room(lanes, state).step + size
+    states = _Room(lanes).states + BLOCKS * 8 * lanes * state
+    return _ALIGNED * -(-states // _ALIGNED) + size
+
+
+def compact_loop(
+    module: Module, step: str, several: bool, numbers: tuple[int, int], times: int, settle: float, left: int | None
+) -> Builder:
+    """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name, which takes
+    `several` blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
+    the other: start, constants, where, result; the rest as in `Repeated`."""
+    kind = _CompactLoop(module.builder(), several, times == 1, left is None)
+    name = "_".join(["lanes_loop", *(word for word in ("several", "once", "whole") if getattr(kind, word))])
+
+    def write() -> None:
+        kind.write()
+        module.define(name, "void", _PARAMETERS, kind.b)
+
+    state, constants = numbers
+    own = module.builder()
+    which = f"ptr @{step}, i64 {state}, i64 {constants}, i64 {times}, double {double(settle)}"
+    own.line(
+        f"call void @{module.once(name, write)}(ptr %frame, i64 %count, ptr %own, i64 %own_stride, {which}, "
+        f"i64 {0 if left is None else left % state})"
+    )
+    own.line("ret void")
+    return own
 
 
 @dataclass(frozen=True)
@@ -44,7 +71,6 @@ class _Room:
     on; lists of those that do and of the others; the states after every other step; behind them the step's frame."""
 
     lanes: int
-    state: int
 
     @property
     def block(self) -> int:
@@ -71,41 +97,27 @@ class _Room:
     def states(self) -> int:
         return self.done_list + (BLOCKS + 1) * self.block
 
-    @property
-    def step(self) -> int:
-        return _ALIGNED * -(-(self.states + BLOCKS * self.stride) // _ALIGNED)
-
-    @property
-    def stride(self) -> int:
-        """Bytes from block to block of the states."""
-        return self.block * self.state
-
 
 @dataclass(frozen=True)
-class CompactLoop:
-    """A loop that is being written into `b`, a function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): `lengths`
-    of its arrays, one after the other at %own; the name of its step, and whether that takes several blocks itself;
-    how often it is taken, by how much a state that is not settled moves, and which number says what is left."""
+class _CompactLoop:
+    """A loop that is being written into `b`, with _PARAMETERS: whether its step takes several blocks itself; whether it
+    is taken once; whether all numbers of a state tell that it goes on, or the one that says what is left."""
 
     b: Builder
-    lengths: Mapping[str, int]
-    step: str
     several: bool
-    count: int
-    settle: float
-    left: int | None
+    once: bool
+    whole: bool
 
     def write(self) -> None:
         """The whole function."""
         b = self.b
         b.store("%count", "%frame", "i64")
         some, ready, done = (b.label(stem) for stem in ("some", "ready", "done"))
-        origins = b.offset("%frame", self._room.origins)
-        handed_on = f"i64 %count, ptr {origins}{handed([self._own('where')])}"
-        b.fork(b.let(f"call i1 @{entered(b.module)}({handed_on})"), ready, some)
+        where, origins = self._own("where"), b.offset("%frame", self._room.origins)
+        b.fork(b.let(f"call i1 @{entered(b.module)}(i64 %count, ptr {origins}{handed([where])})"), ready, some)
         b.begin(some)
         self._begun_by_some()
-        if self.count == 1:
+        if self.once:
             self._step_once_by_some()
             b.jump(done)
             b.begin(ready)
@@ -122,20 +134,29 @@ class CompactLoop:
 
     @property
     def _room(self) -> _Room:
-        return _Room(self.b.lanes, self.lengths["start"])
+        return _Room(self.b.lanes)
 
     def _own(self, name: str) -> Blocks:
         """The first block of an own array, and the bytes from block to block."""
-        first = 0
-        for key, length in self.lengths.items():
-            if key == name:
-                return self.b.slot("%own", first), "%own_stride"
-            first += length
-        raise KeyError(name)
+        b = self.b
+        if name == "start":
+            return "%own", "%own_stride"
+        first = "%state"
+        if name != "given":
+            behind = 1 if name == "result" else 0
+            first = b.let(f"add i64 %state, {b.let(f'add i64 %constants, {behind}')}")
+        return b.offset("%own", b.let(f"mul i64 {first}, {self._room.block}")), "%own_stride"
 
     def _states(self) -> Blocks:
         """The states after every other step."""
-        return self.b.offset("%frame", self._room.states), self._room.stride
+        return self.b.offset("%frame", self._room.states), self.b.let(f"mul i64 %state, {self._room.block}")
+
+    def _step_frame(self) -> str:
+        """Where the frame of the step begins."""
+        b = self.b
+        _, stride = self._states()
+        behind = b.let(f"add i64 {b.let(f'mul i64 {stride}, {BLOCKS}')}, {self._room.states + _ALIGNED - 1}")
+        return b.offset("%frame", b.let(f"and i64 {behind}, {-_ALIGNED}"))
 
     def _block(self, array: Blocks, number: str) -> str:
         """Address of a block of an array."""
@@ -149,7 +170,7 @@ class CompactLoop:
         self._all_are_results(start)
         count, _ = self._told_apart("%count", self._own("where"))
         self._fill("%count", count, start)
-        for array, length in ((start, self.lengths["start"]), (given, self.lengths["given"])):
+        for array, length in ((start, "%state"), (given, "%constants")):
             b.line(f"call void @{padded(b.module)}(i64 {count}, i64 {length}{handed([array])})")
 
     def _told_apart(self, count: str, flags: Blocks) -> tuple[str, str]:
@@ -166,8 +187,8 @@ class CompactLoop:
     def _fill(self, count: str, rest: str, states: Blocks) -> None:
         """Of so many states those that go on come first."""
         b, at = self.b, self._room
-        arrays = [(states, self.lengths["start"]), (self._own("given"), self.lengths["given"])]
-        arrays += [((b.offset("%frame", at.origins), at.block), 1)]
+        origins = b.offset("%frame", at.origins), at.block
+        arrays = (states, "%state"), (self._own("given"), "%constants"), (origins, "1")
         done, lists = b.let(f"sub i64 {count}, {rest}"), self._lists()
         for array, length in arrays:
             b.line(f"call void @{filled(b.module)}(i64 {rest}, i64 {done}, {lists}, i64 {length}{handed([array])})")
@@ -196,7 +217,7 @@ class CompactLoop:
             found["there"], found["there_stride"] = chosen(odd, start, states)
             found["count"] = b.load("%frame", "i64")
             some = b.let(f"icmp sgt i64 {found['count']}, 0")
-            return b.let(f"and i1 {some}, {b.let(f'icmp slt i64 {turn}, {self.count}')}")
+            return b.let(f"and i1 {some}, {b.let(f'icmp slt i64 {turn}, %times')}")
 
         with b.going(go):
             here, there = ((found[key], found[f"{key}_stride"]) for key in ("here", "there"))
@@ -207,13 +228,13 @@ class CompactLoop:
     def _taken(self, count: str, here: Blocks, there: Blocks) -> None:
         """A step of so many states, from one array to another."""
         b, arrays = self.b, [here, self._own("given"), there]
-        frame = b.offset("%frame", self._room.step)
+        frame = self._step_frame()
         if self.several:
-            b.line(f"call void @{self.step}(ptr {frame}, i64 {count}{handed(arrays)})")
+            b.line(f"call void %step(ptr {frame}, i64 {count}{handed(arrays)})")
             return
         with b.loop(0, block_count(b, count)) as block:
             pointers = ", ".join(f"ptr {self._block(array, block)}" for array in arrays)
-            b.line(f"call void @{self.step}(ptr {frame}, {pointers})")
+            b.line(f"call void %step(ptr {frame}, {pointers})")
 
     def _made_room(self, count: str, here: Blocks, there: Blocks) -> None:
         """States that have moved no further, or have nothing left to do, make room for the last ones."""
@@ -261,27 +282,26 @@ class CompactLoop:
 
     def _all_are_results(self, states: Blocks) -> None:
         """States that lie where they came from."""
-        b, length = self.b, self.lengths["start"]
         arrays = handed([states, self._own("result")])
-        b.line(f"call void @{copied(b.module)}(i64 %count, i64 {length}{arrays})")
+        self.b.line(f"call void @{copied(self.b.module)}(i64 %count, i64 %state{arrays})")
 
     def _goes(self, before: str, after: str) -> str:
         """Which lanes go on."""
-        b, length = self.b, self.lengths["start"]
+        b, settle = self.b, self.b.splat("%settle")
 
-        def moved(old: str, new: str) -> str:
-            return b.compare("ogt", b.abs(b.sub(b.load(new), b.load(old))), self.settle)
+        def at(base: str, number: str) -> str:
+            return b.load(b.offset(base, b.let(f"mul i64 {number}, {self._room.block}")))
 
-        if self.left is None:
-            port = Port(0, length)
-            term = lambda at: b.number(moved(at(port, before), at(port, after)))  # noqa: E731
-            return b.compare("ogt", slots.summed(b, length, term), 0.0)
-        old, new = (b.slot(base, self.left % length) for base in (before, after))
-        return b.logic("and", b.compare("one", b.load(new), 0.0), moved(old, new))
+        def moved(number: str) -> str:
+            return b.compare("ogt", b.abs(b.sub(at(after, number), at(before, number))), settle)
+
+        if self.whole:
+            return b.compare("ogt", b.summed("%state", 1, lambda number: b.number(moved(number))), 0.0)
+        return b.logic("and", b.compare("one", at(after, "%left"), 0.0), moved("%left"))
 
     def _put_back(self, count: str, places: str, states: Blocks) -> None:
         """States at so many places of a list are the results where they came from."""
         b, function = self.b, returned(self.b.module)
         lists = f"ptr {places}, ptr {b.offset('%frame', self._room.origins)}"
         arrays = handed([states, self._own("result")])
-        b.line(f"call void @{function}(i64 {count}, {lists}, i64 {self.lengths['start']}{arrays})")
+        b.line(f"call void @{function}(i64 {count}, {lists}, i64 %state{arrays})")

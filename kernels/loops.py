@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from myoquat.kernels import slots
 from myoquat.kernels.cache import digest
-from myoquat.kernels.compact_loops import PAYS, CompactLoop, room
+from myoquat.kernels.compact_loops import PAYS, compact_loop, room
 from myoquat.kernels.driver import Port
 from myoquat.kernels.frames import Behind, Frame
 from myoquat.kernels.ir import Builder, Module
@@ -136,8 +136,8 @@ def _compact_loop_of(module: Module, part: Repeated, lengths: Mapping[str, int])
     name = f"loop_{part.identity()[:16]}"
 
     def write() -> None:
-        b = module.builder()
-        CompactLoop(b, lengths, step, part.step.several, part.count, part.settle, part.left).write()
+        numbers = lengths["start"], lengths["given"]
+        b = compact_loop(module, step, part.step.several, numbers, part.count, part.settle, part.left)
         module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
 
     return module.once(name, write), cost, room(module.lanes, lengths["start"], size)

@@ -83,15 +83,15 @@ def _begun(chain: Chain, was: Sweep, without: list[Array]) -> tuple[Array, list[
     X = Sweep(roughly(kinds, given, X, places, taken, min(count - 1, ROUGHLY), asked), kinds).X
     stopped = _stopped(chain, X, without)
     again = asked & stopped & _several(touching(was.X, count))
+    step, both = partial(_taken_up, kinds), joined([chain.given, was.X])
     for sweeps, cosine in AGAIN:
-        step, found = partial(_taken_up, kinds, sweeps), joined([X, 0.0 * X[..., :1] + 1.0])
-        found = iterate(step, found, joined([chain.given, was.X]), 1, where=again)
+        found = iterate(step, joined([X, 0.0 * X[..., :1] + 1.0]), both, sweeps, where=again)
         X, again = found[..., :-1], again & (found[..., -1] < cosine)
     return X, [x & ~stopped for x in without], (asked & ~stopped) | again
 
 
-def _taken_up(kinds: tuple[Wrap, ...], sweeps: int, state: Array, given: Array) -> Array:
-    """X after so many rough sweeps over all surfaces, and the cosine by which it is off the X of another path.
+def _taken_up(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """X after one more rough sweep over all surfaces, and the cosine by which it is off the X of another path.
 
     given: the numbers of a `Chain` over all, and that X.
     """
@@ -99,7 +99,7 @@ def _taken_up(kinds: tuple[Wrap, ...], sweeps: int, state: Array, given: Array) 
     chain, other = Chain(kinds, given[..., : -WHERE * count]), given[..., -WHERE * count :]
     places, taken = chain.given[..., -2 * count : -count], chain.given[..., -count:]
     bare = chain.given[..., : -2 * count]
-    X = Sweep(roughly(kinds, bare, state[..., :-1], places, taken, sweeps, taken[..., 0] > 0), kinds).X
+    X = Sweep(roughly(kinds, bare, state[..., :-1], places, taken, 1, taken[..., 0] > 0), kinds).X
     return joined([X, _cosine(chain, X, other)[..., None]])
 
 

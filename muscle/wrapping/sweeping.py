@@ -240,14 +240,11 @@ def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
     """
     count = len(kinds)
     X, taken, rough = state[..., : WHERE * count], state[..., WHERE * count :], given[..., -1] > 0
-    chain = Chain(kinds, joined([given[..., :-1], taken]))
-    hidden, lost = ([X[..., 0] > np.inf] * count for _ in range(2))
-    for _ in range(WATCHED):
-        after = Sweep(swept(kinds, X, chain.given, rough=rough), kinds).X
-        for i, (here, P) in enumerate(zip(touching(X, count), points(X, count), strict=True)):
-            hidden[i] = hidden[i] | (here & chain.hides(i, P))
-        X, before = after, X
-        lost = [a | (b & ~c) for a, b, c in zip(lost, touching(before, count), touching(X, count), strict=True)]
+    begin = joined([X, 0.0 * X[..., :1] * np.ones(2 * count)])
+    whole = joined([given[..., :-1], taken, np.where(rough, 1.0, 0.0)[..., None]])
+    found = iterate(partial(_watched, kinds), begin, whole, WATCHED)
+    X, flags = found[..., : -2 * count], [found[..., i - 2 * count] > 0 for i in range(2 * count)]
+    hidden, lost = flags[:count], flags[count:]
     some_hidden, settled = reduce(or_, hidden), ~reduce(or_, lost)
     kept = []
     for i in range(count):
@@ -255,6 +252,19 @@ def fewer(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
         settled = settled | passed
         kept.append(np.where(passed, 0.0, taken[..., i])[..., None])
     return joined([X, *kept])
+
+
+def _watched(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
+    """X after a sweep more, and 1 for each surface that was touched inside another one, and for each that was touched
+    and then not."""
+    count, rough = len(kinds), given[..., -1] > 0
+    chain, X, told = Chain(kinds, given[..., :-1]), state[..., : -2 * count], state[..., -2 * count :]
+    after = Sweep(swept(kinds, X, chain.given, rough=rough), kinds).X
+    before, on = touching(X, count), touching(after, count)
+    hidden = [here & chain.hides(i, P) for i, (here, P) in enumerate(zip(before, points(X, count), strict=True))]
+    lost = [a & ~b for a, b in zip(before, on, strict=True)]
+    now = joined([np.where(x, 1.0, 0.0)[..., None] for x in (*hidden, *lost)])
+    return joined([after, np.maximum(told, now)])
 
 
 def two_ways(kinds: tuple[Wrap, ...]) -> list[int]:
