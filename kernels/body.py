@@ -25,7 +25,7 @@ from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, places_of
 from myoquat.kernels.passes import write_recursion
 from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.several import BLOCK, THERE, Call
+from myoquat.kernels.several import HERE, THERE, Call
 from myoquat.kernels.slots import Place
 from myoquat.kernels.sweeps import Sweep, write_sweep
 from myoquat.kernels.tape import Inner, Tape, in_casadi, played
@@ -137,8 +137,7 @@ class Straight:
         for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
             call = _write_inner(module, f"{name}_inner{number}", own, group)
             read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
-            way = THERE if call.arrays else BLOCK
-            calls.append(Call(call.name, len(call.given), len(call.taken), way, call.arrays))
+            calls.append(Call(call.name, len(call.given), len(call.taken), call.way, call.arrays))
             cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
         several = frame.blocks > 1 and self.several
         emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), several)
@@ -319,9 +318,10 @@ def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> I
     cost, size = shared(module, function, formula, ("given",), "result")
     own = take_ports(frame, sizes)
     taken, given = slots_of([own["given"]]), slots_of([own["result"]])
-    if frame.blocks > 1 and formula.several:
+    if frame.blocks > 1:
         frame.call(size)
-        return InnerCall(function, taken, given, cost, (own["given"].slot, own["result"].slot))
+        arrays = own["given"].slot, own["result"].slot
+        return InnerCall(function, taken, given, cost, THERE if formula.several else HERE, arrays)
 
     def write(behind: Behind) -> None:
         b = module.builder()

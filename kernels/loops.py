@@ -18,6 +18,7 @@ from myoquat.kernels.driver import Port
 from myoquat.kernels.frames import Behind, Frame
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.parts import Cost, InnerCall, Ports, slots_of, take_ports
+from myoquat.kernels.several import HERE, THERE
 from myoquat.kernels.trace import Signature
 
 __all__ = ["Repeated", "shared", "suffix", "write_lanes", "write_loop"]
@@ -87,11 +88,12 @@ def write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> Inner
     lengths = {"start": state, "given": constants, "where": 1, "result": state}
     own = take_ports(frame, lengths)
     taken, given = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
-    if frame.blocks > 1 and part.compacts:
-        function, cost, size = _compact_loop_of(module, part, lengths)
+    together = frame.blocks > 1 and part.compacts
+    function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths)
+    if frame.blocks > 1:
         frame.call(size)
-        return InnerCall(function, taken, given, _total(part, cost), (own["start"].slot,))
-    function, cost, size = _loop_of(module, part, lengths)
+        way = THERE if together else HERE
+        return InnerCall(function, taken, given, _total(part, cost), way, (own["start"].slot,))
 
     def write(behind: Behind) -> None:
         b = module.builder()

@@ -15,7 +15,7 @@ from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lifetimes import Schedule
 from myoquat.kernels.mapped import Element
-from myoquat.kernels.several import PART, Call, Several, listed
+from myoquat.kernels.several import PART, Call, Several, listed, pointers_of
 from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Node, Tape, arguments
 
@@ -334,10 +334,10 @@ class _Split:
         if self.several:
             Several(self.module, name, self.frame, self.parameters).write(steps)
             return
-        whole = self.module.builder()
+        whole, link = self.module.builder(), self.frame.link
+        behind = "" if link is None else whole.load(whole.slot("%frame", link), "ptr")
         for step in steps:
-            given = self.parameters if step.way == PART else self.parameters[:1]
-            whole.line(f"call void @{step.name}({listed(given)})")
+            whole.line(f"call void @{step.name}({listed(pointers_of(whole, step, self.parameters, behind))})")
         whole.line("ret void")
         self.module.define(name, "void", listed(self.parameters), whole)
 

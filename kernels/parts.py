@@ -7,6 +7,7 @@ from myoquat.kernels.driver import Port
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Module
+from myoquat.kernels.several import BLOCK
 from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.trace import Signature
@@ -45,13 +46,14 @@ class Body(Protocol):
 
 
 class InnerCall(NamedTuple):
-    """A loop, a table or a sweep in machine code: `void name(ptr frame)`, the slots that it reads and writes, its cost,
-    and, of one over several blocks, the first slots of the arrays that it is handed."""
+    """A loop, a table or a sweep in machine code: a function, the slots that it reads and writes, its cost, and how it
+    is called; see `Call`."""
 
     name: str
     taken: list[int]
     given: list[int]
     cost: Cost
+    way: str = BLOCK
     arrays: tuple[int, ...] = ()
 
 

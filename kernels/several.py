@@ -9,9 +9,9 @@ from myoquat.kernels.compaction import block_count, handed
 from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
 
-__all__ = ["BLOCK", "PART", "SAME", "THERE", "Call", "Several", "listed"]
+__all__ = ["BLOCK", "HERE", "PART", "SAME", "THERE", "Call", "Several", "listed", "pointers_of"]
 
-BLOCK, PART, SAME, THERE = "block", "part", "same", "there"  # ways of a call
+BLOCK, PART, HERE, SAME, THERE = "block", "part", "here", "same", "there"  # ways of a call
 
 
 class Call(NamedTuple):
@@ -19,8 +19,9 @@ class Call(NamedTuple):
     outputs, and calls follow each other in the order of these.
 
     way: BLOCK, `void name(ptr frame)` for one block; PART, the same with all pointers of the function that calls it;
-    SAME, `void name(ptr frame, i64 count)` for all blocks, on the frames of its caller; THERE, for all blocks on frames
-    of its own behind these, handed the arrays of the caller's frame whose first slots are here.
+    HERE, `void name(ptr frame, ptr array, ...)` for one block, on a frame of its own behind all others, handed the
+    arrays of the caller's frame whose first slots are here; SAME, `void name(ptr frame, i64 count)` for all blocks, on
+    the frames of its caller; THERE, for all blocks on frames of its own, handed arrays too.
     """
 
     name: str
@@ -54,9 +55,9 @@ class Several:
         with b.loop(0, blocks) as block:
             own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
             b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
-        for in_turn, run in itertools.groupby(calls, lambda call: call.way in (BLOCK, PART)):
+        for in_turn, run in itertools.groupby(calls, lambda call: call.way in (BLOCK, PART, HERE)):
             if in_turn:
-                self._in_turn(b, [*run], blocks, size)
+                self._in_turn(b, [*run], (blocks, size), behind)
                 continue
             for call in run:
                 frame = "%frame" if call.way == SAME else behind
@@ -65,8 +66,9 @@ class Several:
         b.line("ret void")
         self.module.define(self.name, "void", parameters, b)
 
-    def _in_turn(self, b: Builder, calls: Sequence[Call], blocks: str, size: int) -> None:
-        """Calls for one block after the other."""
+    def _in_turn(self, b: Builder, calls: Sequence[Call], frames: tuple[str, int], behind: str) -> None:
+        """Calls for one block after the other, of so many with frames of so many bytes."""
+        blocks, size = frames
         with b.loop(0, blocks) as block:
             strides = [size, *(f"{pointer}_stride" for pointer in self.pointers[1:])]
             own = [
@@ -74,7 +76,14 @@ class Several:
                 for pointer, stride in zip(self.pointers, strides, strict=True)
             ]
             for call in calls:
-                b.line(f"call void @{call.name}({listed(own if call.way == PART else own[:1])})")
+                b.line(f"call void @{call.name}({listed(pointers_of(b, call, own, behind))})")
+
+
+def pointers_of(b: Builder, call: Call, own: Sequence[str], behind: str) -> list[str]:
+    """What a call for one block is handed, of the pointers of its caller and what is behind all frames."""
+    if call.way == HERE:
+        return [behind, *(b.slot(own[0], slot) for slot in call.arrays)]
+    return [*own] if call.way == PART else [own[0]]
 
 
 def listed(pointers: Sequence[str]) -> str:
