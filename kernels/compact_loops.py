@@ -116,9 +116,13 @@ class _CompactLoop:
         where, origins = self._own("where"), b.offset("%frame", self._room.origins)
         b.fork(b.let(f"call i1 @{entered(b.module)}(i64 %count, ptr {origins}{handed([where])})"), ready, some)
         b.begin(some)
-        self._begun_by_some()
+        count = self._begun_by_some()
         if self.once:
-            self._step_once_by_some()
+            taken = b.label("taken")
+            b.fork(b.let(f"icmp sgt i64 {count}, 0"), taken, done)
+            b.begin(taken)
+            self._taken(count, self._own("start"), self._states())
+            self._put_back(count, places(b.module), self._states())
             b.jump(done)
             b.begin(ready)
             self._taken("%count", self._own("start"), self._own("result"))
@@ -164,14 +168,15 @@ class _CompactLoop:
 
     # ---- who runs -------------------------------------------------------------------------------------------
 
-    def _begun_by_some(self) -> None:
-        """Those that take no step keep their start, and make room for the others."""
+    def _begun_by_some(self) -> str:
+        """Those that take no step keep their start, and make room for the others; how many these are."""
         b, start, given = self.b, self._own("start"), self._own("given")
         self._all_are_results(start)
         count, _ = self._told_apart("%count", self._own("where"))
         self._fill("%count", count, start)
         for array, length in ((start, "%state"), (given, "%constants")):
             b.line(f"call void @{padded(b.module)}(i64 {count}, i64 {length}{handed([array])})")
+        return count
 
     def _told_apart(self, count: str, flags: Blocks) -> tuple[str, str]:
         """How many of so many states go on, and how many are done."""
@@ -195,12 +200,6 @@ class _CompactLoop:
         b.store(rest, "%frame", "i64")
 
     # ---- steps ----------------------------------------------------------------------------------------------
-
-    def _step_once_by_some(self) -> None:
-        """One step of those that take it."""
-        count = self.b.load("%frame", "i64")
-        self._taken(count, self._own("start"), self._states())
-        self._put_back(count, places(self.b.module), self._states())
 
     def _again(self) -> None:
         """Steps as long as a state takes them, from the start to the states and back to where the start was."""
@@ -299,9 +298,9 @@ class _CompactLoop:
             return b.compare("ogt", b.summed("%state", 1, lambda number: b.number(moved(number))), 0.0)
         return b.logic("and", b.compare("one", at(after, "%left"), 0.0), moved("%left"))
 
-    def _put_back(self, count: str, places: str, states: Blocks) -> None:
+    def _put_back(self, count: str, listed: str, states: Blocks) -> None:
         """States at so many places of a list are the results where they came from."""
         b, function = self.b, returned(self.b.module)
-        lists = f"ptr {places}, ptr {b.offset('%frame', self._room.origins)}"
+        lists = f"ptr {listed}, ptr {b.offset('%frame', self._room.origins)}"
         arrays = handed([states, self._own("result")])
         b.line(f"call void @{function}(i64 {count}, {lists}, i64 %state{arrays})")

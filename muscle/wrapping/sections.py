@@ -170,5 +170,6 @@ def _least(x: Sequence[float] | Sequence[Array], y: Sequence[Array]) -> tuple[Ar
     bend = before * fall - after * rise
     slope = before * before * fall - after * after * rise
     bend = np.where(bend != 0, bend, 1.0)
-    whole = before * after * (before - after)
-    return x[1] - 0.5 * slope / bend, y[1] - 0.25 * slope * slope / (bend * whole)
+    whole = bend * (before * after * (before - after))
+    whole = np.where(whole != 0, whole, 1.0)  # two of the points may be one
+    return x[1] - 0.5 * slope / bend, y[1] - 0.25 * slope * slope / whole
