@@ -25,7 +25,7 @@ from myoquat.kernels.parts import PRICE, Body, Cost, InnerCall, Ports, places_of
 from myoquat.kernels.passes import write_recursion
 from myoquat.kernels.recursive import Recursive
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.several import HERE, THERE, Call
+from myoquat.kernels.several import Call, Way
 from myoquat.kernels.slots import Place
 from myoquat.kernels.sweeps import Sweep, write_sweep
 from myoquat.kernels.tape import Inner, Tape, in_casadi, played
@@ -321,7 +321,7 @@ def _write_call(module: Module, name: str, frame: Frame, formula: Straight) -> I
     if frame.blocks > 1:
         frame.call(size)
         arrays = own["given"].slot, own["result"].slot
-        return InnerCall(function, taken, given, cost, THERE if formula.several else HERE, arrays)
+        return InnerCall(function, taken, given, cost, Way.TOGETHER_BEHIND if formula.several else Way.BEHIND, arrays)
 
     def write(behind: Behind) -> None:
         b = module.builder()

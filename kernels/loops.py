@@ -18,7 +18,7 @@ from myoquat.kernels.driver import Port
 from myoquat.kernels.frames import Behind, Frame
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.parts import Cost, InnerCall, Ports, slots_of, take_ports
-from myoquat.kernels.several import HERE, THERE
+from myoquat.kernels.several import Way
 from myoquat.kernels.trace import Signature
 
 __all__ = ["Repeated", "shared", "suffix", "write_lanes", "write_loop"]
@@ -92,7 +92,7 @@ def write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> Inner
     function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths)
     if frame.blocks > 1:
         frame.call(size)
-        way = THERE if together else HERE
+        way = Way.TOGETHER_BEHIND if together else Way.BEHIND
         return InnerCall(function, taken, given, _total(part, cost), way, (own["start"].slot,))
 
     def write(behind: Behind) -> None:

@@ -15,7 +15,7 @@ from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lifetimes import Schedule
 from myoquat.kernels.mapped import Element
-from myoquat.kernels.several import PART, Call, Several, listed, pointers_of
+from myoquat.kernels.several import Call, Several, Way, listed, pointers_of
 from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Node, Tape, arguments
 
@@ -330,7 +330,7 @@ class _Split:
             self._part(f"{name}_{number}", part, passed[number])
             call = before[number]
             steps += [] if call is None else [call]
-            steps.append(Call(f"{name}_{number}", way=PART))
+            steps.append(Call(f"{name}_{number}", way=Way.PART))
         if self.several:
             Several(self.module, name, self.frame, self.parameters).write(steps)
             return

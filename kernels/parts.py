@@ -7,7 +7,7 @@ from myoquat.kernels.driver import Port
 from myoquat.kernels.elementary import ARITY
 from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Module
-from myoquat.kernels.several import BLOCK
+from myoquat.kernels.several import Way
 from myoquat.kernels.slots import Place
 from myoquat.kernels.tape import Tape
 from myoquat.kernels.trace import Signature
@@ -53,7 +53,7 @@ class InnerCall(NamedTuple):
     taken: list[int]
     given: list[int]
     cost: Cost
-    way: str = BLOCK
+    way: Way = Way.BLOCK
     arrays: tuple[int, ...] = ()
 
 

@@ -3,31 +3,35 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import NamedTuple
 
 from myoquat.kernels.compaction import block_count, handed
 from myoquat.kernels.frames import Frame
 from myoquat.kernels.ir import Builder, Module
 
-__all__ = ["BLOCK", "HERE", "PART", "SAME", "THERE", "Call", "Several", "listed", "pointers_of"]
+__all__ = ["Call", "Several", "Way", "listed", "pointers_of"]
 
-BLOCK, PART, HERE, SAME, THERE = "block", "part", "here", "same", "there"  # ways of a call
+
+class Way(Enum):
+    """How a function is called in the middle of another one: for a block of states after the other, or for all."""
+
+    BLOCK = auto()  # `void name(ptr frame)` for a block, on the caller's frame
+    PART = auto()  # the same, with all pointers of its caller
+    BEHIND = auto()  # `void name(ptr frame, ptr array, ...)` for a block, on a frame behind those of its caller
+    TOGETHER = auto()  # `void name(ptr frame, i64 count)` for all blocks, on the frames of its caller
+    TOGETHER_BEHIND = auto()  # `void name(ptr frame, i64 count, ptr array, i64 stride, ...)`, on frames behind these
 
 
 class Call(NamedTuple):
     """A function in the middle of another one: of a tape, it gives so many of its last inputs for so many of its last
-    outputs, and calls follow each other in the order of these.
-
-    way: BLOCK, `void name(ptr frame)` for one block; PART, the same with all pointers of the function that calls it;
-    HERE, `void name(ptr frame, ptr array, ...)` for one block, on a frame of its own behind all others, handed the
-    arrays of the caller's frame whose first slots are here; SAME, `void name(ptr frame, i64 count)` for all blocks, on
-    the frames of its caller; THERE, for all blocks on frames of its own, handed arrays too.
-    """
+    outputs, and calls follow each other in the order of these. arrays: the first slots, in its caller's frame, of the
+    arrays that it is handed."""
 
     name: str
     gives: int = 0
     takes: int = 0
-    way: str = BLOCK
+    way: Way = Way.BLOCK
     arrays: tuple[int, ...] = ()
 
 
@@ -55,12 +59,12 @@ class Several:
         with b.loop(0, blocks) as block:
             own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
             b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
-        for in_turn, run in itertools.groupby(calls, lambda call: call.way in (BLOCK, PART, HERE)):
+        for in_turn, run in itertools.groupby(calls, lambda call: call.way in (Way.BLOCK, Way.PART, Way.BEHIND)):
             if in_turn:
                 self._in_turn(b, [*run], (blocks, size), behind)
                 continue
             for call in run:
-                frame = "%frame" if call.way == SAME else behind
+                frame = "%frame" if call.way == Way.TOGETHER else behind
                 arrays = handed([(b.slot("%frame", slot), size) for slot in call.arrays])
                 b.line(f"call void @{call.name}(ptr {frame}, i64 %count{arrays})")
         b.line("ret void")
@@ -81,9 +85,9 @@ class Several:
 
 def pointers_of(b: Builder, call: Call, own: Sequence[str], behind: str) -> list[str]:
     """What a call for one block is handed, of the pointers of its caller and what is behind all frames."""
-    if call.way == HERE:
+    if call.way == Way.BEHIND:
         return [behind, *(b.slot(own[0], slot) for slot in call.arrays)]
-    return [*own] if call.way == PART else [own[0]]
+    return [*own] if call.way == Way.PART else [own[0]]
 
 
 def listed(pointers: Sequence[str]) -> str:

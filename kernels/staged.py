@@ -16,7 +16,7 @@ from myoquat.kernels.ir import Builder, Module
 from myoquat.kernels.lower import emit_values
 from myoquat.kernels.parts import Cost, Ports, price, take_ports
 from myoquat.kernels.rewrite import rewritten
-from myoquat.kernels.several import BLOCK, SAME, Call, Several
+from myoquat.kernels.several import Call, Several, Way
 from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["FormulaStage", "RepeatStage", "Staged", "TableStage", "ZeroStage"]
@@ -287,7 +287,7 @@ class Staged:
         calls, cost = _write_all(self.stages, module, name, frame, buffers, self.shapes)
         b = module.builder()
         if frame.blocks > 1 and self.several:
-            ways = [SAME if stage.several else BLOCK for stage in self.stages]
+            ways = [Way.TOGETHER if stage.several else Way.BLOCK for stage in self.stages]
             steps = [Call(call, way=way) for call, way in zip(calls, ways, strict=True)]
             Several(module, name, frame).write([*steps, Call(f"{name}_copies")])
             name = f"{name}_copies"
