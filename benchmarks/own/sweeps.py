@@ -2,10 +2,11 @@
 
 `MYOQUAT_SHOULDER` names the folder of MOBL_ARMS_41.osim and TSM_subject_noWeight.osim, `MYOQUAT_OPENSIM_MODELS` that of
 Rajagopal2016.osim. Poses are random within the ranges of the coordinates, couplers followed. Microseconds per pose are
-of the processor, one thread: of each block of poses the least of several calls. Slopes of lengths are taken along one
-random direction for each pose; where a spline of the kinematics has a kink beside the pose only the differences on one
-side are right, so that the error is the least of three. Sweeps go through the range of every free coordinate in 1,000
-steps; a jump counts as flagged where a flag but WRAPPED stands on either side of it, 1e-9 of a step apart.
+of the processor, one thread: of each block of poses the least of several calls; poses of a motion are alike, so that
+no lane waits for others. Slopes of lengths are taken along one random direction for each pose; where a spline of the
+kinematics has a kink beside the pose only the differences on one side are right, so that the error is the least of
+three. Sweeps go through the range of every free coordinate in 1,000 steps; a jump counts as flagged where a flag but
+WRAPPED stands on either side of it, 1e-9 of a step apart.
 """
 
 import os
@@ -46,10 +47,15 @@ def _rows(stem: str, variable: str) -> list[dict[str, Any]]:
         return [{"work": f"{variable} names no folder with {file.name}", "route": "none"}]
     model, rng = loaded(file), np.random.default_rng(0)
     q = random_poses(model, rng, FLAGGED)
-    work = f"{stem}: lengths and moment arms of {len(model.muscles)} muscles"
-    timed = {"work": work, "route": "myoquat, one thread", "median": _per_pose(model, q[:TIMED]) * 1e6, "unit": "us"}
+    work = f"{stem}: lengths and moment arms of {len(model.muscles)} muscles, one thread"
+    motion = q[0] + np.linspace(0.0, 1.0, TIMED)[:, None] * (q[1] - q[0])
+    follow(model.couplers, model.system.coordinate_names, motion)
+    poses = {"random poses": q[:TIMED], "poses of a motion between two of them": motion}
+    timed = [
+        {"work": work, "route": route, "median": _per_pose(model, x) * 1e6, "unit": "us"} for route, x in poses.items()
+    ]
     sweeps = {"start": np.array(model.start_q)[None], f"{BASES} random poses": q[:BASES]}
-    return [timed, _known(model, stem, q, rng), *(_swept(model, stem, *begin) for begin in sweeps.items())]
+    return [*timed, _known(model, stem, q, rng), *(_swept(model, stem, *begin) for begin in sweeps.items())]
 
 
 def _per_pose(model: Model, q: np.ndarray) -> float:
