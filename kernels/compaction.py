@@ -49,10 +49,10 @@ def entered(module: Module) -> str:
 
     def write(b: Builder) -> None:
         def stays(block: str) -> str:
-            first = b.splat_integer(b.let(f"mul i64 {block}, {b.lanes}"))
+            first = b.splat(b.let(f"mul i64 {block}, {b.lanes}"), "i64")
             places = b.integer("add", first, b.numbered(0))
             b.store(places, b.offset("%origins", b.let(f"mul i64 {block}, {8 * b.lanes}")), b.I)
-            beyond = b.integer_compare("sge", places, b.splat_integer("%count"))
+            beyond = b.integer_compare("sge", places, b.splat("%count", "i64"))
             runs = b.truth(b.load(b.offset("%where", b.let(f"mul i64 {block}, %where_stride"))))
             return b.number(b.negate(b.logic("or", runs, beyond)))
 
@@ -149,7 +149,7 @@ def padded(module: Module) -> str:
         some, done = b.label("some"), b.label("done")
         b.fork(b.let(f"icmp ne i64 {over}, 0"), some, done)
         b.begin(some)
-        held = b.let(f"icmp slt {b.I} {b.numbered(0)}, {b.splat_integer(over)}")
+        held = b.let(f"icmp slt {b.I} {b.numbered(0)}, {b.splat(over, 'i64')}")
         block = b.offset("%array", b.let(f"mul i64 {last}, %array_stride"))
         behind = b.let(f"mul i64 {b.let(f'sub i64 {over}, 1')}, 8")
         with b.loop(0, "%length") as number:

@@ -307,19 +307,13 @@ class Builder:
 
     # ---- lanes and memory -----------------------------------------------------------------------------------
 
-    def splat(self, scalar: str) -> str:
-        """A scalar double register in every lane."""
+    def splat(self, scalar: str, kind: str = "double") -> str:
+        """A scalar register, double or i64, in every lane."""
         if self.lanes == 1:
             return scalar
-        first = self.let(f"insertelement {self.T} poison, double {scalar}, i64 0")
-        return self.let(f"shufflevector {self.T} {first}, {self.T} poison, <{self.lanes} x i32> zeroinitializer")
-
-    def splat_integer(self, scalar: str) -> str:
-        """An i64 register in every lane."""
-        if self.lanes == 1:
-            return scalar
-        first = self.let(f"insertelement {self.I} poison, i64 {scalar}, i64 0")
-        return self.let(f"shufflevector {self.I} {first}, {self.I} poison, <{self.lanes} x i32> zeroinitializer")
+        wide = f"<{self.lanes} x {kind}>"
+        first = self.let(f"insertelement {wide} poison, {kind} {scalar}, i64 0")
+        return self.let(f"shufflevector {wide} {first}, {wide} poison, <{self.lanes} x i32> zeroinitializer")
 
     def numbered(self, first: int) -> str:
         """Constant int64 lanes that count from `first` on."""
