@@ -50,7 +50,7 @@ def entered(module: Module) -> str:
     def write(b: Builder) -> None:
         def stays(block: str) -> str:
             first = b.splat(b.let(f"mul i64 {block}, {b.lanes}"), "i64")
-            places = b.integer("add", first, b.numbered(0))
+            places = b.integer("add", first, b.numbered())
             b.store(places, b.offset("%origins", b.let(f"mul i64 {block}, {8 * b.lanes}")), b.I)
             beyond = b.integer_compare("sge", places, b.splat("%count", "i64"))
             runs = b.truth(b.load(b.offset("%where", b.let(f"mul i64 {block}, %where_stride"))))
@@ -149,13 +149,13 @@ def padded(module: Module) -> str:
         some, done = b.label("some"), b.label("done")
         b.fork(b.let(f"icmp ne i64 {over}, 0"), some, done)
         b.begin(some)
-        held = b.let(f"icmp slt {b.I} {b.numbered(0)}, {b.splat(over, 'i64')}")
+        held = b.let(f"icmp slt {b.I} {b.numbered()}, {b.splat(over, 'i64')}")
         block = b.offset("%array", b.let(f"mul i64 {last}, %array_stride"))
         behind = b.let(f"mul i64 {b.let(f'sub i64 {over}, 1')}, 8")
         with b.loop(0, "%length") as number:
             address = b.offset(block, b.let(f"mul i64 {number}, {8 * b.lanes}"))
-            copied = b.splat(b.load(b.offset(address, behind), "double"))
-            b.store(b.select(held, b.load(address), copied), address)
+            value = b.splat(b.load(b.offset(address, behind), "double"))
+            b.store(b.select(held, b.load(address), value), address)
         b.jump(done)
         b.begin(done)
         b.line("ret void")

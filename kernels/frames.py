@@ -84,12 +84,11 @@ class Planned(Frame):
         self.frame.call(size, write)
 
 
-class _WideFrame(Frame):
+class _WideFrame(Planned):
     """Slots of many lanes in the memory of a frame of one lane: slot k lies where those from k `lanes` on lie."""
 
     def __init__(self, frame: Frame, lanes: int) -> None:
-        super().__init__()
-        self.frame = frame
+        super().__init__(frame, 0)
         self.lanes = lanes
 
     def take(self, count: int) -> int:
@@ -97,7 +96,3 @@ class _WideFrame(Frame):
         first = -(-self.frame.slots // self.lanes)
         self.frame.slots = self.lanes * (first + count)
         return first
-
-    def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
-        """As from the frame of one lane."""
-        self.frame.call(size, write)

@@ -315,9 +315,9 @@ class Builder:
         first = self.let(f"insertelement {wide} poison, {kind} {scalar}, i64 0")
         return self.let(f"shufflevector {wide} {first}, {wide} poison, <{self.lanes} x i32> zeroinitializer")
 
-    def numbered(self, first: int) -> str:
-        """Constant int64 lanes that count from `first` on."""
-        return str(first) if self.lanes == 1 else f"<{', '.join(f'i64 {first + k}' for k in range(self.lanes))}>"
+    def numbered(self) -> str:
+        """Constant int64 lanes, each its number."""
+        return "0" if self.lanes == 1 else f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>"
 
     def spread(self, a: str, count: int, rest: Value | None = None) -> str:
         """The first `count` lanes of a; in the others its first lane, or `rest`."""

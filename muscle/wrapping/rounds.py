@@ -137,7 +137,7 @@ def _patiently(kinds: tuple[Wrap, ...], before: Array, given: Array) -> Array:
     """The numbers of one more sweep, and how many are left: none where it touches other surfaces than the one before,
     as sweeps do that go round in circles, or where it has come near."""
     X, count = Sweep(before[..., :-1], kinds).X, len(kinds)
-    found = at_rest(swept(kinds, X, given, held=_how(kinds, given) == HELD), count)
+    found = at_rest(swept(kinds, X, given), count)
     sweep, first = Sweep(found, kinds), before[..., -1] == float(PATIENCE)
     changed = np.sum(np.abs(X[..., 3::WHERE] - sweep.X[..., 3::WHERE]), axis=-1) > 0
     goes = (first | ~changed) & (sweep.moved > NEAR)
