@@ -5,7 +5,12 @@ import itertools
 import json
 import os
 import platform
+import threading
 import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +23,9 @@ from myoquat.kernels.machine import Assembler, Loaded, versions
 from myoquat.kernels.settings import Target, thread_count
 from myoquat.kernels.units import Units
 
-__all__ = ["Code", "Recipe", "Size", "assembly", "build", "stored_code"]
+__all__ = ["Code", "Recipe", "Size", "assembly", "build", "code_kept", "stored_code"]
+
+MAX_KEPT_CODES = 256
 
 
 @dataclass(frozen=True)
@@ -55,11 +62,41 @@ class Code:
     key: str
 
 
+_keeping: ContextVar[bool] = ContextVar("_keeping", default=False)
+_codes: OrderedDict[str, Code] = OrderedDict()
+_lock = threading.Lock()
+
+
+@contextmanager
+def code_kept() -> Iterator[None]:
+    """Inside, code that this process has linked is used again for the same recipe, without the cache folder."""
+    token = _keeping.set(True)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
+
+
 def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None) -> Code:
     """Load the code of `recipe` from the cache folder, or compile and store it."""
+    key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
+    if not _keeping.get():
+        return _built(recipe, prototype, target, lanes, folder, key)
+    with _lock:
+        code = _codes.get(key)
+    if code is None:
+        code = _built(recipe, prototype, target, lanes, folder, key)
+    with _lock:
+        _codes[key] = code
+        _codes.move_to_end(key)
+        while len(_codes) > MAX_KEPT_CODES:
+            _codes.popitem(last=False)
+    return code
+
+
+def _built(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None, key: str) -> Code:
     start = time.perf_counter()
     cache = Cache(folder)
-    key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
     stored = stored_code(cache, key)
     if stored is None:
         with Assembler(target, thread_count()) as assembler:

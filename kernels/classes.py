@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-__all__ = ["identity", "is_foreign"]
+__all__ = ["identity", "is_foreign", "stripped"]
 
 OWN = "myoquat"
 PLAIN = (str, bytes, int, float, bool, type(None))
@@ -71,7 +71,7 @@ def _function(member: Any) -> FunctionType | None:
 def _described(function: FunctionType, kind: type) -> bytes:
     held = [cell.cell_contents for cell in function.__closure__ or ()]
     held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return marshal.dumps((_stripped(function.__code__), [_value(x) for x in held if x is not kind]), 2)
+    return marshal.dumps((stripped(function.__code__), [_value(x) for x in held if x is not kind]), 2)
 
 
 def _value(x: Any) -> Any:
@@ -79,13 +79,20 @@ def _value(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(_value, x))
     if isinstance(x, FunctionType) and not x.__closure__:
-        return _stripped(x.__code__)
+        return stripped(x.__code__)
     if type(x) not in PLAIN:
         raise ValueError(f"{type(x).__name__} cannot be compared")
     return x
 
 
-def _stripped(code: CodeType) -> CodeType:
-    """The code without where it was written."""
-    inner = tuple(_stripped(x) if isinstance(x, CodeType) else x for x in code.co_consts)
-    return code.replace(co_filename="", co_firstlineno=1, co_linetable=b"", co_consts=inner)
+def stripped(code: CodeType) -> CodeType:
+    """The code without where it was written, and with sets among its constants in an order of their own."""
+    return code.replace(
+        co_filename="", co_firstlineno=1, co_linetable=b"", co_consts=tuple(map(_constant, code.co_consts))
+    )
+
+
+def _constant(x: Any) -> Any:
+    if isinstance(x, CodeType):
+        return stripped(x)
+    return ("set", *sorted(map(repr, x))) if isinstance(x, frozenset) else x

@@ -1,13 +1,14 @@
 """The content of records: an exact digest of what they hold, by which kernels and results are kept.
 
-A record is a frozen dataclass of numbers, texts, enumeration members, None, and tuples, lists, mappings, arrays or
-records of these. Numbers count by their bits, so that 0.1 and its neighbour differ, and so do 0.0 and -0.0; records by
-their class. How anything is printed plays no part.
+A record is a frozen dataclass of numbers, texts, enumeration members, None, and tuples, lists, sets, mappings, arrays
+or records of these. Numbers count by their bits, so that 0.1 and its neighbour differ, and so do 0.0 and -0.0; records
+by their class. How anything is printed plays no part.
 """
 
 import hashlib
 import math
 import struct
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -21,12 +22,21 @@ import numpy as np
 from myoquat.kernels.classes import identity, is_foreign
 from myoquat.kernels.libraries import masked
 
-__all__ = ["FOREIGN", "content_digest", "content_key", "lasting_content"]
+__all__ = ["FOREIGN", "content_digest", "content_key", "foreign_parts", "lasting_content"]
 
 FOREIGN = "~"
 _MARKED = len(FOREIGN) + 64
 
-_met: ContextVar[bool] = ContextVar("met", default=False)  # a foreign class in what is being encoded
+_met: ContextVar[list[object] | None] = ContextVar("met", default=None)  # what is foreign in what is being encoded
+
+
+class _ForeignDigest(str):
+    """A digest that begins with FOREIGN and knows the `parts` that make it so."""
+
+    parts: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
 
 
 def content_digest(*values: object) -> str:
@@ -37,15 +47,45 @@ def content_digest(*values: object) -> str:
     trace in their content, the digest begins with FOREIGN, also through digests of digests. Raises TypeError, naming
     the class, for what is not a record (functions, symbols), and ValueError for NaN, which equals nothing.
     """
-    outer = _met.get()
-    token = _met.set(False)
+    outer, met = _met.get(), list[object]()
+    token = _met.set(met)
     try:
         digest = hashlib.sha256(_encoded(values)).hexdigest()
-        foreign = _met.get()
     finally:
         _met.reset(token)
-    _met.set(outer or foreign)
-    return FOREIGN + digest if foreign else digest
+    if outer is not None:
+        outer += met
+    if not met:
+        return digest
+    foreign = _ForeignDigest(FOREIGN + digest)
+    foreign.parts = tuple({id(part): part for part in met}.values())
+    return foreign
+
+
+def foreign_parts(key: object) -> list[object] | None:
+    """The functions, classes and records in a key whose code is not in this package; None where not all are known, as
+    for a digest that another process has made."""
+    try:
+        digest: object = content_digest(key)
+    except (TypeError, ValueError):
+        if isinstance(key, (tuple, list)) or _is_record(key):
+            inner = [foreign_parts(item) for item in (key if isinstance(key, (tuple, list)) else _fields(key))]
+            known = [part for parts in inner if parts is not None for part in parts]
+            own = [key] if _is_record(key) and is_foreign(type(key)) else []
+            return None if None in inner else [*own, *known]
+        return [key]
+    parts = list(digest.parts) if isinstance(digest, _ForeignDigest) else []
+    return None if any(part is _UNKNOWN for part in parts) else parts
+
+
+_UNKNOWN = object()
+
+
+def _meet(part: object) -> None:
+    """Note something foreign."""
+    met = _met.get()
+    if met is not None:
+        met.append(part)
 
 
 def lasting_content(key: object) -> str | None:
@@ -86,7 +126,8 @@ def _encoded_float(value: float) -> bytes:
 
 def _encoded_text(value: str) -> bytes:
     if len(value) == _MARKED and value.startswith(FOREIGN):
-        _met.set(True)
+        for part in getattr(value, "parts", (_UNKNOWN,)):
+            _meet(part)
     return _sized(b"s", value.encode("utf-8", "surrogatepass"))
 
 
@@ -113,6 +154,10 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 
 def _encoded_other(value: object) -> bytes:
     """Enumeration members, mappings, arrays and NumPy's numbers, subclasses of plain types, and records."""
+    if isinstance(value, _ForeignDigest):
+        return _encoded_text(value)
+    if is_foreign(type(value)) and not isinstance(value, np.generic | np.ndarray) and not _is_of_python(type(value)):
+        _meet(value)
     if isinstance(value, Enum):
         return b"e" + _encoded_class(type(value)) + _encoded_text(value.name)
     if isinstance(value, Mapping):
@@ -120,6 +165,8 @@ def _encoded_other(value: object) -> bytes:
         return b"{%d:%s" % (len(items), b"".join(key + inner for key, inner in items))
     if isinstance(value, (np.ndarray, np.generic)):
         return _encoded_array(value)
+    if isinstance(value, frozenset):
+        return _sized(b"<", b"".join(sorted(map(_encoded, value))))
     if _is_record(value):
         body = _encoded_items(_fields(value), b"d")
         return _encoded_class(type(value)) + body
@@ -135,9 +182,12 @@ def _encoded_other(value: object) -> bytes:
 
 
 def _encoded_class(kind: type) -> bytes:
-    if is_foreign(kind):
-        _met.set(True)
     return _encoded_text(identity(kind))
+
+
+def _is_of_python(kind: type) -> bool:
+    """Whether a class is one of the standard library."""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
 
 
 def _encoded_array(value: np.ndarray | np.generic) -> bytes:

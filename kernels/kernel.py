@@ -17,7 +17,7 @@ from myoquat.kernels.differentiation import Derivative, Names
 from myoquat.kernels.kinds import CALLABLE, check_kinds
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.sources import sources_digest
-from myoquat.kernels.trace import Formula, as_list, name_of, trace
+from myoquat.kernels.trace import Formula, as_list, name_of, trace, traced_together
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Kernel", "compile"]
@@ -75,10 +75,16 @@ def _body(
     """The formula, traced now, or, where the sources and the content say what it is, when it is needed."""
     sources = None if content is None else sources_digest()
     if content is None or sources is None:
-        return Straight.of(trace(function, inputs, outputs, name))
+        with traced_together():
+            return Straight.of(trace(function, inputs, outputs, name))
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
     key = digest("formula", sources, np.__version__, content, str(name), str(dict(inputs)), str(wanted))
-    return Deferred(key, lambda: Straight.of(trace(function, inputs, outputs, name)))
+
+    def traced() -> Straight:
+        with traced_together(content):
+            return Straight.of(trace(function, inputs, outputs, name))
+
+    return Deferred(key, traced)
 
 
 class Kernel(Compiled):

@@ -50,7 +50,7 @@ from myoquat.kernels.program_steps import (
 )
 from myoquat.kernels.sources import sources_digest
 from myoquat.kernels.staged import Staged
-from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
+from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace, traced_together
 from myoquat.kernels.typing import Array
 
 __all__ = ["Program", "compile_program"]
@@ -313,7 +313,8 @@ def compile_program(
     sources = None if content is None else sources_digest()
 
     def body() -> Body:
-        return make().body(outputs)
+        with traced_together(None if sources is None else content):
+            return make().body(outputs)
 
     with waiting(f"compiling {name}"), uncollected():
         if content is None or sources is None:

@@ -34,7 +34,7 @@ from myoquat.kernels.sources import sources_digest
 from myoquat.kernels.step_plan import StepPlan, nodes_of
 from myoquat.kernels.stepping import PROTOTYPE, DeferredSteps, StepRecipe
 from myoquat.kernels.tableaus import METHODS, Stages, Tableau
-from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace
+from myoquat.kernels.trace import Formula, Shape, Signature, shape_of, trace, traced_together
 from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["StepLoop", "Steps", "step_loop"]
@@ -149,10 +149,14 @@ class _Wanted:
         if content is None or sources is None:
             return StepRecipe(self.plan())
         shapes = str((self.name, self.state, self.inputs, self.parameters, self.nodes))
-        return DeferredSteps(digest("steps", sources, np.__version__, content, shapes), self.plan)
+        return DeferredSteps(digest("steps", sources, np.__version__, content, shapes), lambda: self.plan(content))
 
-    def plan(self) -> StepPlan:
+    def plan(self, content: str | None = None) -> StepPlan:
         """The traced formulas."""
+        with traced_together(content):
+            return self._traced()
+
+    def _traced(self) -> StepPlan:
         arguments: dict[str, Shape] = {"t": (), "x": (self.state,), **self.inputs, **self.parameters}
         name, stages, wanted = self.name, self.stages, (self.state,)
         stepped: dict[str, Shape] = {"t": (), "h": (), **arguments}

@@ -5,8 +5,10 @@ import linecache
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
@@ -39,6 +41,7 @@ __all__ = [
     "name_of",
     "shape_of",
     "trace",
+    "traced_together",
 ]
 
 Shape = tuple[int, ...]
@@ -165,7 +168,12 @@ def trace(
         tape = recording.tape(taken, given)
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
-    return Traced(tape, signature, tuple(map(_inner, needed)))
+    if not needed:
+        return Traced(tape, signature)
+    if _memo.get() is not None:
+        return Traced(tape, signature, tuple(map(_inner, needed)))
+    with traced_together():
+        return Traced(tape, signature, tuple(map(_inner, needed)))
 
 
 def _needed(results: Sequence[Any], pending: Sequence[PendingInner]) -> list[PendingInner]:
@@ -223,36 +231,69 @@ def _inside(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str
     return traced.tape
 
 
-_steps: OrderedDict[Any, Traced] = OrderedDict()  # of loops, by the step and its sizes; the oldest goes
 _KEPT = 256
 _FUNCTIONS = 8  # which are long, and asked for again by the other bodies of a step loop
 
 
+@dataclass
+class _Memo:
+    """Steps of loops, by the step and its sizes, and called formulas, by the identity of what they know; the oldest
+    goes."""
+
+    steps: OrderedDict[Any, Traced] = field(default_factory=OrderedDict)
+    functions: OrderedDict[Any, tuple[Traced, Any]] = field(default_factory=OrderedDict)
+
+
+_of_package = _Memo()
+_memo: ContextVar[_Memo | None] = ContextVar("_memo", default=None)
+
+
+@contextmanager
+def traced_together(content: str | None = None) -> Iterator[None]:
+    """Traces inside share the steps and functions that they have in common.
+
+    Where a `content` says what the formulas are, they share them with all other formulas of this package. The code of
+    users may do something else the next time without being another object, so its traces share nothing with earlier
+    ones.
+    """
+    around = _memo.get()
+    fresh = _Memo() if around is None or around is _of_package else around
+    token = _memo.set(fresh if content is None else _of_package)
+    try:
+        yield
+    finally:
+        _memo.reset(token)
+
+
+def _shared() -> _Memo:
+    memo = _memo.get()
+    assert memo is not None  # `trace` has set one
+    return memo
+
+
 def _step(pending: Pending) -> Traced:
     """The step of a loop, traced once for all loops that share it."""
-    step, inputs = pending.step, {"state": len(pending.start), "constants": len(pending.constants)}
+    steps, step = _shared().steps, pending.step
+    inputs = {"state": len(pending.start), "constants": len(pending.constants)}
     parts = (step.func, step.args, tuple(step.keywords.items())) if isinstance(step, functools.partial) else (step,)
     key = (*parts, *inputs.values())
-    if key not in _steps:
-        _steps[key] = trace(step, inputs, {"state": inputs["state"]}, f"{name_of(step)}_step")
-        while len(_steps) > _KEPT:
-            _steps.popitem(last=False)
-    return _steps[key]
-
-
-_functions: OrderedDict[Any, tuple[Traced, Any]] = OrderedDict()  # as _steps, by the identity of what they know
+    if key not in steps:
+        steps[key] = trace(step, inputs, {"state": inputs["state"]}, f"{name_of(step)}_step")
+        while len(steps) > _KEPT:
+            steps.popitem(last=False)
+    return steps[key]
 
 
 def _function(pending: PendingCall) -> Traced:
     """The formula of a call, traced once for all calls in the kernels of a model."""
-    formula, sizes = pending.formula, (len(pending.taken), len(pending.given))
+    functions, formula, sizes = _shared().functions, pending.formula, (len(pending.taken), len(pending.given))
     key = (formula.func, *map(id, formula.args), *sizes)
-    if key not in _functions:
+    if key not in functions:
         traced = trace(formula, {"given": sizes[0]}, {"result": sizes[1]}, name_of(formula))
-        _functions[key] = traced, formula  # which keeps alive what the key names
-        while len(_functions) > _FUNCTIONS:
-            _functions.popitem(last=False)
-    return _functions[key][0]
+        functions[key] = traced, formula  # which keeps alive what the key names
+        while len(functions) > _FUNCTIONS:
+            functions.popitem(last=False)
+    return functions[key][0]
 
 
 def casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:

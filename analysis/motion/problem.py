@@ -35,6 +35,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
+from myoquat.kernels.content import lasting_content
 from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, Marker
 
@@ -109,6 +110,11 @@ class PoseProblem:
         """Everything that the formulas depend on."""
         own = (self.markers, self.sensors, self.tasks, self.couplers, self.held, self.bounds)
         return (self.system.content_key, *own)
+
+    @cached_property
+    def lasting(self) -> bool:
+        """Whether all formulas are of this package."""
+        return lasting_content(self.key) is not None
 
     # ---- structure ------------------------------------------------------------------------------------------
 

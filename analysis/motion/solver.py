@@ -51,9 +51,17 @@ class _Solver:
     problem: PoseProblem
 
     @classmethod
-    @functools.lru_cache(maxsize=8)
     def of(cls, problem: PoseProblem) -> "_Solver":
-        """The kernels, kept for the next frames of the same problem."""
+        """The kernels, kept for the next frames of the same problem unless code of a user is part of it."""
+        return cls._kept(problem) if problem.lasting else cls._made(problem)
+
+    @classmethod
+    @functools.lru_cache(maxsize=8)
+    def _kept(cls, problem: PoseProblem) -> "_Solver":
+        return cls._made(problem)
+
+    @classmethod
+    def _made(cls, problem: PoseProblem) -> "_Solver":
 
         def solved(z: Array, data: Array) -> Array:
             found: Array = iterate(problem.step, z, data, STEPS, SETTLE)

@@ -21,6 +21,7 @@ from myoquat.analysis.muscles.tables import named_columns
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
 from myoquat.joints.checks import check_array
+from myoquat.joints.compiled import traced_once
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.libraries import casadi, scipy
@@ -74,6 +75,7 @@ class StaticOptimization:
         return pd.DataFrame(named_columns(rows))
 
 
+@traced_once()
 def static_optimization(
     model: Model,
     q: ArrayLike,

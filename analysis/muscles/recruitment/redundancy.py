@@ -27,6 +27,7 @@ from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.whole import Coupled
 from myoquat.data.motions import Forces, Motion
+from myoquat.joints.compiled import traced_once
 from myoquat.kernels.kinds import check_kinds
 from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
@@ -34,6 +35,7 @@ from myoquat.muscle.model import Model
 __all__ = ["redundancy"]
 
 
+@traced_once()
 def redundancy(
     model: Model,
     motion: Motion,
