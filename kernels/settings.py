@@ -17,6 +17,8 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from myoquat.kernels.homes import temporary_cache, user_cache
+
 __all__ = ["Target", "cache_folder", "lane_count", "target", "thread_count"]
 
 LANES = (1, 2, 4, 8)
@@ -100,14 +102,12 @@ def _whole_number(name: str, requested: int | None, variable: str) -> int | None
 
 
 def cache_folder(requested: str | os.PathLike[str] | None = None) -> Path | None:
-    """Folder of compiled kernels: `requested`, else MYOQUAT_CACHE, else the user's cache folder; None if 'off'."""
+    """Folder of compiled kernels: `requested`, else MYOQUAT_CACHE, else in the user's cache folder; None if 'off'.
+
+    Without a home directory it is a private folder among the temporary files, which one warning says. Under sudo it is
+    the superuser's own, since what it makes in the home of another user would lock that user out.
+    """
     given = os.environ.get("MYOQUAT_CACHE") if requested is None else os.fspath(requested)
     if given:
         return None if given.lower() == "off" else Path(given).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "myoquat" / "kernels"
+    return (user_cache() or temporary_cache()) / "myoquat" / "kernels"
