@@ -159,11 +159,14 @@ class CoupledRecruitment:
         return self._links(frames, lines)[0]
 
     def _bound(self, effort: float) -> float:
-        """What no activations within L and H are below, the forces being their tangents."""
+        """What no activations within L and H are below. Of linked frames whose laws are not affine it is the sum of
+        the frames' own bounds: lines that are nowhere beyond these laws are not known."""
         frames, m = self._linked(), self.m
         rest = self.found.bound.sum() - self.found.bound[frames].sum()
         if not len(frames):
             return float(rest)
+        if np.isin(frames, self.bent).any():
+            return float(rest + self.found.bound[frames].sum())
         programs, centre = self._programs(frames)
         x, y, z = (v[frames] for v in self.single)
 
