@@ -102,8 +102,11 @@ class CoupledRecruitment:
         self.rate_pull[:] = new.pull[~links.hard].reshape(self.rate_pull.shape) if self.coupled.rates else 0.0
 
     def _refuted(self) -> bool:
-        """Whether there is no solution within lines that nothing within reach is beyond."""
+        """Whether there is no solution within lines that nothing within reach is beyond. Of laws that are not affine no
+        such lines are known."""
         frames = self._linked()
+        if np.isin(frames, self.bent).any():
+            return False
         programs, centre = self._programs(frames)
         links = self._outside(frames, self.demands.low[frames], self.demands.high[frames])
         found = solve_linked(programs, links.shifted(centre), self.alone[frames])

@@ -195,7 +195,8 @@ class PosedFrames:
 
     def _prices(self, found: Solutions) -> Array:
         """(t, m + r) what the multipliers pay for a unit of tension or control."""
-        return vecmat(self._multipliers(found), self.programs.B)
+        result: Array = vecmat(self._multipliers(found), self.programs.B)
+        return result
 
     def _least(self, rows: Array, price: Array, points: Array, tolerance: Array) -> Array:
         """(r, m) what efforts less prices times tensions are nowhere below."""
@@ -236,11 +237,9 @@ class PosedFrames:
         the activations of `found`, each at one of the two ends of the envelope's straight piece, in all
         combinations."""
         a, rows = found.x[:, : self.m], np.arange(self.count)
-        price = self._prices(found)[:, : self.m, None]
+        price, at = self._prices(found)[:, : self.m, None], self.tensions(rows, a[..., None])
         grid = self.costs(rows, self.grid, self.values) - price * self.values
-        here = self.costs(rows, a[..., None], self.tensions(rows, a[..., None])) - price * self.tensions(
-            rows, a[..., None]
-        )
+        here = self.costs(rows, a[..., None], at) - price * at
         above = here[..., 0] - grid.min(axis=-1)
         ends = self._two_lowest(grid)
         first = np.argsort(-above, axis=-1, kind="stable")[:, :MAX_ALTERNATIVES]
@@ -315,11 +314,8 @@ class PosedFrames:
 
     @cached_property
     def _curves(self) -> MetabolicCurves | None:
-        return (
-            MetabolicCurves(self.effort, self.demands, self.backend)
-            if isinstance(self.effort, MetabolicEffort)
-            else None
-        )
+        effort = self.effort
+        return MetabolicCurves(effort, self.demands, self.backend) if isinstance(effort, MetabolicEffort) else None
 
     def _corners(self) -> list[Array]:
         """Activations at which the effort has corners (t, m, q)."""

@@ -1,10 +1,10 @@
-"""Solutions of what a motion asks of its muscles, by affine models of the forces, and frame after frame where activation
+"""Solutions of what a motion asks of its muscles, by affine force models, and frame after frame where activation
 dynamics bound how far an activation gets.
 
-Force laws that are affine in the activation make every frame a convex program. Of other laws a local solution is found
-by tangents, from the frame's own convex program, in which the force is a line over the range of the tension. A bound in
-the tensions (`posed`) says whether it is the solution. Where it does not, the convex envelopes of the effort find better
-starting points and the greatest bound.
+Force laws that are affine in the activation make every frame a convex program. Of other laws tangents find a local
+solution. They start from a convex program of the frame in which forces are lines over the ranges of the tensions. A
+bound in the tensions (`posed`) says whether no other effort is less. Where it does not, the convex envelopes of the
+effort find better starting points, and the greatest bound.
 """
 
 from collections.abc import Iterator
@@ -152,13 +152,13 @@ class Recruitment:
 
     def _anywhere(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
         """Solutions of the convex envelopes, and local ones near them."""
-        found = best = posed.solved()
+        found = posed.solved()
         yield found
+        best = posed.measured(found)
         for x in (found.x, *posed.alternatives(found)):
             for new in self._near(posed, frames, replace(found, x=x)):
-                best = posed.cheaper(posed.measured(best), posed.measured(new))
-        if best is not found:
-            yield best
+                best = posed.cheaper(best, posed.measured(new))
+        yield best
 
     def _by_tangents(self, frames: Array, demands: Demands, x: Array) -> Solutions:
         """Solutions at which the forces are their tangents, from activations and reserves x; UNSETTLED where tangents
