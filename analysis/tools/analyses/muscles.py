@@ -71,6 +71,8 @@ def _of_fibers(moving: Moving, rows: Array, places: list[int], lengths: Array) -
     for i in places:
         law = model.muscles[i].law
         assert isinstance(law, HillLaw)
+        if (activation[rows, i] == 0).any():
+            law.check_rates(f"muscle {model.muscle_names[i]!r}")
         columns = [k for k, name in enumerate(state_names(model)) if name.startswith(f"{model.muscle_names[i]}.")]
         state = None if moving.muscle_states is None or not columns else moving.muscle_states[rows][:, columns]
         given = lengths[:, i], speeds[:, i], activation[rows, i]
