@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.joints.checks import check_state
 from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, check_unmasked
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import actuators, jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
@@ -98,6 +98,7 @@ def path_jacobian(
         raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
+    check_unmasked("eliminated", eliminated)
     program = partial(tables.jacobian_program, model, quantity) if tables.tables_pay(model) else None
     if quantity == "velocity":
         return call.run_muscles(quantity, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
