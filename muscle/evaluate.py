@@ -28,6 +28,7 @@ from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenc
 __all__ = [
     "activation_rates",
     "actuator_forces",
+    "elastic_energy",
     "equilibria",
     "equilibrium_states",
     "law_forces",
@@ -303,6 +304,26 @@ def limit_torques(
     call = MuscleCall(model).q(q).u(u).time(time)
     formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)
+
+
+def elastic_energy(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel") -> Array:
+    """(...) [J] what a model's passive parts store at q (..., nq): limits (`CoordinateLimit`, `SwingTwistLimit`),
+    springs, bushings and contacts among `Model.forces`, and ligaments among the muscles.
+
+    Its rate is less the power of these parts without damping and friction. Muscles, actuators and prescribed forces
+    have no potential, and none is known of expressions. Springs and gravity of the system are in
+    `myoquat.dynamics.potential_energy`. Raises ValueError as `path_lengths` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import CoordinateSpring
+    >>> door = mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
+    >>> spring = CoordinateSpring("closer", "angle", stiffness=10.0)
+    >>> model = mq.Model(mq.ArticulatedSystem((door,)), forces=(spring,))
+    >>> mq.muscle.elastic_energy(model, [0.5])  # k x^2 / 2
+    array(1.25)
+    """
+    call = MuscleCall(model).q(q)
+    return call.run_muscles("elastic_energy", lambda q: limits.energy(model, q), 0, out, backend)
 
 
 def actuator_forces(
