@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, muscle_forces, path_lengths
 from myoquat.muscle.evaluate import equilibria
@@ -18,7 +19,7 @@ def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: Array
     greatest isometric force F0. u (..., nu), zero if nothing is said, moves the muscles that have no states. Raises
     ModelError for muscles whose law or strength is open.
     """
-    q = np.asarray(q, dtype=float)
+    q = real_array("q", q)
     u = np.zeros(model.system.nu) if u is None else u
     if not state_names(model):
         return muscle_forces(model, q, u, activation)

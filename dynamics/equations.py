@@ -176,7 +176,8 @@ def kinetic_energy(
 
 
 def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
-    """(...) energy of gravity, zero at the world's origin, and of the springs [J].
+    """(...) energy of gravity, zero at the world's origin, and of the springs of joints [J]. What a Model's limits,
+    passive forces and ligaments store is `myoquat.muscle.elastic_energy`.
 
     >>> import myoquat as mq
     >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))

@@ -16,15 +16,16 @@ import numpy as np
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints import state
-from myoquat.joints.checks import check_state
+from myoquat.joints.checks import check_array, check_state
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import Call, SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.content import content_key
 from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
@@ -58,13 +59,13 @@ class Gamma:
 
     def corrected(self, q0: Array) -> Array:
         """(..., nq) gamma(gamma^-1(q0)): the coordinates on the manifold; where a simulation can start."""
-        q0 = as_array(q0)
+        q0 = check_array("q0", q0)
         result: Array = self.gamma(self.gamma_inverse(q0), q0)
         return result
 
     def check(self, q: Array) -> None:
         """ModelError if an identity fails at a pose q (..., nq) on or near the manifold, by more than 1e-8."""
-        q = np.asarray(self.corrected(np.asarray(q, dtype=float)))
+        q = np.asarray(self.corrected(real_array("q", q)))
         y = np.asarray(self.gamma_inverse(q))
         if y.shape != (*q.shape[:-1], self.ny):
             raise ModelError(f"gamma_inverse gives {y.shape}; {(*q.shape[:-1], self.ny)} is needed for ny = {self.ny}")

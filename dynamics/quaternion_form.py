@@ -11,13 +11,13 @@ import numpy as np
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
 from myoquat.joints import state
-from myoquat.joints.checks import check_state
+from myoquat.joints.checks import check_array, check_state
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.derivatives import jacobian_at
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -70,7 +70,7 @@ def quaternion_accelerations(model: SystemLike, q: ArrayLike, qd: ArrayLike, tau
     >>> mq.dynamics.quaternion_accelerations(system, q, qd, [0.0] * 3).acceleration.round(6) + 0.0
     array([-0.25,  0.  ,  0.  ,  0.  ])
     """
-    if any(is_symbolic(as_array(x)) for x in (q, qd, tau)):
+    if any(is_symbolic(check_array(name, x)) for name, x in (("q", q), ("qd", qd), ("tau", tau))):
         raise TypeError("quaternion_accelerations takes numbers, not symbols; quaternion_form takes both")
     return augmented(*quaternion_form(model, q, qd, tau))
 

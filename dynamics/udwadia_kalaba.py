@@ -28,7 +28,7 @@ import numpy as np
 
 from myoquat.joints.checks import check_array
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kind
+from myoquat.kernels.kinds import check_kind, real_array
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
@@ -159,7 +159,7 @@ def priorities(
     rank: Any = 0
     for i, (A, b) in enumerate(levels):
         _, _, A, b = _arrays(M, Q, A, b)
-        root = np.sqrt(np.ones(A.shape[-2]) if weights is None else np.asarray(weights[i], float))
+        root = np.sqrt(np.ones(A.shape[-2]) if weights is None else real_array("weights", weights[i]))
         B = root[:, None] * A
         plus, found = _pseudo_inverse(_times(B, N), tolerance, np.linalg.norm(B, ord=2, axis=(-2, -1)))
         a = a + _apply(N, _apply(plus, root * (b - _apply(A, a))))

@@ -7,6 +7,7 @@ import numpy as np
 from myoquat.joints.axes import in_angles
 from myoquat.joints.convert import convert_coordinates
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -35,7 +36,7 @@ def by_name(system: ArticulatedSystem, values: Mapping[str, ArrayLike], start: A
     Raises ValueError for a name that is unknown, and where the result is no state of the system.
     """
     named = named_system(system, values)
-    arrays = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in values.values())) if values else []
+    arrays = np.broadcast_arrays(*(real_array(name, x) for name, x in values.items())) if values else []
     shape = arrays[0].shape if arrays else ()
     q = np.array(np.broadcast_to(convert_coordinates(system, named, start), (*shape, named.nq)))
     for name, x in zip(values, arrays, strict=True):

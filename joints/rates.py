@@ -16,6 +16,7 @@ import numpy as np
 from myoquat.joints.stacking import QUATERNION, components, matrix, prescaled, transpose
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.arrays import as_array, formula, is_symbolic
+from myoquat.kernels.kinds import check_unmasked
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
@@ -155,6 +156,7 @@ def _index(Q: Array, eliminated: ArrayLike) -> Array:
             raise ValueError("eliminated='largest' needs numbers: symbols have no largest component; give 0, 1, 2 or 3")
         result: Array = np.argmax(np.abs(Q), axis=-1)
         return result
+    check_unmasked("eliminated", eliminated)
     k = as_array(eliminated) if is_symbolic(eliminated) else np.asarray(eliminated)
     if not is_symbolic(k) and (k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3))):
         raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")

@@ -15,6 +15,7 @@ import numpy as np
 from myoquat.joints.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array
 
 __all__ = ["PART", "scaled_inertia", "scaled_system"]
@@ -107,7 +108,7 @@ def scaled_inertia(inertia: Array, mass: float, new_mass: float, factors: Array)
     body without mass."""
     if new_mass <= np.finfo(float).eps or mass <= 0:
         return np.zeros(6)
-    grown, s = new_mass / mass, np.asarray(factors, dtype=float)
+    grown, s = new_mass / mass, real_array("factors", factors)
     if np.ptp(s) <= EQUAL * np.abs(s).max():
         result: Array = grown * s[0] ** 2 * inertia
         return result

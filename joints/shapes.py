@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
@@ -47,7 +48,7 @@ class Shape(Record):
         """The shape on a body stretched by factors (3,) along its axes: box and mesh along their own axes, a cylinder's
         and a capsule's radius by the mean across, a sphere's by the mean of all."""
         R = rotation_matrix(np.array(self.orientation))
-        x, y, z = np.linalg.norm(np.asarray(factors)[:, None] * R, axis=0)
+        x, y, z = np.linalg.norm(real_array("factors", factors)[:, None] * R, axis=0)
         along = {"box": (x, y, z), "mesh": (x, y, z), "sphere": (sum(factors) / 3,)}.get(self.kind, ((x + y) / 2, z))
         sizes = tuple(float(a * b) for a, b in zip(self.sizes, along, strict=True))
         a, b, c = (float(p * s) for p, s in zip(self.position, factors, strict=True))

@@ -285,7 +285,7 @@ class ArticulatedSystem(Record):
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """(..., nu) v with integrate(q0, v) = q1, by the shortest rotation in each joint."""
-        return state.difference(self.layout, self.check_q(q0), self.check_q(q1))
+        return state.difference(self.layout, self.check_q(q0, "q0"), self.check_q(q1, "q1"))
 
     def neutral(self) -> Array:
         """(nq,) neutral coordinates of every joint."""

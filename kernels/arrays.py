@@ -27,8 +27,8 @@ from myoquat.kernels.elements import (
     sympy_module,
     where,
 )
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import casadi, masked
+from myoquat.kernels.kinds import check_kinds, holds_masked
+from myoquat.kernels.libraries import casadi
 from myoquat.kernels.terms import Recording
 from myoquat.kernels.typing import Array
 
@@ -230,8 +230,10 @@ def as_array(x: Any) -> np.ndarray:
         return x
     if is_term(x):
         return _wrap(_zero_axes(x))
-    if masked(x):
-        raise ValueError("an array of real numbers or symbols is needed, not a masked array")
+    if holds_masked(x):
+        raise ValueError(
+            "an array of real numbers or symbols is needed, not a masked array: its hidden entries have none"
+        )
     if is_casadi_array(x):
         return _from_casadi_array(x)
     if is_casadi(x):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.kernels.kinds import check_unmasked
 from myoquat.kernels.trace import Shape, Signature
 
 __all__ = ["LARGE_BYTES", "Batch", "ConversionWarning", "address", "bind", "gather", "results"]
@@ -123,6 +124,7 @@ def _side_by_side(signature: Signature, given: Sequence[Any]) -> Batch | None:
 
 def _float_rows(kernel: str, name: str, shape: Shape, x: Any) -> tuple[np.ndarray, bool]:
     """(x as a native float64 array with contiguous rows, whether an array had to be copied for that)."""
+    check_unmasked(f"kernel '{kernel}': input '{name}'", x)
     try:
         array = np.asarray(x)
     except ValueError as error:

@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.kernels.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.elements import is_casadi, is_term, is_traced
-from myoquat.kernels.kinds import CALLABLE, check_kinds
+from myoquat.kernels.kinds import CALLABLE, check_kinds, check_unmasked
 from myoquat.kernels.libraries import casadi
 from myoquat.kernels.terms import Scalar, Term
 from myoquat.kernels.typing import Array
@@ -83,6 +83,8 @@ def iterate(
     array([1.41421356])
     """
     check_kinds(step=(step, CALLABLE), start=(start, np.ndarray), constants=(constants, np.ndarray), count=(count, int))
+    check_unmasked("start", start)
+    check_unmasked("constants", constants)
     if not (is_symbolic(start) or is_symbolic(constants)):
         start, constants = np.real(start), np.real(constants)
         batch = np.broadcast_shapes(start.shape[:-1], constants.shape[:-1], np.shape(where))

@@ -33,7 +33,7 @@ from myoquat.kernels.body import DeferredBody, Straight, StraightRecipe
 from myoquat.kernels.cache import digest
 from myoquat.kernels.collecting import uncollected
 from myoquat.kernels.compiled import Compiled
-from myoquat.kernels.kinds import CALLABLE, check_kinds
+from myoquat.kernels.kinds import CALLABLE, check_kinds, check_unmasked, real_array
 from myoquat.kernels.mapped import written_out
 from myoquat.kernels.notice import waiting
 from myoquat.kernels.parts import Body
@@ -225,7 +225,7 @@ class Program:
         return Link(buffer, indices.astype(np.int64), indices.shape[1:] + shape[1:])
 
     def _parameter(self, count: int, key: str, value: Any) -> np.ndarray:
-        array = np.asarray(value, dtype=float)
+        array = real_array(f"program '{self.name}': parameter '{key}'", value)
         if array.ndim < 1 or len(array) != count:
             raise ValueError(
                 f"program '{self.name}': parameter '{key}' has shape {array.shape}; ({count}, ...) is needed"
@@ -269,6 +269,7 @@ class Program:
         """The stages in NumPy for one state, on floats or symbols: the buffers `outputs` (all but inputs) by name."""
         buffers: dict[str, np.ndarray] = {}
         for key, array in zip(self.inputs, arrays, strict=True):
+            check_unmasked(key, array)
             buffers[key] = np.asarray(as_array(array)).astype(object)
         for step in self._steps:
             step.evaluate(buffers, self.buffers)
@@ -280,7 +281,7 @@ class Program:
         formulas that run on leading axes, and tables of which no element reads what another has written."""
         batch = max(len(arrays[key]) for key in self.inputs)
         buffers = {
-            key: np.array(np.broadcast_to(arrays[key], (batch, *shape)), dtype=float)
+            key: np.array(np.broadcast_to(real_array(key, arrays[key]), (batch, *shape)))
             for key, shape in self.inputs.items()
         }
         for step in self._steps:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.kernels.kinds import check_unmasked, real_array
 from myoquat.kernels.trace import Shape
 
 __all__ = ["Held", "Sample", "Tabulated", "sample"]
@@ -67,6 +68,7 @@ class Sample:
 def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
     """What a call gives for input `key` of `shape`. ValueError for times and values that do not fit."""
     axes = len(shape)
+    check_unmasked(f"step loop '{loop}': input '{key}'", getattr(given, "values", given))
     if not isinstance(given, (Held, Tabulated)):
         values = np.asarray(given)
         return Sample(np.expand_dims(values, values.ndim - axes) if values.ndim >= axes else values, 1)
@@ -81,7 +83,7 @@ def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
         if given.hold < 1:
             raise ValueError(f"step loop '{loop}': '{key}' is held for {given.hold} steps; at least 1 is needed")
         return Sample(values, count, hold=given.hold)
-    times = np.asarray(given.times, dtype=float)
+    times = real_array(f"step loop '{loop}': times of '{key}'", given.times)
     if times.shape != (count,) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise ValueError(f"step loop '{loop}': times of '{key}' {times.shape} must be {count} increasing numbers")
     return Sample(values, count, times=times)

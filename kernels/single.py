@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.batch import address
+from myoquat.kernels.kinds import check_unmasked
 from myoquat.kernels.run import FramePool
 from myoquat.kernels.trace import Signature
 from myoquat.kernels.typing import Array, ArrayLike
@@ -27,13 +28,15 @@ class SingleState:
         self, entry: Callable[..., None], frames: FramePool, signature: Signature, count: Callable[[], None]
     ) -> None:
         self._entry, self._frames, self._count = entry, frames, count
+        self._names = [f"kernel '{signature.name}': input '{name}'" for name in signature.inputs]
         self._inputs = [np.zeros(shape) for shape in signature.inputs.values()]
         self._outputs = [np.zeros(shape) for shape in signature.outputs.values()]
         rows = [(address(array), 0) for array in (*self._inputs, *self._outputs)]
         self._table = (ctypes.c_int64 * (2 * len(rows)))(*itertools.chain(*rows))
 
     def __call__(self, *values: ArrayLike) -> Any:
-        for array, value in zip(self._inputs, values, strict=True):
+        for name, array, value in zip(self._names, self._inputs, values, strict=True):
+            check_unmasked(name, value)
             array[...] = value
         self._count()
         self._frames.run(self._entry, self._table, 0, 1)

@@ -7,6 +7,7 @@ from myoquat.muscle.contact_forces import contact_forces, contact_pairs, force_w
 from myoquat.muscle.evaluate import (
     activation_rates,
     actuator_forces,
+    elastic_energy,
     equilibrium_states,
     law_forces,
     limit_torques,
@@ -59,6 +60,7 @@ __all__ = [
     "check_laws",
     "contact_forces",
     "contact_pairs",
+    "elastic_energy",
     "equilibrium_states",
     "force_wrenches",
     "function_path",

@@ -45,13 +45,13 @@ class MuscleCall(Call):
 
     def activation(self, name: str, activation: ArrayLike) -> "MuscleCall":
         """Activations or excitations (..., m) in [0, 1]."""
-        return self.put(name, activation, self.model.check_activation(activation), len(self.model.muscles))
+        return self.put(name, activation, self.model.check_activation(activation, name), len(self.model.muscles))
 
     def time(self, time: ArrayLike | None) -> "MuscleCall":
         """The time (...), as an input t (..., 1), where a force of the model depends on it and it is given."""
-        if time is None or not is_timed(self.model):
+        given = None if time is None else check_array("time", time)[..., None]
+        if given is None or not is_timed(self.model):
             return self
-        given = np.asarray(time)[..., None]
         return self.put("t", given, check_state("time", given, 1, ("t",)), 1)
 
     def controls(self, controls: ArrayLike) -> "MuscleCall":

@@ -4,6 +4,7 @@ import numpy as np
 
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import is_symbolic
+from myoquat.kernels.kinds import check_unmasked
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["eliminated_components", "quaternions"]
@@ -19,6 +20,7 @@ def eliminated_components(system: ArticulatedSystem, q: Array, eliminated: Array
             raise TypeError("eliminated='largest' depends on the values of q: with symbols give 0, 1, 2 or 3")
         largest: Array = np.argmax(np.abs(Q), axis=-1)
         return largest
+    check_unmasked("eliminated", eliminated)
     index = np.asarray(eliminated)
     if index.dtype.kind not in "iu" or np.any((index < 0) | (index > 3)):
         raise ValueError(f"eliminated is 0, 1, 2, 3, 'largest' or an array of these, not {eliminated!r}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.joints.checks import check_state
 from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, check_unmasked
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import actuators, jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
@@ -28,6 +28,7 @@ from myoquat.muscle.path import carried_bodies, carried_wrenches, lengths, wrenc
 __all__ = [
     "activation_rates",
     "actuator_forces",
+    "elastic_energy",
     "equilibria",
     "equilibrium_states",
     "law_forces",
@@ -98,6 +99,7 @@ def path_jacobian(
         raise ValueError(f"wrt is one of {', '.join(KINDS)}, not {wrt!r}")
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
+    check_unmasked("eliminated", eliminated)
     program = partial(tables.jacobian_program, model, quantity) if tables.tables_pay(model) else None
     if quantity == "velocity":
         return call.run_muscles(quantity, lambda q: jacobians.velocity(model, q), 2, out, backend, program)
@@ -302,6 +304,26 @@ def limit_torques(
     call = MuscleCall(model).q(q).u(u).time(time)
     formula = lambda q, u, t=None: limits.torques(model, q, u, None if t is None else t[..., 0])  # noqa: E731
     return call.run_muscles("limit_torques", formula, 1, out, backend)
+
+
+def elastic_energy(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel") -> Array:
+    """(...) [J] what a model's passive parts store at q (..., nq): limits (`CoordinateLimit`, `SwingTwistLimit`),
+    springs, bushings and contacts among `Model.forces`, and ligaments among the muscles.
+
+    Its rate is less the power of these parts without damping and friction. Muscles, actuators and prescribed forces
+    have no potential, and none is known of expressions. Springs and gravity of the system are in
+    `myoquat.dynamics.potential_energy`. Raises ValueError as `path_lengths` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import CoordinateSpring
+    >>> door = mq.Body("door", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("angle",))
+    >>> spring = CoordinateSpring("closer", "angle", stiffness=10.0)
+    >>> model = mq.Model(mq.ArticulatedSystem((door,)), forces=(spring,))
+    >>> mq.muscle.elastic_energy(model, [0.5])  # k x^2 / 2
+    array(1.25)
+    """
+    call = MuscleCall(model).q(q)
+    return call.run_muscles("elastic_energy", lambda q: limits.energy(model, q), 0, out, backend)
 
 
 def actuator_forces(

@@ -11,6 +11,7 @@ from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.kernels.content import content_key
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -54,7 +55,7 @@ class InputsOverTime:
 
     def __call__(self, t: ArrayLike) -> Array:
         """(..., n) the values at times t (...) [s]; zero where the inputs say nothing."""
-        result: Array = self._kernel(np.asarray(t, dtype=float))
+        result: Array = self._kernel(real_array("t", t))
         return result
 
     @cached_property

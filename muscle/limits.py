@@ -16,10 +16,21 @@ from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 from myoquat.muscle.forces import LoadingForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
-from myoquat.muscle.forces.onset import engaged
+from myoquat.muscle.forces.onset import engaged, engaged_energy
+from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.loads import body_wrenches, generalized_force
+from myoquat.muscle.path import Muscle, lengths
 
-__all__ = ["CoordinateLimit", "has_loads", "is_timed", "torques", "wrenches"]
+__all__ = [
+    "CoordinateLimit",
+    "elastic_bands",
+    "energy",
+    "has_loads",
+    "is_timed",
+    "stores_energy",
+    "torques",
+    "wrenches",
+]
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,11 @@ class CoordinateLimit(Record):
         spring = self.lower_stiffness * s_below * below - self.upper_stiffness * s_above * above
         return spring - self.damping * (s_above + s_below) * speed
 
+    def stored(self, x: Array) -> Array:
+        """(...) [J] the potential of the springs at x (...), zero inside: the formula, on floats and symbols."""
+        above, below = (engaged_energy(d, self.transition) for d in (x - self.upper, self.lower - x))
+        return self.upper_stiffness * above + self.lower_stiffness * below
+
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError for a coordinate that does not exist, or numbers that cannot be."""
         element = f"limit {self.name!r}"
@@ -77,6 +93,13 @@ class HasLimits(Protocol):
     def forces(self) -> Sequence[PassiveForce]: ...
 
 
+class HasElasticParts(HasLimits, Protocol):
+    """A system with limits, passive forces, and muscles, of which ligaments store energy."""
+
+    @property
+    def muscles(self) -> tuple[Muscle, ...]: ...
+
+
 def is_timed(model: HasLimits) -> bool:
     """Whether a force of the model depends on the time."""
     return any(force.timed for force in model.forces)
@@ -91,6 +114,32 @@ def torques(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Arr
         if not isinstance(force, LoadingForce):
             total = total + force.torque(model.system, q, u, t)
     return total + generalized_force(model.system, q, loads_of(model.system, loading, q, u, t)) if loading else total
+
+
+def energy(model: HasElasticParts, q: Array) -> Array:
+    """(...) [J] what limits, passive forces and ligaments store at q (..., nq): the formula, on floats and symbols."""
+    system = model.system
+    total: Array = np.zeros(q.shape[:-1])
+    for limit in model.limits:
+        total = total + limit.stored(system.coordinate(limit.coordinate, q))
+    for force in model.forces:
+        total = total + force.energy(system, q)
+    bands = elastic_bands(model)
+    found = lengths(system, bands, q) if bands else q[..., :0]
+    for k, band in enumerate(bands):
+        assert band.law is not None
+        total = total + band.law.stored(found[..., k])
+    return total
+
+
+def stores_energy(model: HasElasticParts) -> bool:
+    """Whether anything in the model may store energy, beside gravity and the springs of joints."""
+    return bool(model.limits or model.forces or elastic_bands(model))
+
+
+def elastic_bands(model: HasElasticParts) -> tuple[Muscle, ...]:
+    """The muscles that store energy: those whose law says how much."""
+    return tuple(m for m in model.muscles if m.law is not None and type(m.law).stored is not ForceLaw.stored)
 
 
 def has_loads(model: HasLimits) -> bool:

@@ -243,17 +243,17 @@ class Model(Record):
         library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
         library.save_model(self, path, strict, overwrite)
 
-    def check_activation(self, activation: ArrayLike) -> Array:
-        """activation as a finite float64 array (..., m) in [0, 1], or ValueError naming the muscle; symbols pass."""
-        checked = check_state("activation", activation, len(self.muscles), self.muscle_names)
+    def check_activation(self, activation: ArrayLike, name: str = "activation") -> Array:
+        """activation as a finite float64 array (..., m) in [0, 1], or ValueError, in which it is called `name`, naming
+        the muscle; symbols pass."""
+        checked = check_state(name, activation, len(self.muscles), self.muscle_names)
         if is_symbolic(checked):
             return checked
         outside = (checked < 0) | (checked > 1)
         if np.any(outside):
             where = tuple(int(i) for i in np.argwhere(outside)[0])
             raise ValueError(
-                f"activation{list(where)} ({self.muscle_names[where[-1]]}) is {checked[where]:.6g}; "
-                "it must lie in [0, 1]"
+                f"{name}{list(where)} ({self.muscle_names[where[-1]]}) is {checked[where]:.6g}; it must lie in [0, 1]"
             )
         return checked
 

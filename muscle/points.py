@@ -9,6 +9,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import as_array
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
 
@@ -46,7 +47,7 @@ class PathPoint(Record):
 
     def scaled(self, factors: Array) -> "PathPoint":
         """The point on a body stretched by factors (3,) along its axes."""
-        return replace(self, position=tuple(np.asarray(factors) * np.array(self.position)))
+        return replace(self, position=tuple(real_array("factors", factors) * np.array(self.position)))
 
     def active(self, system: ArticulatedSystem, q: Array) -> Array | bool:
         """(...) whether the point is on the path; True for one that always is."""
@@ -138,7 +139,9 @@ class MovingPoint(DrivenPoint):
     def scaled(self, factors: Array) -> "MovingPoint":
         """Its functions are stretched too."""
         x, y, z = (Multiplier(f, float(s)) for f, s in zip(self.functions, factors, strict=True))
-        return replace(self, position=tuple(np.asarray(factors) * np.array(self.position)), functions=(x, y, z))
+        return replace(
+            self, position=tuple(real_array("factors", factors) * np.array(self.position)), functions=(x, y, z)
+        )
 
     def _seen(self, system: ArticulatedSystem, q: Array, i: int) -> Array:
         """(...) what function i sees of its coordinate."""

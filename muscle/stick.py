@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.joints import Body
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
@@ -26,7 +27,7 @@ class Stick:
 
 def stick_figure(model: Model, q: ArrayLike) -> Stick:
     """The stick figure at coordinates q (nq,); see `stick_figures`."""
-    return stick_figures(model, np.asarray(q, dtype=float)[None])[0]
+    return stick_figures(model, real_array("q", q)[None])[0]
 
 
 def stick_figures(model: Model, q: ArrayLike) -> list[Stick]:
@@ -36,7 +37,7 @@ def stick_figures(model: Model, q: ArrayLike) -> list[Stick]:
     to the farthest of its centre of mass and attachments. Paths run straight from point to point, and along the
     surfaces that they wrap; points and surfaces that a path passes by are left out.
     """
-    q = np.asarray(q, dtype=float)
+    q = real_array("q", q)
     poses = model.system.poses(q)
     paths = dict(zip(model.muscle_names, polylines(model, q, poses), strict=True))
     segments = {body.name: _segments(model, poses, body) for body in model.system.bodies}

@@ -52,7 +52,7 @@ def command(
         write_text(json_file, report.to_json())
         click.echo(f"wrote {json_file}")
     if figures is not None and folder is not None:
-        for path in figures.save_figures(loaded, report, folder, muscle, suffix):
+        for path in figures.save_figures(loaded, report, folder, muscle, suffix, overwrite=force):
             click.echo(f"wrote {path}")
     if not report.holds:
         raise click.exceptions.Exit(1)

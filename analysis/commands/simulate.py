@@ -83,7 +83,7 @@ def command(
         (output, lambda path: trajectory.save(path, overwrite=force)),
         (picture, lambda path: trajectory.plot().savefig(path, dpi=150)),
         (jacobians, draw_jacobians),
-        (film, trajectory.animate),
+        (film, lambda path: trajectory.animate(path, overwrite=force)),
     )
     for path, write in wanted:
         if path is not None:

@@ -70,7 +70,7 @@ def command(study: Path, output: Path, verify: bool, table: Path | None, force: 
             click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
     click.echo(f"wrote {output}")
     if table is not None:
-        export(found, table)
+        export(found, table, overwrite=force)
         click.echo(f"wrote {table}")
     if (status > Outcome.COMPLETED).any():
         raise click.exceptions.Exit(1)

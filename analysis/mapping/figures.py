@@ -174,10 +174,18 @@ def check_folder(folder: Path, overwrite: bool = False, suffix: str = "png") -> 
 
 
 def save_figures(
-    model: Model, report: MappingReport, folder: Path, muscle: str | None = None, suffix: str = "png"
+    model: Model,
+    report: MappingReport,
+    folder: Path,
+    muscle: str | None = None,
+    suffix: str = "png",
+    *,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Draw the four figures into the folder, as png (300 dpi), pdf or svg, for the named muscle; for the second one, as
-    in the study, or the only one if nothing is said. Raises ValueError for a muscle that does not exist."""
+    in the study, or the only one if nothing is said. Raises ValueError for a muscle that does not exist, and OSError as
+    `check_folder` does."""
+    check_folder(folder, overwrite, suffix)
     if muscle is not None and muscle not in model.muscle_names:
         raise ValueError(f"muscle is one of {', '.join(model.muscle_names)}, not {muscle!r}")
     number = min(1, len(model.muscles) - 1) if muscle is None else model.muscle_names.index(muscle)

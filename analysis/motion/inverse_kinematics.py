@@ -19,7 +19,7 @@ from myoquat.data.motions.series import indices_of
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
@@ -331,7 +331,7 @@ def _bounds(
 
 def _start(model: Model, start: ArrayLike | None, frames: int) -> Array:
     """(nq,) or (t, nq)."""
-    q = model.system.check_q(model.start if start is None else np.asarray(start, dtype=float))
+    q = model.system.check_q(model.start if start is None else real_array("start", start))
     if q.shape not in ((model.system.nq,), (frames, model.system.nq)):
         raise ValueError(f"start has shape {q.shape}; (nq,) or (t, nq) is needed")
     return q
@@ -367,7 +367,7 @@ def _frames(
 
 
 def _wanted(name: str, values: ArrayLike, frames: int) -> Array:
-    array = np.asarray(values, dtype=float)
+    array = real_array(name, values)
     if array.shape not in ((), (frames,)) or not np.isfinite(array).all():
         raise ValueError(f"coordinates[{name!r}] must be one finite number or one for each of {frames} frames")
     return np.broadcast_to(array, (frames,))

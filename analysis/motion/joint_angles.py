@@ -166,7 +166,7 @@ def _rest(
     motion: Motion, pose: Motion | ArrayLike, bodies: tuple[str, str], axes: tuple[ArrayLike | str, ...] | None
 ) -> Array:
     """(4,) the rotation of the static pose: the eigenvector of sum Q Q^T, the mean of many."""
-    q = pose.q if isinstance(pose, Motion) else motion.system.check_q(pose)[None]
+    q = pose.q if isinstance(pose, Motion) else motion.system.check_q(pose, "relative_to")[None]
     Q = _rotation(motion, q, *bodies, axes)
     mean: Array = np.linalg.eigh(Q.T @ Q)[1][:, -1]
     return mean

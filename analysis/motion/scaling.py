@@ -15,7 +15,7 @@ from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.data.motions import Markers
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
@@ -167,7 +167,7 @@ def mean_pose(markers: Markers) -> Markers:
 
 
 def _factors(name: str, values: ArrayLike) -> Array:
-    s = np.asarray(values, dtype=float)
+    s = real_array(name, values)
     if s.shape not in ((), (3,)) or not (np.isfinite(s) & (s > 0)).all():
         raise ValueError(f"the factors of {name!r} must be one positive number or three, not {values!r}")
     return np.broadcast_to(s, 3).copy()

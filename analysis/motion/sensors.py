@@ -67,7 +67,7 @@ def calibrate_orientations(
         indices_of("sensor", [name], orientations.names)
         if np.isnan(first[name]).any():
             raise ValueError(f"the sensor {name!r} shows nothing in the first frame")
-    poses = model.system.poses(model.start if pose is None else model.system.check_q(pose))
+    poses = model.system.poses(model.start if pose is None else model.system.check_q(pose, "pose"))
     turn = np.array([1.0, 0, 0, 0])
     if base is not None:
         if base not in placed:

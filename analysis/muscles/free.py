@@ -35,7 +35,7 @@ def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame
     check_kinds(model=(model, Model))
     system = model.system
     rows = system.check_q(q).reshape(-1, system.nq)
-    tau = system.check_u(torque).reshape(-1, system.nu)
+    tau = system.check_u(torque, "torque").reshape(-1, system.nu)
     names, C = free_velocities(model, rows)
     return pd.DataFrame(np.einsum("pij,pi->pj", C, tau), columns=pd.Index(names))
 

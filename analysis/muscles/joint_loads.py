@@ -17,7 +17,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.libraries import is_imported
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
@@ -106,7 +106,7 @@ class JointLoads:
         at = origin if on == "child" else p_parent + matvec(R_parent, np.array(body.position))
         if point is not None:
             R, p = poses[carrier]
-            at = p + matvec(R, np.asarray(point, dtype=float))
+            at = p + matvec(R, real_array("point", point))
         moment = moment + cross(origin - at, force)
         sign = 1.0 if on == "child" else -1.0
         R, p = poses[names.get(frame, frame)]
@@ -215,7 +215,7 @@ def joint_loads(
     if wrenches is not None:
         applied = applied + _further(wrenches, applied.shape)
     if motion.udot is None:
-        given = driven if torque is None else driven + np.asarray(torque, dtype=float)
+        given = driven if torque is None else driven + real_array("torque", torque)
         motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, given))
     assert motion.udot is not None
     assert motion.u is not None
@@ -225,7 +225,7 @@ def joint_loads(
 
 
 def _further(given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    wrenches = np.asarray(given, dtype=float)
+    wrenches = real_array("wrenches", given)
     if wrenches.shape != shape or not np.isfinite(wrenches).all():
         raise ValueError(f"wrenches must be finite numbers of shape {shape}, not {wrenches.shape}")
     return wrenches
@@ -245,7 +245,7 @@ def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -
     if is_imported("pandas") and isinstance(given, pd.DataFrame):
         labels = [str(label) for label in given.columns]
         given = given.to_numpy(dtype=float)[:, indices_of("column of tensions for", model.muscle_names, labels)]
-    tensions = np.asarray(given, dtype=float)
+    tensions = real_array("muscle_forces", given)
     shape = (len(motion.time), len(model.muscles))
     if tensions.shape != shape or not np.isfinite(tensions).all():
         raise ValueError(f"muscle_forces must be finite numbers of shape {shape}, not {tensions.shape}")

@@ -12,7 +12,7 @@ from myoquat.data.motions import Emg, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array_with_gaps
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -106,11 +106,11 @@ def plot_loads(
     'force [% of body weight]'
     """
     check_kinds(forces=(forces, Mapping))
-    x = np.asarray(over, dtype=float)
+    x = real_array_with_gaps("over", over)
     figure = Picture(figsize=(6.0, 4.0), layout="constrained")
     axis = figure.subplots()
     for style, (name, given) in zip(curve_styles(len(forces)), forces.items(), strict=True):
-        force = np.asarray(given, dtype=float)
+        force = real_array_with_gaps("forces", given)
         if x.ndim != 1 or force.shape != (len(x), 3):
             raise ValueError(f"forces {name!r} must have the shape ({x.size}, 3), not {force.shape}")
         size = np.linalg.norm(force, axis=-1)
@@ -144,7 +144,7 @@ def plot_socket(cone: JointCone, forces: Mapping[str, ArrayLike]) -> Figure:
     turn = np.linspace(0, 2 * np.pi, 200)
     axis.plot(edge * np.cos(turn), edge * np.sin(turn), color="0.8", linewidth=4, label="edge of the socket")
     for style, (name, given) in zip(curve_styles(len(forces)), forces.items(), strict=True):
-        force = np.asarray(given, dtype=float)
+        force = real_array_with_gaps("forces", given)
         if force.ndim != 2 or force.shape[1] != 3:
             raise ValueError(f"forces {name!r} must have the shape (t, 3), not {force.shape}")
         angle = np.degrees(angles_of([cone], force[:, None])[:, 0])

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.muscles.fibers import MuscleFibers
 from myoquat.data.motions import Motion
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import path_jacobian, path_lengths
@@ -106,7 +106,7 @@ def metabolic_power(
     fibers = MuscleFibers.of(model, cost, slow_twitch, masses)
     shape = (len(motion.time), len(model.muscles))
     a = model.check_activation(_shaped("activation", activation, shape))
-    e = a if excitation is None else model.check_activation(_shaped("excitation", excitation, shape))
+    e = a if excitation is None else model.check_activation(_shaped("excitation", excitation, shape), "excitation")
     own = _states(model, states, shape[0])
     l, v = path_lengths(model, motion.q), matvec(path_jacobian(model, motion.q), motion.u)
     power = np.zeros(shape)
@@ -118,12 +118,12 @@ def metabolic_power(
 
 
 def _states(model: Model, given: ArrayLike | None, frames: int) -> Array:
-    values = np.zeros((frames, 0)) if given is None else np.asarray(given, dtype=float)
+    values = np.zeros((frames, 0)) if given is None else real_array("states", given)
     return check_start(model, "states", _shaped("states", values, (frames, len(state_names(model)))))
 
 
 def _shaped(name: str, given: ArrayLike, shape: tuple[int, int]) -> Array:
-    values = np.asarray(given, dtype=float)
+    values = real_array(name, given)
     if values.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {values.shape}")
     return values

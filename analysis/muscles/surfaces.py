@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.units import coordinate_units
 from myoquat.joints import convert_coordinates
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import xarray as xr
 from myoquat.kernels.typing import ArrayLike
@@ -57,9 +57,9 @@ def moment_arm_surface(
     for name in chosen:
         if name not in model.muscle_names:
             raise ValueError(f"muscles: {name!r} does not exist; known: {', '.join(model.muscle_names)}")
-    values = {name: np.atleast_1d(np.asarray(x, dtype=float)) for name, x in over.items()}
+    values = {name: np.atleast_1d(real_array(name, x)) for name, x in over.items()}
     grid = np.meshgrid(*values.values(), indexing="ij")
-    base = model if q is None else replace(model, start_q=tuple(map(float, np.asarray(q, dtype=float))))
+    base = model if q is None else replace(model, start_q=tuple(map(float, real_array("q", q))))
     poses = base.pose(dict(zip(values, grid, strict=True)))
     wanted = next(iter(over)) if arm is None else arm
     table = moment_arms(model, poses.reshape(-1, system.nq), [wanted], **options)

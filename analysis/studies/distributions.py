@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array
 
 __all__ = ["DISTRIBUTIONS", "quantiles"]
@@ -58,7 +59,7 @@ def quantiles(name: str, kind: str, numbers: Numbers) -> Callable[[Array], Array
         raise ValueError(f"{name}: distribution {kind!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
     names, ascending, positive, make = DISTRIBUTIONS[kind]
     try:
-        values = np.atleast_1d(np.asarray(numbers, dtype=float))
+        values = np.atleast_1d(real_array("values", numbers))
     except (TypeError, ValueError, OverflowError):
         values = np.array([])
     if values.shape != (len(names),) or not np.isfinite(values).all():

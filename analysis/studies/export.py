@@ -87,8 +87,10 @@ def check_export(path: str | Path, overwrite: bool = False) -> Path:
     return check_output(path, overwrite)
 
 
-def export(results: xr.Dataset, path: str | Path) -> None:
+def export(results: xr.Dataset, path: str | Path, *, overwrite: bool = False) -> None:
     """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path.
+
+    Raises as `check_export`: ValueError for another ending, FileExistsError for a file that exists unless `overwrite`.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -102,6 +104,7 @@ def export(results: xr.Dataset, path: str | Path) -> None:
     ['sample', 'bodies.B.mass', 'status']
     """
     check_kinds(results=(results, "xarray.Dataset"), path=(path, PATH))
+    check_export(path, overwrite)
     table = to_table(results)
     if Path(path).suffix == ".csv":
         data = table.to_csv().encode()

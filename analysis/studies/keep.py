@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.kernels.kinds import real_array
 
 __all__ = ["Keep"]
 
@@ -80,7 +81,7 @@ class Keep:
 
 
 def _ascending(times: Sequence[float]) -> Sequence[float]:
-    values: Any = np.asarray(times, dtype=float)
+    values: Any = real_array("times", times)
     if not np.isfinite(values).all() or np.any(np.diff(values) <= 0):
         raise ValueError(f"times must be finite and ascend, not {list(times)}")
     return times

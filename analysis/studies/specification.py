@@ -20,6 +20,7 @@ from myoquat.analysis.studies.vary import axes_of, parameters_of
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
+from myoquat.kernels.kinds import check_unmasked
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters
 
@@ -224,6 +225,7 @@ def _numbers(name: str, given: Any) -> list[float]:
     try:
         if isinstance(given, str):
             raise TypeError("text")
+        check_unmasked(name, given)
         if isinstance(given, bool) or any(isinstance(x, (bool, str)) for x in given):
             raise TypeError("no number")
         return [float(x) for x in given]
@@ -234,6 +236,7 @@ def _numbers(name: str, given: Any) -> list[float]:
 def _check_rows(name: str, *given: Any) -> None:
     """ValueError unless each is an array, or lists in lists of one length, of numbers."""
     for part in given:
+        check_unmasked(name, part)
         try:
             np.asarray(part, dtype=float)
         except (TypeError, ValueError, OverflowError):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.distributions import DISTRIBUTIONS, quantiles
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle import Parameters
 
@@ -105,7 +106,7 @@ def _values(name: str, given: Any) -> Array:
 def _floats(given: Any) -> Array:
     """The numbers of a list; NaN where it does not hold numbers alone."""
     try:
-        return np.asarray(given, dtype=float)
+        return real_array("values", given)
     except (TypeError, ValueError, OverflowError):
         return np.array([np.nan])
 

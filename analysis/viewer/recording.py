@@ -12,9 +12,10 @@ from myoquat.data.files import write_bytes
 from myoquat.joints.encoder import NO_ENCODER
 from myoquat.kernels.typing import Array
 
-__all__ = ["RATE", "can_encode", "check_film", "write_film"]
+__all__ = ["RATE", "can_encode", "check_film", "check_picture", "write_film"]
 
 RATE = 30  # pictures per second
+PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 
 
 def check_film(path: Path) -> None:
@@ -24,6 +25,13 @@ def check_film(path: Path) -> None:
         raise ValueError(f"a film of the viewer ends in {' or '.join(_WRITERS)}, not {path.suffix!r}")
     if ending == ".mp4" and not can_encode():
         raise ValueError(f"{NO_ENCODER}; .gif films need none")
+
+
+def check_picture(path: Path) -> str:
+    """The format of a picture by its ending; ValueError for another one."""
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(f"a picture of the viewer ends in {' or '.join(PICTURES)}, not {path.suffix!r}")
+    return PICTURES[path.suffix.lower()]
 
 
 def can_encode() -> bool:

@@ -115,6 +115,11 @@ class Stage:
             receive_shadow=False,
         )
 
+    @property
+    def pieces(self) -> int:
+        """How many pieces of muscles there are."""
+        return len(self._owner)
+
     def muscle_of(self, instance: int) -> int:
         """The number of the muscle to which a piece belongs."""
         return int(self._owner[instance])

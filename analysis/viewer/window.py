@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.rest import tensions_at_rest
+from myoquat.analysis.viewer.access import Access
 from myoquat.analysis.viewer.arrows import Arrows, check_frames
 from myoquat.analysis.viewer.controls import PoseControls
 from myoquat.analysis.viewer.kinds import Film, Loads, MotionLike
 from myoquat.analysis.viewer.panel import Panel
-from myoquat.analysis.viewer.recording import RATE, check_film, write_film
+from myoquat.analysis.viewer.recording import RATE, check_film, check_picture, write_film
 from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.stage import Stage, floor_lines
 from myoquat.data import load_model
+from myoquat.data.files import check_output, write_bytes, write_text
 from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model
@@ -92,7 +94,8 @@ class Viewer:
     """A running viewer: `url`, `q` (nq,) as it is shown, `time` [s] of a motion, `values` (m,) that colour muscles.
 
     `show`, `seek`, `play` and `pause` do what the window's controls do; `picture` and `film` save what an open window
-    shows; `html` is the scene as a page of its own; `close` stops the server.
+    shows; `html` is the scene as a page of its own; `close` stops the server. The server listens at this machine alone,
+    and answers only the page that was opened at `url`.
 
     >>> import myoquat as mq
     >>> viewer = mq.view("two_link", browser=False, port=0)  # opens the browser without browser=False
@@ -114,8 +117,12 @@ class Viewer:
         self.color, self.activation = "activation", 0.0
         self._reels = [Reel(self.model, film.q) for film in self.films]
         self._lock, self._closed = threading.RLock(), False
-        with contextlib.redirect_stdout(io.StringIO()):  # its banner; nobody but this machine is served
-            self.server = viser.ViserServer("127.0.0.1", port, verbose=False, label=f"myoquat: {scene.model.name}")
+        self.access = Access()
+        with contextlib.redirect_stdout(io.StringIO()), self.access.guard() as host:  # without its banner
+            self.server = viser.ViserServer(host, port, verbose=False, label=f"myoquat: {scene.model.name}")
+        if not self.access.checks:
+            self.close()
+            raise RuntimeError(f"viser {viser.__version__} starts its server in a way whose requests cannot be checked")
         self._look()
         self.stage = Stage(self.server, scene, "model")
         self.ghost = Stage(self.server, scene, "ghost", True) if len(self.films) > 1 else None
@@ -131,8 +138,8 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """Where the browser finds it."""
-        return f"http://localhost:{self.server.get_port()}"
+        """Where the browser finds it: with a token, without which the server answers nobody."""
+        return f"http://localhost:{self.server.get_port()}/{self.access.token}/"
 
     def _look(self) -> None:
         """Up from gravity, a floor below everything, the figure filling the frame."""
@@ -226,19 +233,28 @@ class Viewer:
 
     # ---- pictures ------------------------------------------------------------------------------------------
 
-    def picture(self, path: str | Path, width: int = 1600, height: int = 1200) -> Path:
-        """Save what an open window shows as .png or .jpg. Raises RuntimeError where no window is open."""
-        path, pillow = Path(path), importlib.import_module("PIL.Image")
-        pillow.fromarray(self.pixels(width, height)).save(path)
+    def picture(self, path: str | Path, width: int = 1600, height: int = 1200, *, overwrite: bool = False) -> Path:
+        """Save what an open window shows as .png or .jpg.
+
+        Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending,
+        RuntimeError where no window is open. Nothing is written then.
+        """
+        path, data, pillow = check_output(path, overwrite), io.BytesIO(), importlib.import_module("PIL.Image")
+        kind = check_picture(path)
+        pillow.fromarray(self.pixels(width, height)[..., :3]).save(data, kind)
+        write_bytes(path, data.getvalue())
         return path
 
-    def film(self, path: str | Path, rate: int = RATE, width: int = 960, height: int = 720) -> Path:
+    def film(
+        self, path: str | Path, rate: int = RATE, width: int = 960, height: int = 720, *, overwrite: bool = False
+    ) -> Path:
         """Save the motion as seen from an open window as .gif or .mp4, `rate` pictures a second.
 
-        Raises ValueError without a motion, for another ending, or for .mp4 where there is no ffmpeg; RuntimeError where
-        no window is open. Nothing is written then.
+        Raises FileExistsError for a file that exists unless `overwrite` is True; ValueError without a motion, for
+        another ending, or for .mp4 where there is no ffmpeg; RuntimeError where no window is open. Nothing is written
+        then.
         """
-        path = Path(path)
+        path = check_output(path, overwrite)
         check_film(path)
         write_film(path, self.pictures(rate, width, height), rate)
         return path
@@ -265,10 +281,13 @@ class Viewer:
         rendered: Array = window.get_render(height, width, timeout=60.0)
         return rendered
 
-    def html(self, path: str | Path) -> Path:
-        """Write the scene at this moment as a page of its own, which needs no server."""
-        path = Path(path)
-        path.write_text(self.server.scene.as_html(), encoding="utf-8")
+    def html(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the scene at this moment as a page of its own, which needs no server.
+
+        Raises FileExistsError for a file that exists unless `overwrite` is True.
+        """
+        path = check_output(path, overwrite)
+        write_text(path, self.server.scene.as_html())
         return path
 
     def _repr_html_(self) -> str:

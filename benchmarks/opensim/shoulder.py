@@ -21,7 +21,7 @@ from scipy.integrate import cumulative_simpson
 from benchmarks.opensim.osim import both_kernel, in_opensim, seconds_per_pose
 from myoquat.analysis.muscles import static_optimization
 from myoquat.data import load_model
-from myoquat.dynamics import inverse_dynamics, simulate
+from myoquat.dynamics import inverse_dynamics, potential_energy, simulate
 from myoquat.dynamics.constraints import assemble
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
@@ -116,7 +116,8 @@ def _timed(model: Model, options: dict[str, Any]) -> tuple[float, Any]:
 def _balance(way: Any) -> float:
     """How much energy appears from nowhere, of the greatest kinetic one."""
     work = cumulative_simpson(np.sum(way.torques * way.u, axis=-1), x=way.time, initial=0.0)
-    gained = way.energy - way.energy[0] - work
+    energy = way.kinetic_energy + potential_energy(way.model, way.q)  # the work of `torques` holds all other parts
+    gained = energy - energy[0] - work
     return float(np.abs(gained[::2]).max() / way.kinetic_energy.max())
 
 

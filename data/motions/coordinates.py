@@ -64,7 +64,7 @@ def states_from_motion(
         if key in columns:
             raise ValueError(f"the motion holds {bare_name(label)!r} twice: {columns[key]!r} and {label!r}")
         columns[key] = label
-    start = None if start is None else convert_coordinates(target, system, start)
+    start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
     there = convert_coordinates(system, target, q)
     if not any(kind == "u" for kind, _ in columns):

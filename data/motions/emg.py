@@ -24,7 +24,7 @@ JITTER = 0.05  # of a step: times that are even to that are taken as even
 @dataclass(frozen=True, eq=False)
 class Emg:
     """signal (t, n) of channels `names` (n,) at `time` (t,) [s], NaN where there is none, in `units`: "V", or "1" where
-    it has been normalized.
+    it has been normalized. Hidden entries of a masked array become NaN.
 
     Raises ValueError for times that do not increase, names that come twice, other shapes, infinite numbers.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.actuators import delayed
@@ -28,7 +28,7 @@ def muscle_columns(
         values = model.check_activation(activation)
         columns |= {f"{SET}{name}/activation": values[:, i] for i, name in enumerate(model.muscle_names)}
     if muscle_states is not None:
-        values = np.asarray(muscle_states, dtype=float)
+        values = real_array("muscle_states", muscle_states)
         columns |= {label: values[:, i] for i, label in enumerate(_labels(model))}
     return columns
 

@@ -29,9 +29,10 @@ UNIT = 1e-3  # how far a recorded quaternion may be from length 1: files hold fe
 class Orientations:
     """quaternions (t, n, 4), scalar first, of sensors `names` (n,) at `time` (t,) [s], NaN where a sensor was silent.
 
-    R(Q) takes components in the sensor's axes to components in the axes of `frame`. Lengths may differ from 1 by 1e-3,
-    as files with few digits have it, and are then made 1; each quaternion gets the sign that is nearer to the one
-    before. Raises ValueError for other lengths, times that do not increase, names that come twice, other shapes.
+    R(Q) takes components in the sensor's axes to components in the axes of `frame`. Hidden entries of a masked array
+    become NaN. Lengths may differ from 1 by 1e-3, as files with few digits have it, and are then made 1. Each
+    quaternion gets the sign that is nearer to the one before. Raises ValueError for other lengths, times that do not
+    increase, names that come twice, other shapes.
 
     >>> import numpy as np
     >>> from myoquat.data import Orientations

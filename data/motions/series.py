@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.joints.checks import check_array
+from myoquat.kernels.kinds import real_array, real_array_with_gaps
 from myoquat.kernels.libraries import difflib
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -68,7 +69,7 @@ def check_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
 
 def check_series(name: str, values: ArrayLike, shape: tuple[int, ...], gaps: bool = False) -> Array:
     """The values as floats of the given shape; ValueError for another shape, infinities and, without `gaps`, NaN."""
-    array = np.asarray(values, dtype=float)
+    array = real_array_with_gaps(name, values) if gaps else real_array(name, values)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}; {shape} is needed")
     bad = np.isinf(array) if gaps else ~np.isfinite(array)

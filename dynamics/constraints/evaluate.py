@@ -13,6 +13,7 @@ from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, augmented, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.trace import trace
 from myoquat.kernels.typing import Array, ArrayLike
 
@@ -91,7 +92,7 @@ class ConstraintArrays:
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
         """Rank of A at one pose, in the metric of M; ModelError where the motion is not determined there."""
-        A, M = self.jacobian(q, t), self._metric(np.asarray(q, dtype=float), t)
+        A, M = self.jacobian(q, t), self._metric(real_array("q", q), t)
         check_pose(self.system, M)
         C = np.linalg.solve(np.linalg.cholesky(M), A.T)
         s = np.linalg.svd(C, compute_uv=False)

@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from myoquat.kernels import Tabulated, is_symbolic
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.inputs import InputsOverTime
 
@@ -74,7 +75,7 @@ class Control:
         if isinstance(function, InputsOverTime):
             return self._check(function(times))
         if function is not None:
-            return self._check(np.stack([np.asarray(function(float(t)), dtype=float) for t in times], axis=-2))
+            return self._check(np.stack([real_array(self.name, function(float(t))) for t in times], axis=-2))
         n = self._constant.shape[-1]
         return np.broadcast_to(self._constant[..., None, :], (*self._constant.shape[:-1], len(times), n))
 
@@ -125,7 +126,7 @@ def _is_pair(given: ControlLike) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:
 
 
 def _table(name: str, times: ArrayLike, values: Array) -> tuple[Array, Array]:
-    times = np.asarray(times, dtype=float)
+    times = real_array(f"{name}: times", times)
     if times.shape != values.shape[-2:-1] or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise ValueError(
             f"{name}: a pair (times, values) needs increasing times ({values.shape[-2]},) for values {values.shape}, "

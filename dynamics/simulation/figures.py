@@ -9,7 +9,7 @@ from matplotlib import animation, rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from myoquat.data.files import write_bytes
+from myoquat.data.files import check_output, write_bytes
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.encoder import NO_ENCODER, film_encoder
 from myoquat.joints.labels import figure_label
@@ -64,11 +64,13 @@ def plot(trajectory: Trajectory, run: int | tuple[int, ...] = ()) -> Figure:
     return figure
 
 
-def animate(trajectory: Trajectory, file: Any, run: int | tuple[int, ...], speed: float) -> animation.FuncAnimation:
+def animate(
+    trajectory: Trajectory, file: Any, run: int | tuple[int, ...], speed: float, overwrite: bool = False
+) -> animation.FuncAnimation:
     """A stick figure with muscles, darker the harder they pull."""
     if not speed > 0:
         raise ValueError(f"speed must be positive, not {speed}")
-    path = None if file is None else Path(file)
+    path = None if file is None else check_output(file, overwrite)
     if path is not None:
         check_film(path)
     run = _chosen(trajectory, run)

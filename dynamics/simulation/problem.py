@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
 from myoquat.dynamics.simulation.starts import MuscleStarts
 from myoquat.joints.checks import check_state
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
@@ -72,7 +74,7 @@ class Problem:
             for name in Parameters.of(self.model, pattern).names:
                 if name in found:
                     raise ValueError(f"parameters: {name!r} is given twice, the second time by {pattern!r}")
-                found[name] = np.asarray(values, dtype=float)
+                found[name] = real_array(f"parameters: {name}", values)
         strange = [name for name in found if name not in self.names]
         missing = [name for name in self.names if name not in found]
         if strange or missing:
@@ -93,7 +95,9 @@ class Problem:
         if self.equations.muscles:
             assert isinstance(self.model, Model)
             name = "excitation" if self.equations.excited else "activation"
-            found[name] = Control(name, self._muscle_input(self.model, inputs), self.model.check_activation)
+            given_as = "activation" if inputs.excitation is None else "excitation"
+            check = partial(self.model.check_activation, name=given_as)
+            found[name] = Control(name, self._muscle_input(self.model, inputs), check)
         elif any(_has_values(given) for given in (inputs.activation, inputs.excitation)):
             raise ValueError("activation: the model has no muscles")
         if self.equations.actuated:
@@ -105,8 +109,9 @@ class Problem:
         if self.equations.outside:
             system = self.system
             given = np.zeros(system.nu) if inputs.torque is None else inputs.torque
-            check = lambda values: check_state("torque", values, system.nu, system.velocity_names)  # noqa: E731
-            found["torque"] = Control("torque", given, check)
+            found["torque"] = Control(
+                "torque", given, lambda values: check_state("torque", values, system.nu, system.velocity_names)
+            )
         elif inputs.torque is not None:
             raise ValueError("torque: this Simulator was made without; Simulator(..., outside=True) takes torques")
         return found

@@ -25,7 +25,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "actuators": actuators.forces,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
     "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u),
-    "potential_energy": lambda model, q: energy.potential(system_of(model), q),
+    "potential_energy": lambda model, q: energy.potential(system_of(model), q) + _stored(model, q),
     "reactions": lambda model, q, u, udot, t: reactions.joint_wrenches(
         system_of(model), q, u, udot, _loads(model, q, u, t[..., 0])
     ),
@@ -35,6 +35,11 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 def _loads(model: Any, q: Array, u: Array, t: Array) -> Array | None:
     """What contacts and prescribed forces do to the bodies, None without."""
     return limits.wrenches(model, q, u, t) if isinstance(model, Model) and limits.has_loads(model) else None
+
+
+def _stored(model: Any, q: Array) -> Array | float:
+    """(...) [J] what limits, passive forces and ligaments store."""
+    return limits.energy(model, q) if isinstance(model, Model) else 0.0
 
 
 def varied_quantity(varied: Parameters, name: str, arrays: tuple[Array, ...], p: Array) -> Array:

@@ -26,9 +26,16 @@ from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.contact_forces import force_wrenches
-from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_forces, muscle_torques, path_lengths
+from myoquat.muscle.evaluate import (
+    actuator_forces,
+    elastic_energy,
+    limit_torques,
+    muscle_forces,
+    muscle_torques,
+    path_lengths,
+)
 from myoquat.muscle.laws import PushWarning
-from myoquat.muscle.limits import has_loads, is_timed
+from myoquat.muscle.limits import has_loads, is_timed, stores_energy
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import state_names
@@ -157,12 +164,19 @@ class Trajectory:
 
     @cached_property
     def potential_energy(self) -> Array:
-        """(..., t) of gravity and springs [J]; muscles and limits not included."""
-        return self._of("potential_energy", lambda q: potential_energy(self.model, q), self.q)
+        """(..., t) [J] of gravity, the springs of joints, and all that `myoquat.muscle.elastic_energy` tells: limits,
+        springs, bushings, contacts and ligaments. Muscles, actuators, prescribed forces and expressions have none."""
+        return self._of("potential_energy", self._potential, self.q)
+
+    def _potential(self, q: Array) -> Array:
+        found = potential_energy(self.model, q)
+        stores = isinstance(self.model, Model) and stores_energy(self.model)
+        return found + elastic_energy(self.muscled, q) if stores else found
 
     @property
     def energy(self) -> Array:
-        """(..., t) kinetic and potential [J]."""
+        """(..., t) kinetic and potential [J]. Its rate is the power of outside torques, muscles, actuators, prescribed
+        forces, expressions, damping and friction."""
         return self.kinetic_energy + self.potential_energy
 
     @property
@@ -288,11 +302,17 @@ class Trajectory:
         return figure
 
     def animate(
-        self, file: str | Path | None = None, run: int | tuple[int, ...] = (), speed: float = 1.0
+        self,
+        file: str | Path | None = None,
+        run: int | tuple[int, ...] = (),
+        speed: float = 1.0,
+        *,
+        overwrite: bool = False,
     ) -> "FuncAnimation":
         """A film of bodies and muscles: a matplotlib animation, which a notebook shows; written to `file` if given, as
-        .gif, .html or, where ffmpeg is installed, .mp4. speed: seconds of motion per second of watching."""
-        film: FuncAnimation = importlib.import_module(FIGURES).animate(self, file, run, speed)
+        .gif, .html or, where ffmpeg is installed, .mp4. speed: seconds of motion per second of watching. Raises
+        FileExistsError for a file that exists unless `overwrite` is True."""
+        film: FuncAnimation = importlib.import_module(FIGURES).animate(self, file, run, speed, overwrite)
         return film
 
     def save(self, path: str | Path, *, overwrite: bool = False, in_degrees: bool | None = None) -> None:

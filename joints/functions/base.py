@@ -34,3 +34,7 @@ class AxisFunction(Record, ABC):
     @abstractmethod
     def curvature(self, x: Array) -> Array:
         """(...) d2f/dx2."""
+
+    def integral(self, x: Array) -> Array:
+        """(...) the integral of f from 0 to x; NotImplementedError where a function does not define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define its integral")

@@ -32,3 +32,6 @@ class Multiplier(AxisFunction):
 
     def curvature(self, x: Array) -> Array:
         return self.scale * self.function.curvature(x)
+
+    def integral(self, x: Array) -> Array:
+        return self.scale * self.function.integral(x)

@@ -7,7 +7,7 @@ from math import factorial
 import numpy as np
 
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.joints.functions.pieces import chosen, increasing, integrated
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array
 
@@ -78,6 +78,10 @@ class NaturalSpline(AxisFunction):
 
     def value(self, x: Array) -> Array:
         return self._derivative(x, 0)
+
+    def integral(self, x: Array) -> Array:
+        knots, origins, coefficients = self._pieces
+        return integrated(x, knots, origins, *coefficients)
 
     def slope(self, x: Array) -> Array:
         return self._derivative(x, 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from myoquat.kernels.arrays import as_array, is_symbolic
 from myoquat.kernels.lookup import looked_up
 from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["chosen", "increasing"]
+__all__ = ["chosen", "increasing", "integrated"]
 
 FEW = 32  # knots up to which a comparison for each is written, beyond which a kernel looks its entries up
 
@@ -38,6 +39,33 @@ def _rows(x: Array, knots: Array, table: Array) -> Array:
     for knot, row in zip(knots[1:], table[1:], strict=True):
         result = np.where(place >= knot, row, result)
     return result
+
+
+def integrated(x: Array, knots: Sequence[Any] | Array, origins: Sequence[Any] | Array, *coefficients: Any) -> Array:
+    """(...) the integral from 0 to x of the function that is c0 + c1 (x - o) + ... in each piece, with the origin o.
+
+    knots (k,), origins (k,) and every column of coefficients (k,), the constants first, as `chosen` takes them."""
+    begin: list[Any] = list(knots)
+    origin, rows = list(origins), list(zip(*coefficients, strict=True))
+    constants: list[Any] = [0.0]  # which join the pieces
+    for k in range(1, len(begin)):
+        before = _power_sum(begin[k] - origin[k - 1], rows[k - 1])
+        constants.append(constants[-1] + before - _power_sum(begin[k] - origin[k], rows[k]))
+
+    def at(place: Array) -> Array:
+        start, constant, *c = chosen(place, knots, origins, constants, *coefficients)
+        result: Array = constant + _power_sum(place - start, c)
+        return result
+
+    return at(x) - at(np.zeros(()))
+
+
+def _power_sum(dx: Any, coefficients: Sequence[Any]) -> Any:
+    """c0 dx + c1 dx^2 / 2 + ..."""
+    total = 0.0 * dx
+    for power in range(len(coefficients), 0, -1):
+        total = (total + coefficients[power - 1] / power) * dx
+    return total
 
 
 def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) -> None:

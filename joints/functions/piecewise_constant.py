@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.joints.functions.pieces import chosen, increasing, integrated
 from myoquat.kernels.typing import Array
 
 __all__ = ["PiecewiseConstant"]
@@ -38,6 +38,9 @@ class PiecewiseConstant(AxisFunction):
 
     def value(self, x: Array) -> Array:
         return chosen(x, self.x, self.y)[0]
+
+    def integral(self, x: Array) -> Array:
+        return integrated(x, self.x, self.x, self.y)
 
     def slope(self, x: Array) -> Array:
         return 0.0 * x

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.joints.functions.pieces import chosen, increasing, integrated
 from myoquat.kernels.typing import Array
 
 __all__ = ["PiecewiseLinear"]
@@ -49,6 +49,9 @@ class PiecewiseLinear(AxisFunction):
         x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
         result: Array = y0 + slope * (x - x0)
         return result
+
+    def integral(self, x: Array) -> Array:
+        return integrated(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
 
     def slope(self, x: Array) -> Array:
         return chosen(x, self.x[:-1], self._slopes)[0]

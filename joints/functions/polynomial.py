@@ -29,6 +29,9 @@ class Polynomial(AxisFunction):
     def curvature(self, x: Array) -> Array:
         return _horner(_derivative(_derivative(self.coefficients)), x)
 
+    def integral(self, x: Array) -> Array:
+        return _horner((0.0, *(c / k for k, c in enumerate(self.coefficients, start=1))), x)
+
 
 @dataclass(frozen=True)
 class Linear(AxisFunction):
@@ -45,6 +48,9 @@ class Linear(AxisFunction):
 
     def value(self, x: Array) -> Array:
         return self.factor * x + self.offset
+
+    def integral(self, x: Array) -> Array:
+        return (self.factor / 2 * x + self.offset) * x
 
     def slope(self, x: Array) -> Array:
         return self.factor + 0.0 * x
@@ -66,6 +72,9 @@ class Constant(AxisFunction):
 
     def value(self, x: Array) -> Array:
         return self.constant + 0.0 * x
+
+    def integral(self, x: Array) -> Array:
+        return self.constant * x
 
     def slope(self, x: Array) -> Array:
         return 0.0 * x

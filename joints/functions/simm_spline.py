@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.joints.functions.pieces import chosen, increasing
+from myoquat.joints.functions.pieces import chosen, increasing, integrated
 from myoquat.kernels.once import once
 from myoquat.kernels.typing import Array
 
@@ -63,6 +63,10 @@ class SimmSpline(AxisFunction):
         dx, y, b, c, d = self._at(x)
         result: Array = y + dx * (b + dx * (c + dx * d))
         return result
+
+    def integral(self, x: Array) -> Array:
+        knots, origins, *coefficients = self._pieces
+        return integrated(x, knots, origins, *coefficients)
 
     def slope(self, x: Array) -> Array:
         dx, _, b, c, d = self._at(x)

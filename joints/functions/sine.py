@@ -29,6 +29,13 @@ class Sine(AxisFunction):
         result: Array = self.amplitude * np.sin(self.omega * x + self.phase) + self.offset
         return result
 
+    def integral(self, x: Array) -> Array:
+        h = self.omega * x / 2  # (cos(p) - cos(2 h + p)) / omega = x sin(h) sin(h + p) / h, also for omega = 0
+        turning = np.abs(h) > 0
+        share = np.where(turning, np.sin(h) / np.where(turning, h, 1.0), 1.0)
+        result: Array = x * (self.amplitude * share * np.sin(h + self.phase) + self.offset)
+        return result
+
     def slope(self, x: Array) -> Array:
         result: Array = self.amplitude * self.omega * np.cos(self.omega * x + self.phase)
         return result

@@ -42,6 +42,17 @@ class SmoothStep(AxisFunction):
         result: Array = self.first + (self.last - self.first) * s * s * s * (10.0 + s * (6.0 * s - 15.0))
         return result
 
+    def integral(self, x: Array) -> Array:
+        rise = self.last - self.first
+        return self.first * x + rise * (self._step_integral(x) - self._step_integral(np.zeros(())))
+
+    def _step_integral(self, x: Array) -> Array:
+        """(...) the integral of S from `start` to x."""
+        s, width = self._share(x), self.end - self.start
+        beyond = np.maximum((x - self.start) / width - 1.0, 0.0)
+        result: Array = width * (s * s * s * s * (2.5 + s * (s - 3.0)) + beyond)
+        return result
+
     def slope(self, x: Array) -> Array:
         s, width = self._share(x), self.end - self.start
         result: Array = (self.last - self.first) / width * 30.0 * s * s * (1.0 - s) * (1.0 - s)

@@ -40,6 +40,11 @@ class PassiveForce(Record, ABC):
     def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu) on the velocities u at the time t (...): the formula, on floats and symbols."""
 
+    def energy(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(...) [J] the potential of the elastic part at q (..., nq), zero for a force that has none: the formula, on
+        floats and symbols."""
+        return np.zeros(())
+
     @property
     def element(self) -> str:
         """The force in words, for messages."""
@@ -106,6 +111,13 @@ class MeasuredForce(PassiveForce):
     @abstractmethod
     def force(self, x: Array, rate: Array) -> Array:
         """(..., k) f [N, N m] at x and dx/dt: the formula, on floats and symbols."""
+
+    def stored(self, x: Array) -> Array:
+        """(...) [J] the potential of the elastic part at x (..., k), zero for a force that has none."""
+        return np.zeros(())
+
+    def energy(self, system: ArticulatedSystem, q: Array) -> Array:
+        return self.stored(self.measures(system, q))
 
     def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu) J^T f: the formula, on floats and symbols."""

@@ -84,6 +84,10 @@ class Bushing(FrameForce):
         result: Array = -k * x - six(self.rotational_damping, self.translational_damping) * rate
         return result
 
+    def stored(self, x: Array) -> Array:
+        result: Array = np.sum(six(self.rotational_stiffness, self.translational_stiffness) / 2 * x * x, axis=-1)
+        return result
+
 
 def six(rotational: Vector, translational: Vector) -> Array:
     """(6,) the numbers of the six measures."""

@@ -36,3 +36,9 @@ class BushingFunctions(FrameForce):
         elastic = vector([g.value(x[..., i]) for i, g in enumerate((*self.moments, *self.forces))])
         result: Array = -elastic - six(self.rotational_damping, self.translational_damping) * rate
         return result
+
+    def stored(self, x: Array) -> Array:
+        total: Array = 0.0 * x[..., 0]
+        for i, g in enumerate((*self.moments, *self.forces)):
+            total = total + g.integral(x[..., i])
+        return total

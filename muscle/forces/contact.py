@@ -86,6 +86,18 @@ class ContactForce(LoadingForce):
         """(pressure (...) [N], friction over slip (...) [N s/m]) of a pair at the speed [m/s] at which the surfaces
         approach each other and the square [m^2/s^2] of that at which they slip: the formula."""
 
+    def stored(self, pair: int, place: Touch) -> Array:
+        """(...) [J] what a pressed pair stores, the integral of the pressure at rest over the depth; zero if it stores
+        nothing."""
+        return np.zeros(())
+
+    def energy(self, system: ArticulatedSystem, q: Array) -> Array:
+        poses = system.poses(q)
+        total: Array = np.zeros(())
+        for k, pair in enumerate(self.pairs):
+            total = total + self.stored(k, touch(*pair, poses))
+        return total
+
     def contacts(self, poses: Poses, shifts: Poses) -> list[Contact]:
         """What every pair does at the poses of the bodies and their velocities (`ArticulatedSystem.shifts` of u)."""
         return [self._contact(k, pair, poses, shifts) for k, pair in enumerate(self.pairs)]

@@ -45,3 +45,7 @@ class CoordinateSpring(CoordinateForce):
 
     def force(self, x: Array, rate: Array) -> Array:
         return -self.stiffness * (x - self.rest) - self.damping * rate
+
+    def stored(self, x: Array) -> Array:
+        d = x[..., 0] - self.rest
+        return self.stiffness / 2 * d * d

@@ -12,9 +12,8 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels.arrays import may_be_nonzero
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array
-from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, can_touch, touch
+from myoquat.muscle.contact import ContactHalfSpace, ContactSurface, Touch, can_touch
 from myoquat.muscle.forces.contact import ContactForce, Friction, raised
-from myoquat.muscle.loads import Poses
 
 __all__ = ["ContactMaterial", "HuntCrossley"]
 
@@ -96,13 +95,10 @@ class HuntCrossley(ContactForce):
         mu_s, mu_d, mu_v = (_together(getattr(first, key), getattr(second, key)) for key in FRICTION)
         return f, f * Friction(mu_s, mu_d, mu_v, self.transition_velocity).over_speed(square)
 
-    def energy(self, poses: Poses) -> Array:
-        """(...) [J] what the pressed surfaces store: 2/5 of Hertz's force times the depth, of all pairs."""
-        total: Array = np.zeros(())
-        for k, pair in enumerate(self.pairs):
-            place = touch(*pair, poses)
-            total = total + 0.4 * _hertz(self._stiffness(k)[0], place) * place.depth
-        return total
+    def stored(self, pair: int, place: Touch) -> Array:
+        """(...) [J] 2/5 of Hertz's force times the depth. It is the potential of the pressure for spheres; the radius
+        of an ellipsoid changes as it turns, for which no work is done [Simbody]."""
+        return 0.4 * _hertz(self._stiffness(pair)[0], place) * place.depth
 
     def check(self, system: ArticulatedSystem) -> None:
         check_ranges(self, self.element)

@@ -55,3 +55,7 @@ class PointSpring(PointForce):
 
     def force(self, x: Array, rate: Array) -> Array:
         return -self.stiffness * (x - self.rest_length)
+
+    def stored(self, x: Array) -> Array:
+        d = x[..., 0] - self.rest_length
+        return self.stiffness / 2 * d * d

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from myoquat.muscle.contact import ContactHalfSpace, ContactSphere, ContactSurfa
 from myoquat.muscle.forces.contact import ContactForce, Friction
 
 __all__ = ["SmoothSphereHalfSpace"]
+
+PANELS, NODES = 6, 12  # of the quadrature of the stored energy
+VANISHED = 20.0  # over b_d: the height above the floor [m] at which the switch (1 + tanh) / 2 is below 1e-17
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,8 @@ class SmoothSphereHalfSpace(ContactForce):
         return [(self.half_space, self.sphere)]
 
     def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
-        k, c, e = 0.5 * self.stiffness ** (2.0 / 3.0), self.dissipation, self.constant_contact_force
-        soft = np.sqrt(place.depth * place.depth + e)
-        hertz = 4.0 / 3.0 * k * np.sqrt(place.radius * k) * soft * np.sqrt(soft)
-        f = hertz * (0.5 + 0.5 * np.tanh(self.hertz_smoothing * place.depth)) * (1 + 1.5 * c * speed)
+        c, e = self.dissipation, self.constant_contact_force
+        f = self._hertz(place.depth, place.radius) * (1 + 1.5 * c * speed)
         if may_be_nonzero(c):
             f = f * (0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * (speed + 2 / (3 * c))))
         friction = Friction(
@@ -68,8 +70,42 @@ class SmoothSphereHalfSpace(ContactForce):
         )
         return f, f * friction.over_speed(square + e)
 
+    def _hertz(self, depth: Array, radius: Array) -> Array:
+        """(...) h [N]."""
+        k = 0.5 * self.stiffness ** (2.0 / 3.0)
+        soft = np.sqrt(depth * depth + self.constant_contact_force)
+        smooth = 0.5 + 0.5 * np.tanh(self.hertz_smoothing * depth)
+        result: Array = 4.0 / 3.0 * k * np.sqrt(radius * k) * soft * np.sqrt(soft) * smooth
+        return result
+
+    def stored(self, pair: int, place: Touch) -> Array:
+        """(...) [J] the integral of the pressure at rest, by Gauss's quadrature: to 1e-10 of it.
+
+        Over v, with depth = a sinh(v), in PANELS equal parts. h changes over depths of sqrt(e) and 1 / b_d; with `a`
+        below both its singularities lie pi / 2 or more from the real axis. It begins where h has vanished."""
+        scale = np.sqrt(self.constant_contact_force)
+        a = scale / (1 + self.hertz_smoothing * scale)
+        first = np.arcsinh(-VANISHED / self.hertz_smoothing / a)
+        width = (np.arcsinh(place.depth / a) - first) / PANELS
+        total: Array = 0.0 * place.depth
+        for panel in range(PANELS):
+            for node, weight in zip(*_gauss_legendre(), strict=True):
+                v = first + (panel + (1 + node) / 2) * width
+                total = total + weight * np.cosh(v) * self._hertz(a * np.sinh(v), place.radius)
+        c = self.dissipation
+        at_rest = 0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * 2 / (3 * c)) if may_be_nonzero(c) else 1.0
+        result: Array = total * at_rest * a * width / 2
+        return result
+
     def check(self, system: ArticulatedSystem) -> None:
         check_ranges(self, self.element)
         for surface in (self.sphere, self.half_space):
             surface.check(system, self.element)
         super().check(system)
+
+
+@cache
+def _gauss_legendre() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The nodes in (-1, 1) and the weights of Gauss's quadrature."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return tuple(nodes.tolist()), tuple(weights.tolist())

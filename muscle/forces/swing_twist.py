@@ -82,9 +82,8 @@ class SwingTwistLimit(MeasuredForce):
         twisted = 0.0 * along if half >= np.pi else level / np.sin(half)
         return np.stack([swung, twisted], axis=-1)
 
-    def energy(self, system: ArticulatedSystem, q: Array) -> Array:
-        """(...) E [J] at q (..., nq)."""
-        e = engaged_energy(self.measures(system, q), self.transition)
+    def stored(self, x: Array) -> Array:
+        e = engaged_energy(x, self.transition)
         result: Array = np.sum(np.array([self.swing_stiffness, self.twist_stiffness]) * e, axis=-1)
         return result
 

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import fields, replace
 from typing import ClassVar, Self
 
+import numpy as np
+
 from myoquat.joints.ranges import Range, check_ranges
 from myoquat.kernels.records import Record
 from myoquat.kernels.typing import Array, ArrayLike
@@ -51,6 +53,11 @@ class ForceLaw(Record, ABC):
 
         state (..., ns) holds the law's `states`; None for a law without.
         """
+
+    def stored(self, length: Array) -> Array:
+        """(...) [J] the potential at a path length [m] of a law whose tension follows from it, but for damping; zero
+        for muscles, whose tension depends on the activation: the formula, on floats and symbols."""
+        return np.zeros(())
 
     @property
     def can_push(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
+from myoquat.kernels.kinds import check_unmasked, real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, kind_of, numbers_of
@@ -153,7 +154,8 @@ class HillLaw(ForceLaw):
         the shortest: the tendon is slack there. Where neither pulls anywhere near balance, it is the fiber that leaves
         the tendon its slack length. Raises ValueError for numbers that are not finite.
         """
-        l, a = np.broadcast_arrays(np.asarray(length, float), np.asarray(activation, float))
+        check_unmasked("speed", speed)
+        l, a = np.broadcast_arrays(real_array("length", length), real_array("activation", activation))
         kind = kind_of(self)
         found = equilibrium_lengths(kind, numbers_of(kind, [self]), l[..., None], a[..., None])
         failed = np.isnan(found[..., 0])

@@ -40,3 +40,8 @@ class Ligament(ForceLaw):
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         x = length / self.resting_length
         return np.where(x > 1, self.curve.value(x) * self.max_force, 0.0)
+
+    def stored(self, length: Array) -> Array:
+        x = np.maximum(length / self.resting_length, 1.0)
+        work = self.curve.integral(x) - self.curve.integral(np.ones(()))
+        return work * self.max_force * self.resting_length

@@ -46,3 +46,9 @@ class Blankevoort1991(ForceLaw):
         rate = np.maximum(speed / self.slack_length, 0.0)
         result: Array = self.linear_stiffness * spring + self.damping_coefficient * engaged * rate
         return result
+
+    def stored(self, length: Array) -> Array:
+        strain, e = np.maximum(length / self.slack_length - 1, 0.0), self.transition_strain
+        toe = strain * strain * strain / (6 * e)
+        line = strain * (strain - e) / 2 + e * e / 6
+        return self.linear_stiffness * self.slack_length * np.where(strain < e, toe, line)

@@ -34,6 +34,10 @@ class PathSpring(ForceLaw):
         stretch = np.maximum(length - self.resting_length, 0.0)
         return np.maximum(self.stiffness * stretch * (1 + self.dissipation * speed), 0.0)
 
+    def stored(self, length: Array) -> Array:
+        stretch = np.maximum(length - self.resting_length, 0.0)
+        return self.stiffness / 2 * stretch * stretch
+
 
 @dataclass(frozen=True)
 class PathActuator(ForceLaw):

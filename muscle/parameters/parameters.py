@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.checks import check_array
 from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.arrays import as_array, is_symbolic
+from myoquat.kernels.arrays import is_symbolic
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.bind import with_values
@@ -84,7 +85,7 @@ class Parameters:
 
     def check(self, values: ArrayLike) -> Array:
         """values (..., n) as a float64 array, or an error that names the sample and what the model refuses."""
-        array: Array = as_array(values)
+        array: Array = check_array("the parameters", values)
         if is_symbolic(array):
             return array
         if array.ndim == 0 or array.shape[-1] != len(self.names):
@@ -93,7 +94,7 @@ class Parameters:
         return array
 
     def _vector(self, p: ArrayLike) -> Array:
-        array: Array = as_array(p)
+        array: Array = check_array("p", p)
         if array.shape != (len(self.names),):
             raise ValueError(f"p has shape {array.shape}; expected ({self._listed})")
         return array

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 
 from myoquat.analysis.muscles.convex import terms
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Programs", "in_one_pass", "prices"]
@@ -57,22 +58,22 @@ class Programs:
         """Programs of arrays that broadcast to the shapes of the fields; ValueError for those that do not, numbers
         that are not finite (bounds may be infinite), negative weights, powers below 1, or a lower bound above an
         upper one."""
-        A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+        A, b = real_array("A", A), real_array("b", b)
         if A.ndim != 3 or b.shape != A.shape[:2]:
             raise ValueError(f"A (k, e, n) and b (k, e) are wanted, not {A.shape} and {b.shape}")
         k, n = len(A), A.shape[-1]
         names = ("weights", "powers", "lower", "upper")
         rows = {}
         for name, given in zip(names, (weights, powers, lower, upper), strict=True):
-            values = np.asarray(given, dtype=float)
+            values = real_array(name, given)
             if (
                 not all(have in (1, need) for have, need in zip(values.shape[::-1], (n, k), strict=False))
                 or values.ndim > 2
             ):
                 raise ValueError(f"{name} has shape {values.shape}; ({n},) or ({k}, {n}) is needed")
             rows[name] = np.broadcast_to(values, (k, n))
-        G = np.zeros((k, 0, 3, n)) if G is None else np.asarray(G, dtype=float)
-        h = np.zeros(G.shape[:3]) if h is None else np.asarray(h, dtype=float)
+        G = np.zeros((k, 0, 3, n)) if G is None else real_array("G", G)
+        h = np.zeros(G.shape[:3]) if h is None else real_array("h", h)
         if G.ndim != 4 or G.shape[0] != k or G.shape[-1] != n or h.shape != G.shape[:3]:
             raise ValueError(f"G ({k}, c, d, {n}) and h ({k}, c, d) are wanted, not {G.shape} and {h.shape}")
         found = cls(A, b, **rows, G=G, h=h)

@@ -19,7 +19,7 @@ from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.libraries import pandas as pd
 from myoquat.kernels.libraries import scipy
 from myoquat.kernels.typing import Array, ArrayLike
@@ -182,7 +182,7 @@ def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[
 
 def _record(model: Model, trial: Trial, velocities: Sequence[str] | None) -> _Record:
     motion, shape = trial.motion, (len(trial.motion.time), len(model.muscles))
-    activation = np.asarray(trial.activation, dtype=float)
+    activation = real_array("activation", trial.activation)
     if activation.shape != shape:
         raise ValueError(f"activation of a trial must have the shape {shape}, not {activation.shape}")
     activation = np.maximum(model.check_activation(activation), least_activations(model))

@@ -13,7 +13,7 @@ from myoquat.analysis.muscles.recruitment import Redundancy
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds
+from myoquat.kernels.kinds import check_kinds, real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
@@ -89,12 +89,12 @@ def track(
     check_kinds(model=(model, Model), motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     model = driven_model(model, elastic=elastic)
     drive, frames = Drive(model, motion, bandwidth), len(motion.time)
-    a = np.zeros((frames, 0)) if activation is None else np.asarray(activation, dtype=float)
+    a = np.zeros((frames, 0)) if activation is None else real_array("activation", activation)
     shapes = (frames, len(model.muscles)), (frames, model.system.nu)
     if a.shape != shapes[0]:
         raise ValueError(f"activation must have the shape {shapes[0]}, not {a.shape}")
     a = model.check_activation(a)
-    tau = np.zeros(shapes[1]) if torque is None else np.asarray(torque, dtype=float)
+    tau = np.zeros(shapes[1]) if torque is None else real_array("torque", torque)
     if tau.shape != shapes[1] or not np.isfinite(tau).all():
         raise ValueError(f"torque must be finite numbers of shape {shapes[1]}, not {tau.shape}")
     if loads is not None:

@@ -21,6 +21,7 @@ from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.functions import Constant
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.limits import is_timed
@@ -64,7 +65,7 @@ class Drive:
         motion.check_system(model)
         if motion.u is None or len(motion.time) < 2:
             raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
-        w = np.asarray(bandwidth, dtype=float)
+        w = real_array("bandwidth", bandwidth)
         if w.shape not in ((), (model.system.nu,)) or not (np.isfinite(w) & (w > 0)).all():
             sizes = f"one or one for each of the {model.system.nu} velocities"
             raise ValueError(f"bandwidth must be positive [rad/s], {sizes}, not {w}")

@@ -27,6 +27,7 @@ from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.reach import Reach
 from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment, are_bent
 from myoquat.analysis.muscles.recruitment.whole import Coupled, WholeTrial
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array
 
 __all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]
@@ -272,7 +273,7 @@ def check_recruited(effort: Effort, dynamics: bool | Coupled, tendons: str) -> N
     if metabolic or effort.of != "activation" or effort.power == np.inf:
         raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
                          "not metabolic")  # fmt: skip
-    if effort.power < 2 and np.any(np.asarray(effort.target, dtype=float)):
+    if effort.power < 2 and np.any(real_array("target", effort.target)):
         raise ValueError(f"targets in a coupled trial need a power of at least 2, not {effort.power}")
 
 

@@ -20,6 +20,7 @@ from myoquat.analysis.muscles.recruitment.rounds import Bending
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
@@ -59,7 +60,7 @@ class Effort:
             if unknown:
                 raise ValueError(f"weights: no muscle {unknown[0]!r}; these are {', '.join(names)}")
             given = [float(given.get(name, 1.0)) for name in names]
-        weights = np.asarray(given, dtype=float)
+        weights = real_array("weights", given)
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ValueError("weights must be finite and not negative")
         if weights.ndim > 2 or weights.shape[-1:] not in ((), (len(names),)):
@@ -69,7 +70,7 @@ class Effort:
     def targets(self, frames: int, muscles: int) -> Array:
         """(t, m) the activations that cost nothing; ValueError for a shape that does not fit, and numbers outside
         [0, 1]."""
-        target = np.asarray(self.target, dtype=float)
+        target = real_array("target", self.target)
         if target.shape not in ((), (muscles,), (frames, muscles)):
             raise ValueError(f"target has shape {target.shape}; ({muscles},) or ({frames}, {muscles}) is needed")
         if not ((target >= 0) & (target <= 1)).all():

@@ -12,6 +12,7 @@ from myoquat.analysis.muscles.fibers import MuscleFibers
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, compile
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
@@ -48,7 +49,7 @@ class MetabolicEffort(Effort):
     masses: Mapping[str, float] | None = None
 
     def of_muscles(self, names: Sequence[str]) -> Array:
-        if self.of != "activation" or np.any(np.asarray(self.target, dtype=float)) or self.power == np.inf:
+        if self.of != "activation" or np.any(real_array("target", self.target)) or self.power == np.inf:
             raise ValueError("a metabolic effort is of power: it has no `of`, no target, and no infinite power")
         return super().of_muscles(names)
 

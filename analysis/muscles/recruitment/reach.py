@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from myoquat.kernels.kinds import real_array
 from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
@@ -19,7 +20,7 @@ def reachable(model: Model, a: Array, step: ArrayLike) -> tuple[Array, Array]:
     reach, size = Reach(model), a.shape[:-1]
     for number, _ in enumerate(reach.kinds):
         rows = reach.kind == number
-        along = np.broadcast_to(np.asarray(step, dtype=float)[..., None], (*size, int(rows.sum())))
+        along = np.broadcast_to(real_array("step", step)[..., None], (*size, int(rows.sum())))
         low[..., rows], high[..., rows] = (_after(reach.kinds[number], e, a[..., rows], along) for e in (0.0, 1.0))
     return low, high
 

@@ -1,0 +1,217 @@
+"""What passive parts store: their forces are its derivative, and simulations without damping keep the sum."""
+
+import numpy as np
+import pytest
+from scipy.integrate import cumulative_simpson, quad
+
+import myoquat as mq
+from myoquat.joints import FloatingJoint, PrismaticJoint, RevoluteJoint, normalize
+from myoquat.joints.functions import (
+    Constant,
+    Linear,
+    Multiplier,
+    NaturalSpline,
+    PiecewiseConstant,
+    PiecewiseLinear,
+    Polynomial,
+    SimmSpline,
+    Sine,
+    SmoothStep,
+)
+from myoquat.muscle import CoordinateLimit, PathPoint, elastic_energy, limit_torques, muscle_torques
+from myoquat.muscle.forces import (
+    Bushing,
+    BushingFunctions,
+    ContactEllipsoid,
+    ContactHalfSpace,
+    ContactMaterial,
+    ContactSphere,
+    CoordinateExpression,
+    CoordinateSpring,
+    HuntCrossley,
+    PointSpring,
+    PrescribedForce,
+    SmoothSphereHalfSpace,
+    SwingTwistLimit,
+)
+from myoquat.muscle.laws import Blankevoort1991, Ligament, PathSpring
+
+KNOTS, HEIGHTS = (-1.0, -0.4, 0.3, 0.9, 1.5), (0.5, -1.0, 2.0, 1.0, 3.0)
+FUNCTIONS = {
+    "constant": Constant(3.0),
+    "linear": Linear(2.0, -1.0),
+    "polynomial": Polynomial((1.0, -2.0, 0.5, 3.0)),
+    "multiplier": Multiplier(Linear(2.0, 1.0), 1.5),
+    "sine": Sine(2.0, 3.0, 0.4, 0.1),
+    "sine without frequency": Sine(2.0, 0.0, 0.4, 0.1),
+    "step": SmoothStep(-0.5, 1.0, 1.0, 4.0),
+    "step backwards": SmoothStep(1.0, -0.5, 1.0, 4.0),
+    "staircase": PiecewiseConstant(KNOTS, HEIGHTS),
+    "lines": PiecewiseLinear(KNOTS, HEIGHTS),
+    "SIMM's spline": SimmSpline(KNOTS, HEIGHTS),
+    "natural spline": NaturalSpline(KNOTS, HEIGHTS),
+    "straight natural spline": NaturalSpline(KNOTS, HEIGHTS, 1),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_integrals_of_functions_are_those_of_a_quadrature(function):
+    for x in (-2.3, -0.7, 0.0, 0.1, 0.95, 2.6):
+        kinks = [k for k in (*KNOTS, -0.5, 1.0) if min(0.0, x) < k < max(0.0, x)]
+        wanted = quad(lambda s: float(function.value(np.array(s))), 0.0, x, points=kinks or None, epsabs=1e-12)[0]
+        assert float(function.integral(np.array(x))) == pytest.approx(wanted, abs=1e-11)
+
+
+# ---- every force, against the work that it does --------------------------------------------------------------
+
+SPRINGS = (Polynomial((0.0, 10.0, 0.0, 50.0)), Linear(8.0), SimmSpline((-1.0, 0.0, 1.0), (-5.0, 0.0, 9.0)))
+SIX = {"rotational_stiffness": (10.0, 20.0, 30.0), "translational_stiffness": (100.0, 200.0, 300.0)}
+FLOOR = ContactHalfSpace("floor", "ground", position=(0.0, -0.1, 0.0), normal=(0.0, 1.0, 0.1))
+BALL = ContactSphere("ball", "thigh", radius=0.3)
+OTHER = ContactSphere("other", "ground", radius=0.4, position=(0.1, 0.3, 0.0))
+
+
+def rubber(*surfaces, **friction):
+    return HuntCrossley("contact", (ContactMaterial(surfaces, 1e4, **friction),))
+
+
+FORCES = {
+    "coordinate spring": CoordinateSpring("a", "knee", stiffness=20.0, rest=0.3),
+    "point spring": PointSpring("a", "ground", "shin", (0.1, 0.2, 0.0), (0.0, -0.3, 0.1), 200.0, 0.1),
+    "bushing": Bushing("a", "ground", "thigh", (0.0, 0.1, 0.0), second_angles=(0.1, 0.2, 0.0), **SIX),
+    "bushing of functions": BushingFunctions("a", "ground", "thigh", moments=SPRINGS, forces=SPRINGS),
+    "swing and twist": SwingTwistLimit("a", "thigh", 0.2, (-0.1, 0.2)),
+    "sphere on a floor": rubber(BALL, FLOOR),
+    "sphere on a sphere": rubber(BALL, OTHER),
+    "smooth contact": SmoothSphereHalfSpace("a", BALL, FLOOR, stiffness=1e4),
+    "smooth contact with dissipation": SmoothSphereHalfSpace("a", BALL, FLOOR, stiffness=1e4, dissipation=2.0),
+}
+LIMITS = {"limit above": (-2.0, -1.0), "limit below": (1.0, 2.0), "within the transition": (-0.02, 0.05)}
+LAWS = {
+    "path spring": PathSpring(1000.0, 0.2),
+    "ligament": Ligament(0.3, 400.0),
+    "Blankevoort's ligament": Blankevoort1991(5000.0, 0.3),
+    "Blankevoort's ligament in its toe": Blankevoort1991(5000.0, 0.62),
+}
+
+
+def leg(gravity=(0.0, -9.81, 0.0), **parts):
+    """A ball joint that moves along too, and a hinge."""
+    inertia = (0.1, 0.12, 0.05, 0.0, 0.0, 0.0)
+    thigh = mq.Body("thigh", "ground", FloatingJoint(), mass=2.0, center_of_mass=(0, -0.2, 0), inertia=inertia)
+    shin = mq.Body("shin", "thigh", RevoluteJoint((0, 0, 1)), (0, -0.4, 0), mass=1.0, center_of_mass=(0, -0.2, 0),
+                   inertia=inertia, coordinate_names=("knee",))  # fmt: skip
+    return mq.Model(mq.ArticulatedSystem((thigh, shin), gravity=gravity), **parts)
+
+
+def power(model, q, u):
+    """(...) [W] what the passive parts do at rest, all but damping and friction."""
+    still = np.zeros(u.shape)
+    torque = limit_torques(model, q, still, backend="numpy")
+    if model.muscles:
+        torque = torque + muscle_torques(model, q, still, np.zeros((len(q), 1)), backend="numpy")
+    return np.sum(torque * u, axis=-1)
+
+
+def stored(model, q):
+    return elastic_energy(model, q, backend="numpy")
+
+
+def check_gradient(model, rng, least=1e-3):
+    """Along random motions the energy falls by what the forces do, to the error of the difference."""
+    Q = normalize(np.array([1.0, 0, 0, 0]) + 0.3 * rng.normal(size=(40, 4)))
+    q = np.concatenate([0.1 * rng.normal(size=(40, 3)), Q, rng.normal(size=(40, 1))], axis=-1)
+    u, h = rng.normal(size=(40, 7)), 1e-5
+    ends = [stored(model, model.system.integrate(q, s * h * u)) for s in (1, -1)]
+    rate, done = (ends[0] - ends[1]) / (2 * h), power(model, q, u)
+    assert np.abs(done).max() > least
+    np.testing.assert_allclose(rate, -done, atol=1e-6 * np.abs(done).max())
+
+
+@pytest.mark.parametrize("force", FORCES.values(), ids=FORCES)
+def test_forces_are_the_gradient_of_what_they_store(force, rng):
+    check_gradient(leg(forces=(force,)), rng)
+
+
+@pytest.mark.parametrize("ends", LIMITS.values(), ids=LIMITS)
+def test_limits_are_the_gradient_of_what_they_store(ends, rng):
+    check_gradient(leg(limits=(CoordinateLimit("stop", "knee", *ends, 30.0, 40.0, 0.1),)), rng)
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_ligaments_are_the_gradient_of_what_they_store(law, rng):
+    path = PathPoint("ground", (0.1, 0.2, 0.0)), PathPoint("shin", (0.05, -0.1, 0.0))
+    check_gradient(leg(muscles=(mq.Muscle("band", path, law),)), rng)
+
+
+def test_an_ellipsoid_that_does_not_turn_stores_its_work(rng):
+    """One that turns has a radius of curvature that changes without work, as Simbody has it."""
+    egg = ContactEllipsoid("egg", "sled", radii=(0.1, 0.2, 0.3))
+    sled = mq.Body("sled", "ground", PrismaticJoint((0, 1, 0)), mass=1.0)
+    model = mq.Model(mq.ArticulatedSystem((sled,)), forces=(rubber(egg, ContactHalfSpace("floor", "ground")),))
+    y, h = np.linspace(0.1, 0.25, 20)[:, None], 1e-6
+    rate = (stored(model, y + h) - stored(model, y - h)) / (2 * h)
+    assert np.allclose(rate, -limit_torques(model, y, np.zeros((20, 1)), backend="numpy")[:, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize(("sharp", "e"), [(300.0, 1e-5), (30.0, 1e-3), (3000.0, 1e-6), (300.0, 1e-9)])
+def test_smooth_contact_stores_the_integral_of_its_force(sharp, e):
+    """High above, near, and deep, for switches from soft to hard."""
+    system = mq.ArticulatedSystem((mq.Body("sled", "ground", PrismaticJoint((0, 1, 0)), mass=1.0),))
+    surfaces = ContactSphere("ball", "sled", radius=0.1), ContactHalfSpace("floor", "ground", normal=(0.0, 1.0, 0.0))
+    smoothing = {"hertz_smoothing": sharp, "constant_contact_force": e}
+    force = SmoothSphereHalfSpace("a", *surfaces, stiffness=1e6, **smoothing)
+
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    for y in (0.6, 0.11, 0.1, 0.099, 0.05):
+        ends = np.linspace(y, max(y, 0.1 + 25 / sharp), 4001)  # a thousand times as many as the formula takes
+        heights = ends[:-1, None] + np.diff(ends)[:, None] * (1 + nodes) / 2
+        pull = force.torque(system, heights.reshape(-1, 1), np.zeros(1)).reshape(heights.shape)
+        wanted = np.sum(pull * weights * np.diff(ends)[:, None] / 2)
+        assert float(force.energy(system, np.array([y]))) == pytest.approx(wanted, rel=1e-10, abs=1e-12)
+
+
+def test_forces_without_a_potential_store_nothing(rng):
+    push = PrescribedForce("push", "thigh", forces=(Constant(5.0), Constant(), Constant()))
+    model = leg(forces=(push, CoordinateExpression("spring", "knee", "-20*q")))
+    q = np.concatenate([np.zeros(3), [1.0, 0, 0, 0], [0.5]])
+    assert stored(model, q) == 0.0
+    assert stored(mq.load_model("two_link"), mq.load_model("two_link").start) == 0.0
+
+
+# ---- simulations ---------------------------------------------------------------------------------------------
+
+
+def everything(**damped):
+    """A leg with every elastic part, on a floor; `damped` are the numbers that take energy."""
+    c = damped.get("damping", 0.0)
+    forces = (
+        CoordinateSpring("a", "knee", stiffness=20.0, rest=0.3, damping=c),
+        FORCES["point spring"],
+        Bushing("c", "ground", "thigh", rotational_damping=(c, c, c), **SIX),
+        BushingFunctions("d", "ground", "thigh", moments=SPRINGS, forces=SPRINGS),
+        SwingTwistLimit("e", "thigh", 0.2, (-0.1, 0.2)),
+        rubber(BALL, FLOOR, dissipation=c, static_friction=c, dynamic_friction=c),
+        FORCES["smooth contact"],
+    )
+    path = PathPoint("ground", (0.1, 0.2, 0.0)), PathPoint("shin", (0.05, -0.1, 0.0))
+    laws = PathSpring(100.0, 0.5, c), Ligament(0.6, 20.0), Blankevoort1991(200.0, 0.62, 0.3, 10 * c)
+    bands = tuple(mq.Muscle(f"band {k}", path, law, activation=0.0) for k, law in enumerate(laws))
+    stop = CoordinateLimit("stop", "knee", -0.1, 0.2, 30.0, 40.0, 0.1, c)
+    return leg(forces=forces, limits=(stop,), muscles=bands)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+def test_energy_changes_by_the_work_of_damping_and_friction(damping):
+    """None without: of all springs, limits, contacts, ligaments and gravity."""
+    model = everything(damping=damping)
+    q0 = np.concatenate([[0.05, 0.1, 0.0], normalize(np.array([1.0, 0.1, -0.2, 0.1])), [0.4]])
+    way = mq.simulate(model, q0, np.full(7, 0.2), duration=0.3, step=1e-4, output_step=2e-4)
+    still = way.u * 0.0
+    lost = limit_torques(model, way.q, way.u) - limit_torques(model, way.q, still)
+    if damping:
+        lost = lost + way._along(lambda q, u, a: muscle_torques(model, q, u, a), way.q, way.u, way.activation)
+        lost = lost - muscle_torques(model, way.q, still, way.activation)
+    work = cumulative_simpson(np.sum(lost * way.u, axis=-1), x=way.time, initial=0.0)
+    gained = way.energy - way.energy[0] - (work if damping else 0.0)
+    assert np.abs(gained).max() < 1e-7 * np.ptp(way.kinetic_energy)

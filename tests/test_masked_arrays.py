@@ -1,0 +1,393 @@
+"""Entries that a masked array hides are never data: every public function that takes arrays raises an error that names
+the argument, and recordings, where NaN means that a value is missing, hold NaN there."""
+
+import ast
+import importlib
+import inspect
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import public_api
+import pytest
+import test_doors
+
+import myoquat as mq
+from myoquat import kernels
+from myoquat.analysis.explore import Explorer
+from myoquat.analysis.muscles import Effort, JointCone, joint_loads, redundancy
+from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
+from myoquat.dynamics import Gamma, Simulator
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
+from myoquat.kernels.kinds import real_array_with_gaps
+from myoquat.muscle import ActivationDynamics, Parameters, PathPoint
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.laws import Millard2012
+
+TYPES = ("ArrayLike", "ControlLike")
+GAPS = {("plot_loads", "over"), ("plot_loads", "forces"), ("plot_socket", "forces")}  # NaN is a gap of the line
+# Not called here: the abstract law, the window of the viewer (`check_q`), and what passes its arguments on unchanged.
+ELSEWHERE = {"ForceLaw.equilibrium", "Viewer.show", "Simulator.run", "estimate_scale", "forward_check"}
+
+
+def hidden(x):
+    """x as a masked array whose first entry is hidden; the same in a dictionary, a tuple or a list of pairs."""
+    if isinstance(x, dict):
+        return {name: hidden(value) for name, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(map(hidden, x))
+    x = np.ma.array(np.atleast_1d(x))
+    x[(0,) * x.ndim] = np.ma.masked
+    return x
+
+
+def array_arguments(node):
+    """Names of the arguments of a function that are annotated as arrays."""
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return [a.arg for a in arguments if a.annotation and any(t in ast.unparse(a.annotation) for t in TYPES)]
+
+
+def public_arguments():
+    """(label, class or None, function, argument) of every public argument that takes an array."""
+    found, seen = [], set()
+    for package in (*public_api.PACKAGES, "myoquat.analysis.motion"):
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            owner, node = value if inspect.isclass(value) else None, public_api._definition(value)
+            members = [node] if owner is None else [m for m in node.body if isinstance(m, ast.FunctionDef)]
+            for member in filter(None, members):
+                label = name if owner is None else f"{name}.{member.name}"
+                private = member.name.startswith("_") and member.name not in ("__init__", "__call__")
+                if label not in ELSEWHERE and not private:
+                    found += [(label, owner, value, argument) for argument in array_arguments(member)]
+    return found
+
+
+def arm():
+    """A hinged rod with an elastic muscle and an actuator."""
+    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    law = Millard2012(100.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
+    motor = CoordinateActuator("motor", "rod.angle")
+    biceps = mq.Muscle("biceps", path, law, activation=0.1, activation_dynamics=ActivationDynamics())
+    tip = Marker("tip", "rod", (0.4, 0.0, 0.0))
+    return mq.Model(mq.ArticulatedSystem((rod,)), (biceps,), actuators=(motor,), markers=(tip,))
+
+
+@cache
+def values():
+    """Arguments by name, of the model two_link, and by function, of others."""
+    known, model = test_doors.values(), mq.load_model("two_link")
+    t = known["motion"].time
+    markers, sensors = Markers(t, ("heel",), np.zeros((12, 1, 3))), Orientations(t, ("A_imu",), [[[1.0, 0, 0, 0]]] * 12)
+    emg = Emg(t, (model.muscle_names[0],), np.full((12, 1), 0.1))
+    shared = known | {
+        "qdot": np.zeros(8),
+        "qd": np.zeros(8),
+        "q0": known["q"],
+        "q1": known["q"],
+        "u0": known["u"],
+        "t": np.zeros(2),
+        "eliminated": np.zeros(2, int),
+        "about": np.zeros(3),
+        "point": np.zeros(3),
+        "axes": np.eye(3),
+        "start": known["q"],
+        "values": {"A.Q0": np.ones(2)},
+        "p": np.ones(6),
+        "controls": np.zeros(1),
+        "x0": np.zeros(1),
+        "h": 0.1,
+        "steps": 2,
+        "duration": 0.1,
+        "parameters": {"gravity.2": np.zeros(2)},
+        "longest_gap": 0.1,
+        "multipliers": np.ones(1),
+        "activations": emg,
+        "orientations": sensors,
+        "data": markers,
+        "factors": {"A": np.ones(3)},
+        "bandwidth": np.ones(6),
+        "joint": "A",
+        "pose": known["q"],
+        "relative_to": known["q"],
+        "muscle_forces": np.zeros((12, 6)),
+        "wrenches": np.zeros((12, 2, 6)),
+        "step": None,
+    }
+    return shared
+
+
+@cache
+def owners():
+    """An object of every class whose methods take arrays."""
+    model, t = mq.load_model("two_link"), np.linspace(0.0, 0.5, 12)
+    held = Constraints(model.system, (Distance("A", "ground", (0, 0, -1.0), (0.0, 0, 0), 1.0),))
+    return {
+        "ArticulatedSystem": model.system,
+        "Model": model,
+        "ConstraintArrays": ConstraintArrays(held),
+        "Explorer": Explorer(model),
+        "Parameters": Parameters.of(model, "muscles.*.max_isometric_force"),
+        "HillLaw": arm().muscles[0].law,
+        "StepLoop": kernels.step_loop(1, rhs=lambda t, x: x),
+        "Markers": Markers(t, ("heel",), np.zeros((12, 1, 3))),
+        "Orientations": values()["orientations"],
+        "Emg": values()["activations"],
+        "Forces": Forces(t, ("plate",), ("A",), *np.zeros((3, 12, 1, 3))),
+        "JointLoads": joint_loads(model, values()["motion"]),
+        "Simulator": Simulator(arm(), parameters=["gravity.2"], outside=True),
+    }
+
+
+@cache
+def own():
+    """Arguments of single functions and classes where those by name do not fit."""
+    model, t = arm(), np.linspace(0.0, 0.1, 12)
+    rows = {"q": np.zeros((12, 1)), "u": np.zeros((12, 1))}
+    muscle = {
+        "model": model,
+        "q": [0.0],
+        "u": [0.0],
+        "activation": [0.5],
+        "excitation": [0.5],
+        "state": [0.2],
+        "rate": [0.0],
+    }
+    moving = {
+        "model": model,
+        "motion": Motion(model, t, rows["q"], rows["u"], rows["q"]),
+        "activation": np.full((12, 1), 0.5),
+        "excitation": np.full((12, 1), 0.5),
+        "states": np.full((12, 1), 0.2),
+    }
+    simulated = muscle | {"q0": [0.0], "u0": [0.0], "torque": [0.0], "muscle_states": [0.2]}
+    chain = {"q": [0.0], "qd": [0.0], "qdd": [0.0], "tau": [0.0], "f_end": [0.0, 0.0, 0.0]}
+    squares = {"M": np.eye(2), "Q": np.zeros(2), "A": np.eye(2), "b": np.zeros(2), "levels": [(np.eye(2), np.zeros(2))]}
+    still = {"u": [[0.0] * 6] * 12, "q": values()["motion"].q}
+    return {
+        "muscle_state_rates": muscle,
+        "muscle_state_residuals": muscle,
+        "equilibrium_states": muscle,
+        "muscle_forces": muscle,
+        "muscle_torques": muscle,
+        "actuator_forces": muscle,
+        "activation_rates": muscle,
+        "metabolic_power": moving,
+        "simulate": simulated,
+        "Simulator": simulated,
+        "HillLaw": {"length": 0.5, "speed": 0.0, "activation": 0.5},
+        "motion_from_states": {
+            "model": model,
+            "time": t,
+            **rows,
+            "activation": moving["activation"],
+            "muscle_states": moving["states"],
+        },
+        "states_from_motion": {"motion": pd.DataFrame({"A.Q0": [0.0]}, index=[0.0]), "in_degrees": False},
+        "load_motion": {"model": model, "start": [0.0]},
+        "skeleton_id": chain,
+        "skeleton_fd": chain,
+        "skeleton_bias": chain,
+        "skeleton_end": chain,
+        "skeleton_mass": chain,
+        "forward_dynamics_gamma": {"gamma": Gamma(lambda y, q0: y, lambda q: q, 8)},
+        "classical": squares,
+        "augmented": squares,
+        "working": squares,
+        "kkt": squares,
+        "priorities": squares,
+        "Model": {"activation": np.full(6, 0.1), "controls": np.zeros(1)},
+        "Parameters": {"values": np.ones(6)},
+        "plot_loads": {"over": np.arange(3.0), "forces": {"a": np.ones((3, 3))}},
+        "plot_socket": {"cone": JointCone("A", (0, 0, 1.0), 0.5), "forces": {"a": np.ones((3, 3))}},
+        "torques_of_motion": {
+            "time": np.arange(20.0),
+            "q": np.tile(values()["q"], (20, 1)),
+            "f_ext": np.zeros((20, 2, 6)),
+            "cutoff": 0.1,
+        },
+        "joint_loads": {
+            "motion": Motion(values()["model"], np.linspace(0, 0.5, 12), still["q"], still["u"]),
+            "torque": np.zeros((12, 6)),
+        },
+        "track": {"activation": np.full((12, 6), 0.1), "torque": np.zeros((12, 6))},
+        "joint_angles": {"axes": (np.eye(3), np.eye(3))},
+        "inverse_kinematics": {
+            "model": model,
+            "data": Markers(t, ("tip",), np.zeros((12, 1, 3))),
+            "coordinates": {"rod.angle": np.ones(12)},
+            "start": np.zeros(1),
+        },
+        "moment_arm_surface": {"over": {"A.Q0": np.ones(2)}},
+        "Explorer.__init__": {"model": values()["model"]},
+    }
+
+
+def saved(label):
+    """The path of a file that a function reads, in the current folder."""
+    files = {"load_markers": ("Markers", "a.trc"), "load_orientations": ("Orientations", "a.sto"),
+             "load_forces": ("Forces", "a.xml")}  # fmt: skip
+    if label == "load_motion":
+        Motion(arm(), [0.0, 0.1], [[0.0]] * 2).save("a.mot")
+        return "a.mot"
+    if label not in files:
+        return None
+    kind, path = files[label]
+    owners()[kind].save(path)
+    return path
+
+
+def outcome(label, owner, function, argument):
+    """What a call with a hidden entry in one argument raises, or None."""
+    given = values() | own().get(label.partition(".")[0], {}) | own().get(label, {})
+    if owner is not None and not label.endswith("__init__"):
+        name = label.partition(".")[2]
+        function = owners()[owner.__name__] if name == "__call__" else getattr(owners()[owner.__name__], name)
+    parameters = inspect.signature(function).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    given["path"] = saved(label)
+    arguments = {name: given[name] for name in (*needed, *ALSO.get(label, ()))}
+    try:
+        function(**arguments | {argument: hidden(given[argument])})
+    except Exception as error:
+        return error
+    return None
+
+
+BY_NAME = {"values", "parameters", "factors", "coordinates"}  # dictionaries: the error names the entry
+# Optional arguments without which a call ends before it sees the others.
+ALSO = {
+    "track": ("activation",),
+    "states_from_motion": ("in_degrees",),
+    "torques_of_motion": ("cutoff",),
+    "Simulator.__call__": ("parameters",),
+}
+
+
+@pytest.mark.parametrize(
+    ("label", "owner", "function", "argument"), public_arguments(), ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_hidden_entries_of_every_public_argument_are_rejected(label, owner, function, argument, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    error = outcome(label, owner, function, argument)
+    if (label, argument) in GAPS:
+        assert error is None
+    else:
+        assert isinstance(error, ValueError), error
+        assert "masked" in str(error)
+        assert argument in str(error) or argument in BY_NAME
+
+
+# ---- what is not annotated as an array ----------------------------------------------------------------------
+
+
+X = np.ma.array([1.0, 99.0, 3.0], mask=[False, True, False])
+
+
+@pytest.fixture(scope="module")
+def squares():
+    return kernels.compile(lambda x: x * x, {"x": 3}, name="squares")
+
+
+@pytest.mark.parametrize(
+    "x", [X, [X, X], (X.filled(0.0), X), [1.0, np.ma.masked, 3.0]], ids=["array", "list", "tuple", "entry"]
+)
+def test_kernels_reject_hidden_entries_at_any_depth(squares, x):
+    for call in (squares, squares.numpy, squares.single()):
+        with pytest.raises(ValueError, match="input 'x': a masked array"):
+            call(x)
+
+
+def test_step_loops_reject_hidden_entries_of_their_inputs():
+    loop = kernels.step_loop(1, rhs=lambda t, x, u: np.stack([u]), inputs={"u": ()}, method="euler")
+    for u in (X[1], kernels.Held(X), kernels.Tabulated([0.0, 1.0, 2.0], X), kernels.Tabulated(X, [0.0, 1.0, 2.0])):
+        with pytest.raises(ValueError, match=r"'u'.*masked"):
+            loop([0.0], h=0.1, steps=2, u=u)
+
+
+def test_iterate_and_programs_reject_hidden_entries():
+    with pytest.raises(ValueError, match=r"start.*masked"):
+        kernels.iterate(lambda z, c: z, X, np.ones(1), 2)
+    with pytest.raises(ValueError, match=r"constants.*masked"):
+        kernels.iterate(lambda z, c: z, np.ones(1), X, 2)
+    program = kernels.Program("double", {"x": 3})
+    program.formula(lambda x: x + x, ["x"], {"twice": 3})
+    with pytest.raises(ValueError, match=r"x.*masked"):
+        program(X)
+
+
+@pytest.mark.parametrize("x", [pd.array([1.0, pd.NA, 3.0], "Float64"), pd.Series([1, pd.NA, 3], dtype="Int64")])
+def test_missing_values_of_pandas_are_never_numbers(squares, x):
+    if np.asarray(x).dtype == object:  # as older pandas converts it
+        with pytest.raises(ValueError, match="input 'x'"):
+            squares(x)
+    else:
+        np.testing.assert_array_equal(squares(x), [1.0, np.nan, 9.0])
+    with pytest.raises(ValueError, match="u"):
+        mq.ArticulatedSystem(tuple(mq.Body(n, "ground", mq.joints.PrismaticJoint((1, 0, 0))) for n in "abc")).check_u(x)
+
+
+HOLES = {
+    "masked array": X,
+    "nested list": [1.0, np.ma.masked, 3.0],
+    "NA in a list": [1.0, pd.NA, 3.0],
+    "nullable array": pd.array([1.0, pd.NA, 3.0], dtype="Float64"),
+    "nullable series": pd.Series([1, pd.NA, 3], dtype="Int64"),
+    "None": [1.0, None, 3.0],
+    "NaN": [1.0, np.nan, 3.0],
+}
+
+
+@pytest.mark.parametrize("values", HOLES.values(), ids=HOLES)
+def test_missing_values_of_recordings_are_nan(values):
+    np.testing.assert_array_equal(real_array_with_gaps("signal", values), [1.0, np.nan, 3.0])
+
+
+def test_hidden_entries_of_recordings_are_gaps():
+    t = [0.0, 0.1, 0.2]
+    positions = np.ma.array(np.ones((3, 1, 3)), mask=False)
+    positions[1, 0, 2] = np.ma.masked
+    assert Markers(t, ("heel",), positions).missing[:, 0].tolist() == [False, True, False]
+    Q = np.ma.array(np.tile([1.0, 0, 0, 0], (3, 1, 1)), mask=False)
+    Q[1] = np.ma.masked
+    assert Orientations(t, ("pelvis",), Q).missing[:, 0].tolist() == [False, True, False]
+    assert np.isnan(Emg(t, ("soleus",), X[:, None]).signal[:, 0]).tolist() == [False, True, False]
+
+
+def test_tables_with_missing_values_become_gaps():
+    markers = Markers([0.0, 0.1, 0.2], ("heel",), np.ones((3, 1, 3)))
+    table = markers.to_dataframe().astype("Float64")
+    table.iloc[1, 0] = pd.NA
+    assert Markers.from_dataframe(table).missing[:, 0].tolist() == [False, True, False]
+    emg = Emg([0.0, 0.1, 0.2], ("soleus",), np.ones((3, 1))).to_dataframe().astype("Float64")
+    emg.iloc[1, 0] = pd.NA
+    assert np.isnan(Emg.from_dataframe(emg).signal[:, 0]).tolist() == [False, True, False]
+
+
+def test_recordings_without_gaps_reject_hidden_entries():
+    model, t = arm(), [0.0, 0.1, 0.2]
+    with pytest.raises(ValueError, match="q: a masked array"):
+        Motion(model, t, X[:, None])
+    with pytest.raises(ValueError, match="udot: a masked array"):
+        Motion(model, t, np.zeros((3, 1)), np.zeros((3, 1)), X[:, None])
+    for name in ("force", "point", "torque"):
+        given = dict.fromkeys(("force", "point", "torque"), np.zeros((3, 1, 3))) | {name: hidden(np.zeros((3, 1, 3)))}
+        with pytest.raises(ValueError, match=f"{name}: a masked array"):
+            Forces(t, ("plate",), ("rod",), **given)
+
+
+def test_efforts_and_drawings_of_hidden_entries():
+    motion = own()["metabolic_power"]["motion"]
+    for name in ("weights", "target"):
+        with pytest.raises(ValueError, match=f"{name}: a masked array"):
+            redundancy(arm(), motion, effort=Effort(**{name: hidden(np.ones(1))}))
+    figure = mq.analysis.plot_loads(
+        np.arange(3.0), {"a": np.ma.array(np.ones((3, 3)), mask=[[False], [True], [False]] * np.ones(3, bool))}
+    )
+    assert np.isnan(figure.axes[0].lines[0].get_ydata()[1])
