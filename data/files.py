@@ -1,6 +1,7 @@
 """Whole files: read with a limit, written at once or not at all, never over what exists unless told so."""
 
 import contextlib
+import io
 import os
 import secrets
 import stat
@@ -10,9 +11,19 @@ from typing import BinaryIO
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["MAX_BYTES", "check_output", "read_start", "read_text", "regular_file", "write_bytes", "write_text"]
+__all__ = [
+    "MAX_BYTES",
+    "check_output",
+    "read_lines",
+    "read_start",
+    "read_text",
+    "regular_file",
+    "write_bytes",
+    "write_text",
+]
 
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
+MAX_LINE = 4 * 2**20  # characters: 300,000 columns of numbers
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
 
 
@@ -52,6 +63,30 @@ def read_start(path: Path, count: int, limit: int) -> tuple[bytes, int]:
         size = os.fstat(stream.fileno()).st_size
         _check_size(path, size, limit)
         return stream.read(min(size, count)), size
+
+
+def read_lines(path: Path, limit: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
+    """Number and text of each line of a regular UTF-8 file of at most `limit` bytes, one after the other.
+
+    Only one line is in memory. Raises ModelError as `read_text`, and for a line of more than MAX_LINE characters.
+    """
+    number = size = 0
+    with regular_file(path) as stream:
+        _check_size(path, os.fstat(stream.fileno()).st_size, limit)
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig")
+        try:
+            while line := text.readline(MAX_LINE + 1):
+                number, size = number + 1, size + len(line)
+                if len(line) > MAX_LINE:
+                    raise ModelError(f"the line holds more than {MAX_LINE} characters", file=path, line=number)
+                if size > limit:  # it grows, or says no size
+                    _check_size(path, size, limit)
+                yield number, line.rstrip("\n")
+        except UnicodeDecodeError as error:
+            told = f"this is not a text file: {error.reason}"
+            raise ModelError(told, file=path, line=number + 1 + error.object.count(b"\n", 0, error.start)) from None
+    if not number:
+        raise ModelError("the file is empty", file=path, line=1)
 
 
 def _check_size(path: Path, size: int, limit: int) -> None:

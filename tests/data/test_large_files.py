@@ -54,7 +54,7 @@ def test_names_of_markers_are_compared_in_linear_time():
 
 @pytest.mark.usefixtures("quick")
 def test_joints_that_mimic_each_other_in_a_chain_are_read_in_linear_time(tmp_path):
-    """Each joint stands 0.5 rad beyond the one that it mimics, whatever the order of the file; the time was cubic, 10 s."""
+    """Each joint stands 0.5 rad beyond the one that it mimics; the time was cubic, 10 s."""
     links = "".join(f'<link name="l{i}"/>' for i in range(1000))
     joints = '<joint name="j1" type="continuous"><parent link="l0"/><child link="l1"/></joint>'
     joints += "".join(
