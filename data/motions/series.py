@@ -59,11 +59,13 @@ def check_time(time: ArrayLike) -> Array:
 def check_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names as a tuple; ValueError for one that is empty or comes twice."""
     found = tuple(map(str, names))
+    known: set[str] = set()
     for i, name in enumerate(found):
         if not name:
             raise ValueError(f"{kind} {i} has no name")
-        if name in found[:i]:
+        if name in known:
             raise ValueError(f"the {kind} {name!r} comes twice")
+        known.add(name)
     return found
 
 
