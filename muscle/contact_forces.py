@@ -69,9 +69,9 @@ def force_wrenches(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts and prescribed forces on the bodies at
-    their origins, in world axes: external wrenches f_ext with the generalized forces that are part of `limit_torques`.
-    Raises ValueError as `limit_torques` does.
+    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts, prescribed forces, springs and bushings on
+    the bodies at their origins, in world axes: external wrenches f_ext with the generalized forces that are part of
+    `limit_torques`. Forces on coordinates act within joints, on no body. Raises ValueError as `limit_torques` does.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley

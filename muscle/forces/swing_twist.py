@@ -1,6 +1,7 @@
 """Limits of a ball joint: a cone of directions and a range of the twist, continuous over all rotations."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class SwingTwistLimit(MeasuredForce):
     array([-0.546, -0.255])
     """
 
+    in_joints: ClassVar[bool] = True
     body: str
     swing: float = np.pi
     twist: tuple[float, float] = ALL_ROUND
