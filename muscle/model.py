@@ -196,7 +196,8 @@ class Model(Record):
         `myoquat.joints.convert_coordinates` takes states along. The start is converted too; what
         `coordinates` says of ones that the new joints do not have is left out.
         """
-        system = with_rotations(self.system, rotations)
+        ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
+        system = with_rotations(self.system, rotations, ranges)
         start_q = self.start
         known = {*system.coordinate_names, *system.angle_names}
         kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)

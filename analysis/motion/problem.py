@@ -100,9 +100,9 @@ class PoseProblem(PoseStructure):
                 found.append(wanted - q[..., place.q])
                 continue
             x = place.ball.angles.values(q[..., place.ball.quaternion])[..., place.axis]
-            factor_ = place.ball.angles.factors[place.axis]
-            turned = factor_ * (wanted - x)
-            found.append(np.arctan2(np.sin(turned), np.cos(turned)) / factor_)
+            unit = 2 * np.pi / place.ball.angles.periods[place.axis]
+            turned = unit * (wanted - x)
+            found.append(np.arctan2(np.sin(turned), np.cos(turned)) / unit)
         return found
 
     def cost(self, q: Array, data: Array) -> Array:

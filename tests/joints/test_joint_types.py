@@ -98,6 +98,8 @@ def test_sizes_of_the_issue():
         "ellipsoid": (3, 3),
         "constant_curvature": (3, 3),
         "reversed": (6, 6),
+        "gimbal": (3, 3),
+        "follower": (0, 0),  # it moves with another joint's coordinates
     }
 
 
