@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import resources
 from myoquat.data.formats import model_format
 from myoquat.data.marker_set import read_marker_set, with_markers
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import resources
 from myoquat.muscle.model import Model
 
 __all__ = ["library_models", "load_model", "save_model"]

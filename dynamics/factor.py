@@ -6,13 +6,13 @@ L is unit lower triangular when velocities are numbered parents first; row k has
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.inverse import inverse
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import mirrored
-from myoquat.kernels.called import called
-from myoquat.kernels.typing import Array
+from myoquat.kernels.control_flow.out_of_line_call import called
 
 __all__ = ["ancestors", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
 

@@ -5,11 +5,11 @@ A wrench of a body is a row (force [N], torque [N m]) at its origin in world axe
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.motion import Motion, Pair, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
@@ -14,7 +15,6 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.rotations.davenport import PARALLEL_SINE
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, FollowerJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.kernels.kinds import check_kinds
 
 __all__ = ["Ball", "are_parallel", "as_ball", "followed", "places", "why_not_ball", "with_ranges"]
 

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.content import content_key, foreign_parts, lasting_content
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.user_code import code_state
 from myoquat.kernels import formula, is_symbolic
-from myoquat.kernels.build import code_kept
-from myoquat.kernels.content import content_key, foreign_parts, lasting_content
-from myoquat.kernels.typing import Array, ArrayLike
-from myoquat.kernels.user_code import code_state
+from myoquat.kernels.runtime.build import code_kept
 
 __all__ = ["BACKENDS", "Input", "evaluate", "kernel_for", "traced_once"]
 

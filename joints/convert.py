@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.balls import Ball, as_ball, followed, places, why_not_ball, with_ranges
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
@@ -20,9 +23,6 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, GimbalJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 

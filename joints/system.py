@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.content import content_digest
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import state
 from myoquat.joints.body import Body, Vector, check_body
 from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_units
@@ -21,11 +24,8 @@ from myoquat.joints.types import EulerJoint, FollowerJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import named_coordinates
 from myoquat.joints.vectors import cross, matvec, row_cross
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.content import content_digest
-from myoquat.kernels.once import once
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.memoize import once
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 

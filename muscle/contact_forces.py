@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import limits
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce

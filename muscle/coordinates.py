@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.ranges import check_interval, check_ranges
 from myoquat.joints.tree import find_cycle
-from myoquat.kernels.records import Record
 
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow"]
 

@@ -6,14 +6,14 @@ from typing import Protocol
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
 from myoquat.muscle.forces.onset import engaged, engaged_energy

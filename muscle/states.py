@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_state
 from myoquat.joints.stacking import joined
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of

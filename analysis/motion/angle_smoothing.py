@@ -16,6 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.motion.smoothing import check_cutoff, even_times
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
 from myoquat.joints.errors import ModelError
@@ -24,9 +27,6 @@ from myoquat.joints.stacking import components
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.successive import angular_drift, child_axes
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 
 __all__ = ["natural_spline", "smooth_angles"]
 

@@ -5,13 +5,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["ConstraintForces", "Load", "load_columns"]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 
 __all__ = ["FittedMotion"]
 

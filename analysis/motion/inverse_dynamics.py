@@ -7,6 +7,9 @@ from types import NoneType
 import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.data.motions.series import indices_of
@@ -18,9 +21,6 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques
 from myoquat.muscle.loads import Load, body_wrenches, world_point
 from myoquat.muscle.model import Model

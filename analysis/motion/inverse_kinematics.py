@@ -13,14 +13,14 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, fit_frames
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 

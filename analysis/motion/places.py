@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.motions.angles import BallAngles, angle_axes, balls
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, dot, matvec
-from myoquat.kernels.typing import Array
 
 __all__ = ["Place", "angle_row", "places_of", "velocity_of"]
 

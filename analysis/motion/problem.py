@@ -31,6 +31,7 @@ import numpy as np
 from myoquat.analysis.motion.places import Place, angle_row, places_of
 from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
 from myoquat.analysis.motion.tangent import Step, constrained_step, multipliers
+from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.factor import factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
@@ -40,7 +41,6 @@ from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, ro
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]

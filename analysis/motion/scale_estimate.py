@@ -11,11 +11,11 @@ from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 

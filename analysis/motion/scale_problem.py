@@ -32,8 +32,8 @@ import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.structure import Data
+from myoquat.core.typing import Array
 from myoquat.joints.motion import kinematics, world_poses
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, iterate
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 
 __all__ = ["Frames", "fit_frames"]
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from myoquat.analysis.motion.places import velocity_of
 from myoquat.analysis.motion.tangent import solve_implied
+from myoquat.core.content import content_key, lasting_content
+from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
@@ -19,8 +21,6 @@ from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import iterate
-from myoquat.kernels.content import content_key, lasting_content
-from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, Marker
 
 __all__ = ["Data", "PoseStructure", "Sensor", "elimination_order"]

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 from myoquat.dynamics.factor import descended, factor, solve
 from myoquat.joints.vectors import dot, matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["Step", "constrained_step", "multipliers", "solve_implied"]
 

@@ -3,11 +3,11 @@ to them: torques, from which the forces of the constraints have dropped out, and
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 

@@ -9,6 +9,10 @@ import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import is_imported
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
@@ -17,10 +21,6 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.libraries import is_imported
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.forces import LoadingForce, MeasuredForce

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
+from myoquat.core.arguments import PATH, check_kinds
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
-from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["check_export", "export", "to_table", "to_trajectories", "units_of"]
 

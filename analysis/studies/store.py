@@ -30,8 +30,8 @@ from myoquat.analysis.studies.machine import fingerprint, machine, release
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.typing import Array
 
 __all__ = [
     "FORMAT",

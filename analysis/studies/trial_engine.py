@@ -19,8 +19,8 @@ from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.varied import VariedDemands, check_varied
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES, Solved
+from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters
 from myoquat.muscle.checks import check_laws
 

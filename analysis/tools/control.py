@@ -14,12 +14,12 @@ from myoquat.analysis.tools.analyses.moving import note
 from myoquat.analysis.tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.analysis.tools.report import told
+from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion
 from myoquat.data.setups import CmcSetup
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.model import Model
 

@@ -14,6 +14,7 @@ from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.analyze import analyse
 from myoquat.analysis.tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.leftovers import Census
@@ -29,7 +30,6 @@ from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.constraints import Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput

@@ -10,12 +10,12 @@ import pandas as pd
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Markers, load_markers, load_motion
 from myoquat.data.setups import InverseKinematicsSetup, Task
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["fitted_to_tasks", "run_inverse_kinematics"]

@@ -11,13 +11,13 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
 from myoquat.analysis.tools.kinematics import fitted_to_tasks
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.marker_set import with_markers
 from myoquat.data.motions import Markers, load_markers
 from myoquat.data.setups import ScaleSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 

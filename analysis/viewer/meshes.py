@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.files import read_lines, read_start
 from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 
 __all__ = ["MESH_FILES", "Mesh", "fans", "read_mesh"]
 

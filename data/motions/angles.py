@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.joints.checks import check_state
@@ -19,8 +21,6 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
 

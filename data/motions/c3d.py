@@ -17,14 +17,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import subprocess
+from myoquat.core.typing import Array
 from myoquat.data.files import read_start
 from myoquat.data.motions.series import indices_of
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import subprocess
-from myoquat.kernels.typing import Array
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
 

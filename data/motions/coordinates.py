@@ -5,16 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.muscles import muscle_columns
 from myoquat.joints.axes import in_angles
 from myoquat.joints.checks import check_array
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["bare_name", "coordinate_labels", "motion_from_states", "states_from_motion", "turning_entries"]

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.core.arguments import real_array, real_array_with_gaps
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_array
-from myoquat.kernels.kinds import real_array, real_array_with_gaps
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "assign",

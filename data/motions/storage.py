@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["MAX_BYTES", "read_header", "read_motion", "tell", "write_motion"]
 

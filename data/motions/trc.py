@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.rows import check_labels, check_times, format_rows, parse_rows
 from myoquat.data.motions.storage import MAX_BYTES, tell
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_markers", "write_markers"]
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from myoquat.core.lazy_imports import tomlkit
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.libraries import tomlkit
 
 if TYPE_CHECKING:
     from tomlkit.items import Array

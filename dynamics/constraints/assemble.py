@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.least import least_motions
@@ -12,7 +13,6 @@ from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["AssemblyError", "assemble", "mobilities"]

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
@@ -13,9 +15,7 @@ from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, augmented, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.trace import trace
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.tracing.trace import trace
 
 __all__ = ["ConstraintArrays"]
 

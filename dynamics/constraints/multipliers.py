@@ -21,6 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.own import constraints_of
@@ -29,7 +30,6 @@ from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic,
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["HeldMotion", "acts_in_joints", "carried_wrenches"]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.progress import progress_bar
+from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
 from myoquat.dynamics.simulation.batches import solve_batch
@@ -24,8 +26,6 @@ from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints.compiled import traced_once
 from myoquat.joints.door import SystemLike
-from myoquat.kernels.progress import progress_bar
-from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["SimulationWarning", "simulate"]
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import lasting_content
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
@@ -16,9 +19,6 @@ from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome, StepLoop
-from myoquat.kernels.classes import is_foreign
-from myoquat.kernels.content import lasting_content
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Simulator"]
 

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
 from myoquat.joints.stacking import QUATERNION, VECTOR3, components, joined, vector
 from myoquat.joints.vectors import axis_angle_matrix, cross, dot, matvec, vecmat
-from myoquat.kernels.analytic import arctan2
-from myoquat.kernels.arrays import as_array, formula
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.analytic import arctan2
+from myoquat.kernels.symbolic.arrays import as_array, formula
 
 __all__ = [
     "condition_davenport",

@@ -5,6 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.joints.rotations.davenport import (
@@ -16,8 +18,6 @@ from myoquat.joints.rotations.davenport import (
     wrapped,
 )
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 
 __all__ = ["Angles", "Dependent"]
 

@@ -5,6 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.stacking import components
@@ -14,8 +16,6 @@ from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.types.gimbal import GimbalJoint, inverse_rate_matrix
 from myoquat.joints.types.successive import Vector3, angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 
 __all__ = ["FACTS", "FollowerJoint", "Turn", "named_coordinates"]
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.stacking import components
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["FACTS", "GimbalJoint"]
 

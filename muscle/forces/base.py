@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
 from myoquat.muscle.loads import Load, Poses, generalized_force
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["CoordinateForce", "CoordinateSpring"]

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair
 from myoquat.joints.system import ArticulatedSystem, Body
 from myoquat.joints.tree import WORLD, Frame, Link, Tree
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import row_cross
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["separate_bodies", "wrenches_of_work"]
 

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import dot, matvec
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 from myoquat.muscle.forces.onset import engaged, engaged_energy
 from myoquat.muscle.loads import unit_vector

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.arguments import check_unmasked, real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
-from myoquat.kernels.kinds import check_unmasked, real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, kind_of, numbers_of
 

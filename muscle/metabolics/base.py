@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import HillLaw
 
 __all__ = ["Fiber", "MetabolicCost", "recruited"]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import myoquat as mq
+from myoquat.core.content import content_key, foreign_parts
+from myoquat.core.user_code import code_state
 from myoquat.dynamics import Simulator
 from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.kernels import compile, iterate
-from myoquat.kernels.content import content_key, foreign_parts
-from myoquat.kernels.user_code import code_state
 from myoquat.muscle.laws import ForceLaw
 
 GAIN = 1.0

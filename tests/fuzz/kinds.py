@@ -25,8 +25,8 @@ from myoquat.data.setups import read_setup
 from myoquat.data.setups.controls import read_controls
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
-from myoquat.kernels import build
-from myoquat.kernels.cache import Cache
+from myoquat.kernels.runtime import build
+from myoquat.kernels.runtime.cache import Cache
 
 from . import captures, mutate, sets, setups
 

@@ -23,8 +23,8 @@ from myoquat.joints import (
 from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.sampling import KINDS, random_joint
 from myoquat.joints.vectors import axis_angle_matrix, matvec
-from myoquat.kernels.arrays import symbols_casadi
-from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.symbolic.arrays import symbols_casadi
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 COUNT = 6
 STEP = 4e-3

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.cache import Cache, digest
+from myoquat.kernels.runtime.cache import Cache, digest
 
 
 def wave(q):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from myoquat.kernels import homes, settings
+from myoquat.kernels.runtime import homes, settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="homes of Windows are the system's")
 NAMES = ("HOME", "XDG_CACHE_HOME", "MYOQUAT_CACHE")

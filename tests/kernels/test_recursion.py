@@ -7,11 +7,11 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.body import Straight
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.passes import rows_of
-from myoquat.kernels.recursion import ROOT, Member, Pass, looped, recursion
-from myoquat.kernels.trace import trace
+from myoquat.kernels.codegen.body import Straight
+from myoquat.kernels.codegen.tree_passes import rows_of
+from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, looped, recursion
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.trace import trace
 
 
 class Node:

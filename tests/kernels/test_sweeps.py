@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import entries
-from myoquat.kernels.elimination import Edge, contracted
-from myoquat.kernels.mapped import mapped
-from myoquat.kernels.terms import Recording, Term
+from myoquat.kernels.control_flow import jacobian_entries
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.terms import Recording, Term
+from myoquat.kernels.tracing.edge_elimination import Edge, contracted
 
 X = np.random.default_rng(1).normal(size=(11, 6))
 
@@ -40,8 +40,8 @@ def swept(monkeypatch):
     """All Jacobians made from now on are swept."""
 
     def switch():
-        monkeypatch.setattr(entries, "_WRITTEN_OUT", -1)
-        monkeypatch.setattr(entries, "_TIMES", 0)
+        monkeypatch.setattr(jacobian_entries, "_WRITTEN_OUT", -1)
+        monkeypatch.setattr(jacobian_entries, "_TIMES", 0)
 
     return switch
 

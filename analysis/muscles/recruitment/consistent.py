@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.motion.smoothing import differentiate
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities
 from myoquat.dynamics.constraints.least import least_motions
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["check_consistent", "consistent_derivatives", "consistent_motion"]

@@ -27,8 +27,8 @@ from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.reach import Reach
 from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment, are_bent
 from myoquat.analysis.muscles.recruitment.whole import Coupled, WholeTrial
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 
 __all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]
 

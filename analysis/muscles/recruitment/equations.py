@@ -24,11 +24,11 @@ from myoquat.analysis.muscles.recruitment.joint_cone import (
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
 from myoquat.analysis.muscles.recruitment.paths import paths_along
 from myoquat.analysis.muscles.recruitment.rounds import Bending
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
 

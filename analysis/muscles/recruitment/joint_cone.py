@@ -7,12 +7,12 @@ from typing import Self
 import numpy as np
 
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_wrenches
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["JointCone", "angles_of", "constraint_lines", "joints_of", "reserve_lines", "rest_forces"]

@@ -10,10 +10,10 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Programs, Solutions, solve_separable
 from myoquat.analysis.muscles.fibers import MuscleFibers
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, compile
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 

@@ -18,8 +18,8 @@ from myoquat.analysis.muscles.convex import Programs, Solutions, Status, are_met
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import strengths
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicCurves, MetabolicEffort
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["PosedFrames"]
 

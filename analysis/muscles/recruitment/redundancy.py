@@ -26,10 +26,10 @@ from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.whole import Coupled
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.compiled import traced_once
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["redundancy"]

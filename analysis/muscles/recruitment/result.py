@@ -11,10 +11,10 @@ from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_w
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
 from myoquat.analysis.muscles.recruitment.whole import WholeTrial
 from myoquat.analysis.muscles.tables import named_columns
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["Redundancy"]

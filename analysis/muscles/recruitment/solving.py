@@ -19,7 +19,7 @@ from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.posed import PosedFrames
 from myoquat.analysis.muscles.recruitment.reach import reachable
 from myoquat.analysis.muscles.recruitment.settling import Settling
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["MET", "ROUNDS", "Recruitment", "are_bent"]
 

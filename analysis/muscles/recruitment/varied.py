@@ -19,6 +19,7 @@ from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, joints_of
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations
 from myoquat.analysis.muscles.recruitment.paths import joint_lines
 from myoquat.analysis.muscles.recruitment.rounds import Bending
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import HeldMotion
@@ -27,7 +28,6 @@ from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters, muscle_wrenches, path_jacobian
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.jacobians import velocity_of

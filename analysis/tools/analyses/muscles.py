@@ -12,10 +12,10 @@ import pandas as pd
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data.motions.series import indices_of
 from myoquat.data.setups.analyses import MuscleAnalysisSetup
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.states import state_names

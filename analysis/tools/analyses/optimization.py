@@ -20,13 +20,13 @@ from myoquat.analysis.muscles.convex import Programs, Status, solve_programs
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion
 from myoquat.data.osim.control_bounds import read_control_bounds
 from myoquat.data.setups.analyses import StaticOptimizationSetup
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
 from myoquat.muscle import actuator_forces, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 from myoquat.muscle.laws.base import ForceLaw

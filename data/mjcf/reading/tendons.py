@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.actuators import Drive
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
@@ -11,7 +12,6 @@ from myoquat.data.mjcf.reading.geoms import Geom
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import ForceLaw, PathSpring
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint

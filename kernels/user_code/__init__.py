@@ -1,5 +1,0 @@
-"""What code outside this package computes with: all that its functions and classes can read, as a digest."""
-
-from myoquat.kernels.user_code.state import CodeState, code_state
-
-__all__ = ["CodeState", "code_state"]
