@@ -20,7 +20,8 @@ from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link
 from myoquat.kernels.control_flow.out_of_line_call import varies
-from myoquat.kernels.control_flow.tree_scan import Member, Pass, looped, recursion
+from myoquat.kernels.control_flow.tree_scan import looped, recursion
+from myoquat.kernels.control_flow.tree_scan_members import Member, Pass
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 
 __all__ = ["forward"]

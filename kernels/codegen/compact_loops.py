@@ -23,9 +23,8 @@ from myoquat.kernels.codegen.compaction import (
 )
 from myoquat.kernels.codegen.ir import Builder, Module, double
 
-__all__ = ["PAYS", "compact_loop", "room"]
+__all__ = ["compact_loop", "room"]
 
-PAYS = 8  # operations of a step for each number of its state and constants, from where moving lanes pays
 _ALIGNED = 64  # bytes
 _PARAMETERS = (
     "ptr %frame, i64 %count, ptr %own, i64 %own_stride, ptr %step, i64 %state, i64 %constants, i64 %times, "
@@ -46,7 +45,7 @@ def compact_loop(
 ) -> Builder:
     """A function (ptr %frame, i64 %count, ptr %own, i64 %own_stride): the loop over a step of this name, which takes
     `several` blocks itself or one, on states and constants of so many numbers each, whose arrays lie at %own one after
-    the other: start, constants, where, result; the rest as in `Repeated`."""
+    the other: start, constants, where, result; the rest as in `while_loop.Loop`."""
     kind = _CompactLoop(module.builder(), several, times == 1, left is None)
     name = "_".join(["lanes_loop", *(word for word in ("several", "once", "whole") if getattr(kind, word))])
 

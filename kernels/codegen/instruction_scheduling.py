@@ -1,18 +1,10 @@
 """Loops side by side: in a kernel for one state, those that do not wait for each other share the registers."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from myoquat.kernels.tracing.tape import Tape, arguments
+from myoquat.kernels.tracing.tape import Ends, Tape, arguments
 
-__all__ = ["Ends", "groups", "reordered"]
-
-
-class Ends(NamedTuple):
-    """Of a call in the middle of a tape: how many of the last inputs it gives, and of the last outputs it takes."""
-
-    gives: int
-    takes: int
+__all__ = ["groups", "reordered"]
 
 
 def groups(tape: Tape, ends: Sequence[Ends], kinds: Sequence[str | None], width: int) -> list[list[int]]:

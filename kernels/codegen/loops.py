@@ -9,66 +9,38 @@ takes processors without AVX-512 about twenty cycles.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.compact_loops import PAYS, compact_loop, room
+from myoquat.kernels.codegen.compact_loops import compact_loop, room
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.multi_block import Way
-from myoquat.kernels.codegen.parts import Cost, InnerCall, Ports, slots_of, take_ports
+from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
 from myoquat.kernels.codegen.stack_frames import Behind, Frame
-from myoquat.kernels.runtime.cache import digest
-from myoquat.kernels.tracing.trace import Signature
+from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.tracing.traced import Traced
 
-__all__ = ["Repeated", "shared", "suffix", "write_lanes", "write_loop"]
+__all__ = ["FormulaPorts", "shared", "suffix", "write_lanes", "write_loop"]
 
 _ALIGNED = 64  # bytes
 
 
-class Formula(Protocol):
-    """A body that can be written as a function on pointers."""
+class FormulaPorts(NamedTuple):
+    """Pointers of a function that several others call: what it takes, in the order of its inputs, and what it gives."""
 
-    @property
-    def signature(self) -> Signature: ...
-
-    @property
-    def several(self) -> bool: ...
-
-    @property
-    def operations(self) -> int: ...
-
-    def identity(self) -> str: ...
-
-    def write(
-        self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
-    ) -> Cost: ...
+    takes: Sequence[str]
+    gives: str
 
 
-@dataclass(frozen=True)
-class Repeated:
-    """A step inside a formula, how often it is taken, and when a state is settled; see `iterate`."""
-
-    step: Formula
-    count: int
-    settle: float
-    left: int | None
-
-    @property
-    def compacts(self) -> bool:
-        """Whether lanes that are done make room for others, where a kernel takes several blocks of states."""
-        step = self.step
-        return step.several or step.operations >= PAYS * sum(step.signature.input_sizes)
-
-    def identity(self) -> str:
-        return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
+_STEP_PORTS = FormulaPorts(("state", "constants"), "next")
 
 
-def write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: int) -> InnerCall:
+def write_lanes(module: Module, name: str, frame: Frame, part: Loop, count: int, write: WriteFormula) -> InnerCall:
     """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
     they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
     wide = module.widened()
-    loop = write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part)
+    loop = write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part, write)
     b = wide.builder()
     for k in loop.taken[:-1]:
         address = b.slot("%frame", k)
@@ -82,30 +54,30 @@ def write_lanes(module: Module, name: str, frame: Frame, part: Repeated, count: 
     return InnerCall(name, taken, given, Cost(loop.cost.operations * count, loop.cost.price * count))
 
 
-def write_loop(module: Module, name: str, frame: Frame, part: Repeated) -> InnerCall:
+def write_loop(module: Module, name: str, frame: Frame, part: Loop, write: WriteFormula) -> InnerCall:
     """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
     state, constants = part.step.signature.input_sizes
     lengths = {"start": state, "given": constants, "where": 1, "result": state}
     own = take_ports(frame, lengths)
     taken, given = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
-    together = frame.blocks > 1 and part.compacts
-    function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths)
+    together = frame.blocks > 1 and part.several
+    function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
     if frame.blocks > 1:
         frame.call(size)
         way = Way.TOGETHER_BEHIND if together else Way.BEHIND
         return InnerCall(function, taken, given, _total(part, cost), way, (own["start"].slot,))
 
-    def write(behind: Behind) -> None:
+    def write_reached(behind: Behind) -> None:
         b = module.builder()
         b.line(f"call void @{function}(ptr {behind(b)}, ptr {b.slot('%frame', own['start'].slot)})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
 
-    frame.call(size, write)
+    frame.call(size, write_reached)
     return InnerCall(module.expect(name), taken, given, _total(part, cost))
 
 
-def _total(part: Repeated, cost: Cost) -> Cost:
+def _total(part: Loop, cost: Cost) -> Cost:
     """Of all steps."""
     return Cost(cost.operations * part.count, cost.price * part.count)
 
@@ -115,26 +87,28 @@ def suffix(module: Module) -> str:
     return "_lanes" if module.lanes > module.home else ""
 
 
-def shared(module: Module, name: str, formula: Formula, takes: Sequence[str], gives: str) -> tuple[Cost, int]:
+def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, write: WriteFormula) -> tuple[Cost, int]:
     """The cost of a function `void name(ptr frame, ptr ..., ptr ...)` that several others call, on a frame of its own,
     and the bytes of that; written at first use. What it takes and gives lies at the other pointers, named here in the
     order of the formula's inputs."""
     if name not in module.shared:
         frame, signature = Frame(module.blocks if formula.several else 1), formula.signature
         sizes = dict(zip(signature.inputs, signature.input_sizes, strict=True))
-        inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, takes, strict=True)}
+        inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, ports.takes, strict=True)}
         (output,), (length,) = signature.outputs, signature.output_sizes
-        more = [f"%{own}" for own in (*takes, gives)]
-        cost = formula.write(module, name, frame, inputs, {output: Port(0, length, more[-1])}, more)
+        more = [f"%{own}" for own in (*ports.takes, ports.gives)]
+        cost = write(formula, module, name, frame, inputs, {output: Port(0, length, more[-1])}, more)
         module.shared[name] = cost, frame.finish(module.lanes)
     known: tuple[Cost, int] = module.shared[name]
     return known
 
 
-def _compact_loop_of(module: Module, part: Repeated, lengths: Mapping[str, int]) -> tuple[str, Cost, int]:
+def _compact_loop_of(
+    module: Module, part: Loop, lengths: Mapping[str, int], write_formula: WriteFormula
+) -> tuple[str, Cost, int]:
     """A loop over several blocks, whose arrays lie one after the other; the step's cost, and the bytes of its frame."""
     step = f"step_{part.step.identity()[:16]}"
-    cost, size = shared(module, step, part.step, ("state", "constants"), "next")
+    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
     name = f"loop_{part.identity()[:16]}"
 
     def write() -> None:
@@ -145,11 +119,13 @@ def _compact_loop_of(module: Module, part: Repeated, lengths: Mapping[str, int])
     return module.once(name, write), cost, room(module.lanes, lengths["start"], size)
 
 
-def _loop_of(module: Module, part: Repeated, lengths: Mapping[str, int]) -> tuple[str, Cost, int]:
+def _loop_of(
+    module: Module, part: Loop, lengths: Mapping[str, int], write_formula: WriteFormula
+) -> tuple[str, Cost, int]:
     """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
     the bytes of its frame, the step's and behind it room for two states."""
     step = f"step_{part.step.identity()[:16]}" + suffix(module)
-    cost, size = shared(module, step, part.step, ("state", "constants"), "next")
+    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
     name = f"loop_{part.identity()[:16]}" + suffix(module)
     own, room = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
     first = _ALIGNED * -(-size // _ALIGNED)
@@ -182,7 +158,7 @@ class _Loop:
     """A loop that is being written: the name of the step, where its arrays are, and of how many numbers a state is."""
 
     b: Builder
-    part: Repeated
+    part: Loop
     step: str
     at: _At
     length: int

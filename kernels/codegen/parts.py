@@ -1,6 +1,7 @@
 """What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from myoquat.kernels.codegen.driver import Port
@@ -10,14 +11,35 @@ from myoquat.kernels.codegen.multi_block import Way
 from myoquat.kernels.codegen.slots import Place
 from myoquat.kernels.codegen.stack_frames import Frame
 from myoquat.kernels.tracing.tape import Tape
-from myoquat.kernels.tracing.trace import Signature
+from myoquat.kernels.tracing.traced import Signature, Traced
 
-__all__ = ["PRICE", "Body", "Cost", "InnerCall", "Ports", "places_of", "price", "slots_in", "slots_of", "take_ports"]
+__all__ = [
+    "PRICE",
+    "Body",
+    "Cost",
+    "InnerCall",
+    "Ports",
+    "Size",
+    "places_of",
+    "price",
+    "slots_in",
+    "slots_of",
+    "take_ports",
+]
 
 PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
 _PRICE_ELEMENTARY = 1.5
 
 Ports = dict[str, Port]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a kernel needs and costs: slots of its frame, operations per state, and a rough price in nanoseconds."""
+
+    slots: int
+    operations: int
+    price: float
 
 
 class Cost(NamedTuple):
@@ -43,6 +65,15 @@ class Body(Protocol):
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
         """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'; of one over several
         blocks, on a frame that is, `void name(ptr frame, i64 count)`."""
+
+
+class WriteFormula(Protocol):
+    """Defines a traced formula as `void name(ptr frame, more...)`, which reads and writes ports."""
+
+    def __call__(
+        self, traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports,
+        more: Sequence[str] = ()
+    ) -> Cost: ...  # fmt: skip
 
 
 class InnerCall(NamedTuple):

@@ -9,8 +9,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from myoquat.kernels.codegen.instruction_scheduling import Ends
-from myoquat.kernels.tracing.tape import Tape, arguments, levels
+from myoquat.kernels.tracing.tape import Ends, Tape, arguments, levels
 
 __all__ = ["Schedule", "arrays_of", "at_once", "in_time"]
 

@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.codegen.body import Pattern, Straight
 from myoquat.kernels.control_flow.compressed_jacobian import Sweep
 from myoquat.kernels.control_flow.jacobian_entries import Entries, entries_of
 from myoquat.kernels.symbolic.terms import Reciprocals, Recording, Scalar, Term, ordered
 from myoquat.kernels.tracing.adjoints import pulled, pushed
-from myoquat.kernels.tracing.tape import played
-from myoquat.kernels.tracing.trace import Shape, Signature
+from myoquat.kernels.tracing.tape import in_terms, played, tape_of
+from myoquat.kernels.tracing.traced import Pattern, Shape, Signature, Traced
 
 __all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
 
 Names = str | Sequence[str] | None
-Derivative = Callable[[Straight, Names, Names], Straight]
+Derivative = Callable[[Traced, Names, Names], Traced]
 Flat = dict[str, list[Any]]  # name -> the components of an input or output, in order
 
 
@@ -41,7 +40,7 @@ class _Opened:
         added: dict[str, tuple[list[Term], Shape]],
         outputs: dict[str, tuple[list[Scalar], Shape]],
         sweeps: Sequence[tuple[Sweep, list[Term], list[Term]]] = (),
-    ) -> Straight:
+    ) -> Traced:
         """The formula with the inputs, `added` inputs, and `outputs`; of each sweep what it takes and gives."""
         signature = Signature(
             f"{self.signature.name}_{name}",
@@ -52,7 +51,7 @@ class _Opened:
         given: list[Scalar] = [*itertools.chain(*(x for x, _ in outputs.values()))]
         for _, takes, gives in sweeps:
             taken, given = [*taken, *gives], [*given, *takes]
-        return Straight(self.recording.tape(taken, given), signature, tuple(sweep for sweep, _, _ in sweeps))
+        return Traced(tape_of(self.recording, taken, given), signature, tuple(sweep for sweep, _, _ in sweeps))
 
     def seeds(self, names: Sequence[str], suffix: str, shapes: dict[str, Shape]) -> dict[str, tuple[list[Term], Shape]]:
         """Fresh symbols 'name_suffix' of the named shapes."""
@@ -81,10 +80,10 @@ class _Opened:
         }
 
 
-def _opened(straight: Straight) -> _Opened:
-    signature, recording = straight.signature, Reciprocals()
+def _opened(formula: Traced) -> _Opened:
+    signature, recording = formula.signature, Reciprocals()
     inputs = {name: recording.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
-    results = iter(played(straight.tape, _joined(inputs, inputs), recording.play, straight.unrolled))
+    results = iter(played(formula.tape, _joined(inputs, inputs), in_terms(recording), formula.unrolled))
     outputs = {
         name: [*itertools.islice(results, size)]
         for name, size in zip(signature.outputs, signature.output_sizes, strict=True)
@@ -109,23 +108,23 @@ def _sides(signature: Signature, of: Names, wrt: Names) -> tuple[list[str], list
     return rows, _chosen(signature, "input", wrt, signature.inputs)
 
 
-def jacobian(straight: Straight, of: Names, wrt: Names) -> Straight:
+def jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Outputs 'dy/dx' of shape (*y_shape, *x_shape), y slowest; structural zeros are constants."""
-    open_, pairs, entries = _matrix(straight, of, wrt)
+    open_, pairs, entries = _matrix(formula, of, wrt)
     outputs: dict[str, tuple[list[Scalar], Shape]] = {}
     for (y, x), places in pairs.items():
         width = len(open_.inputs[x])
         dense: list[Scalar] = [0.0] * (len(open_.outputs[y]) * width)
         for (i, j), value in places.items():
             dense[i * width + j] = value
-        outputs[f"d{y}/d{x}"] = dense, straight.signature.outputs[y] + straight.signature.inputs[x]
+        outputs[f"d{y}/d{x}"] = dense, formula.signature.outputs[y] + formula.signature.inputs[x]
     gradients = {f"d{y}/d{x}": x for y, x in pairs if len(open_.outputs[y]) == 1}
     return replace(open_.body("jacobian", {}, outputs, entries.sweeps), gradients=gradients)
 
 
-def sparse_jacobian(straight: Straight, of: Names, wrt: Names) -> Straight:
+def sparse_jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
     """As `jacobian`, but each output holds only the nonzeros, row by row; with their pattern under the same name."""
-    open_, pairs, entries = _matrix(straight, of, wrt)
+    open_, pairs, entries = _matrix(formula, of, wrt)
     outputs: dict[str, tuple[list[Scalar], Shape]] = {}
     patterns: dict[str, Pattern] = {}
     for (y, x), places in pairs.items():
@@ -136,12 +135,12 @@ def sparse_jacobian(straight: Straight, of: Names, wrt: Names) -> Straight:
 
 
 def _matrix(
-    straight: Straight, of: Names, wrt: Names
+    formula: Traced, of: Names, wrt: Names
 ) -> tuple[_Opened, dict[tuple[str, str], dict[tuple[int, int], Scalar]], Entries]:
     """The formula, the entries that are not structurally zero by output, input and place, and where they are from."""
-    rows, columns = _sides(straight.signature, of, wrt)
-    open_ = _opened(straight)
-    symmetric = len(rows) == 1 and columns == [straight.gradients.get(rows[0])]
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    symmetric = len(rows) == 1 and columns == [formula.gradients.get(rows[0])]
     sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
     entries = entries_of(open_.recording, *sides, symmetric)
     above = dict(zip(rows, itertools.accumulate([0, *(len(open_.outputs[y]) for y in rows)]), strict=False))
@@ -154,39 +153,39 @@ def _matrix(
     return open_, pairs, entries
 
 
-def jvp(straight: Straight, of: Names, wrt: Names) -> Straight:
+def jvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Directional derivative: more inputs 'x_dot', outputs 'y_dot' of the shapes of y."""
-    rows, columns = _sides(straight.signature, of, wrt)
-    open_ = _opened(straight)
-    dots = open_.seeds(columns, "dot", straight.signature.inputs)
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    dots = open_.seeds(columns, "dot", formula.signature.inputs)
     moved = iter(open_.along(_joined(open_.outputs, rows), columns, [x for terms, _ in dots.values() for x in terms]))
     outputs = {
-        f"{y}_dot": ([*itertools.islice(moved, len(open_.outputs[y]))], straight.signature.outputs[y]) for y in rows
+        f"{y}_dot": ([*itertools.islice(moved, len(open_.outputs[y]))], formula.signature.outputs[y]) for y in rows
     }
     return open_.body("jvp", dots, outputs)
 
 
-def vjp(straight: Straight, of: Names, wrt: Names) -> Straight:
+def vjp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Gradient of sum_y y_bar . y: more inputs 'y_bar', outputs 'x_bar' of the shapes of x."""
-    rows, columns = _sides(straight.signature, of, wrt)
-    open_ = _opened(straight)
-    bars = open_.seeds(rows, "bar", straight.signature.outputs)
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    bars = open_.seeds(rows, "bar", formula.signature.outputs)
     gradient = open_.gradient(rows, columns, [x for terms, _ in bars.values() for x in terms])
     body = open_.body("vjp", bars, open_.split(columns, gradient, "bar"))
     return replace(body, gradients={f"{x}_bar": x for x in columns})
 
 
-def hvp(straight: Straight, of: Names, wrt: Names) -> Straight:
+def hvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Hessian of an output times 'x_dot': outputs 'x_hvp' of the shapes of x.
 
     Where the outputs chosen are more than one number, the Hessian is that of sum_y y_bar . y, with more inputs 'y_bar'.
     """
-    rows, columns = _sides(straight.signature, of, wrt)
-    open_ = _opened(straight)
-    bars = open_.seeds(rows, "bar", straight.signature.outputs)
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    bars = open_.seeds(rows, "bar", formula.signature.outputs)
     weights: list[Scalar] = [x for terms, _ in bars.values() for x in terms]
     scalar = len(weights) == 1
     gradient = open_.gradient(rows, columns, [1.0] if scalar else weights)
-    dots = open_.seeds(columns, "dot", straight.signature.inputs)
+    dots = open_.seeds(columns, "dot", formula.signature.inputs)
     product = open_.along(gradient, columns, [x for terms, _ in dots.values() for x in terms])
     return open_.body("hvp", dots if scalar else {**bars, **dots}, open_.split(columns, product, "hvp"))

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.control_flow.compressed_jacobian import Sweep
 from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
 from myoquat.kernels.tracing.adjoints import CHOICES, EDGED, Rule, gradients, links, pushed
 from myoquat.kernels.tracing.edge_elimination import Edge, contracted
-from myoquat.kernels.tracing.trace import Shape, Signature
+from myoquat.kernels.tracing.tape import tape_of
+from myoquat.kernels.tracing.traced import Shape, Signature, Traced
 
 __all__ = ["Entries", "entries_of"]
 
@@ -268,10 +268,10 @@ class _Direction:
         moved = [self.moved[x][0] for x in results]
         symbols, columns = [*self.seeds, *self.conditions.values()], [*self.columns, *self.conditions]
         shapes: dict[str, Shape] = {"shared": (len(self.shared),), "seed": (len(symbols),)}
-        tape = self.recording.tape([*self.shared.values(), *symbols], moved)
+        tape = tape_of(self.recording, [*self.shared.values(), *symbols], moved)
         seeds = np.array([[bits >> k & 1 for bits in columns] for k in range(self.count)], dtype=float)
-        straight = Straight(tape, Signature("direction", shapes, {"result": (len(moved),)}))
-        return Sweep(straight, tape, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
+        direction = Traced(tape, Signature("direction", shapes, {"result": (len(moved),)}))
+        return Sweep(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
 
 
 def _swept_forwards(

@@ -6,38 +6,24 @@ once, in a loop over the rows; a kernel for one state takes as many rows at once
 element computes from its numbers alone is computed while tracing.
 """
 
-from collections.abc import Callable, Iterator, Set
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.core.digests import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.control_flow.while_loop import gathering
-from myoquat.kernels.runtime.cache import digest
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
-from myoquat.kernels.tracing.tape import Apply, Inner, Node, Tape, arguments, played
+from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, arguments, played
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
 
-__all__ = ["Element", "PendingRows", "differentiated", "mapped", "partly_evaluated", "written_out"]
+__all__ = ["Element", "PendingRows", "mapped", "partly_evaluated"]
 
 Formula = Callable[[Any, Any], Any]
-
-# True while a formula is differentiated: its rows are then unrolled, since results of a table have no derivative.
-differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
-
-
-@contextmanager
-def written_out() -> Iterator[None]:
-    """While the element of a table is traced: its code stands in a loop, where nothing can be called."""
-    token = differentiated.set(True)
-    try:
-        yield
-    finally:
-        differentiated.reset(token)
 
 
 @dataclass(frozen=True)
@@ -73,6 +59,13 @@ class PendingRows:
             return None
         return replace(self, result=self.result[:, used], columns=tuple(self.columns[k] for k in used))
 
+    def traced(self) -> "Element":
+        """The element, traced once for all rows."""
+        shapes = {"row": self.rows.shape[1], "numbers": self.numbers.shape[1]}
+        result = {"result": self.result.shape[1]}
+        tape = tape_inside_loop(self.element, shapes, result, name_of(self.formula), "an element of a table")
+        return partly_evaluated(tape, shapes["row"], self.numbers)
+
 
 @dataclass(frozen=True)
 class Element:
@@ -81,6 +74,13 @@ class Element:
     tape: Tape
     width: int
     numbers: Array
+    has_solver: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        return Ends(len(self.tape.outputs) * self.count, self.width * self.count)
 
     @property
     def count(self) -> int:
@@ -98,7 +98,7 @@ class Element:
                 results.append(played(self.tape, [*given, *fixed], apply))
             return [x for column in zip(*results, strict=True) for x in column]
 
-        return Inner(function, len(self.tape.outputs) * self.count, self.width * self.count)
+        return Inner(function, *self.ends)
 
     def identity(self) -> str:
         """Text that two elements share only if they write the same code."""

@@ -6,21 +6,19 @@ fresh symbols for the entries, and the kernel holds the table as constants and o
 
 from collections.abc import Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.core.digests import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.control_flow.map_rows import differentiated
-from myoquat.kernels.control_flow.while_loop import gathering
-from myoquat.kernels.runtime.cache import digest
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term
-from myoquat.kernels.tracing.tape import Apply, Inner, Node
+from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node
 
-__all__ = ["Lookup", "PendingLookup", "looked_up", "write_lookup"]
+__all__ = ["Lookup", "PendingLookup", "looked_up"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,13 @@ class Lookup:
 
     knots: tuple[float, ...]
     columns: tuple[tuple[float, ...], ...]
+    has_solver: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        return Ends(self.gives, 1)
 
     @property
     def gives(self) -> int:
@@ -54,7 +59,7 @@ class Lookup:
                 values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
             return values
 
-        return Inner(function, self.gives, 1)
+        return Inner(function, *self.ends)
 
     def halved(self) -> Array:
         """(1 + m, n) knots and columns, n the next power of two; behind the last knot its entries again."""
@@ -85,6 +90,10 @@ class PendingLookup:
         table = replace(self.table, columns=tuple(self.table.columns[k] for k in used))
         return replace(self, table=table, given=[self.given[k] for k in used])
 
+    def traced(self) -> Lookup:
+        """The table."""
+        return self.table
+
 
 def looked_up(x: Array, knots: Array, columns: Array) -> Array | None:
     """(..., m) of each of m columns (k,), the entry i with knots[i] <= x < knots[i + 1], the first below and the last
@@ -102,38 +111,3 @@ def looked_up(x: Array, knots: Array, columns: Array) -> Array | None:
         term = place if type(place) is Term else recording.constant(float(place))
         pending.append(PendingLookup(term, table, list(row)))
     return result.view(SymbolArray)
-
-
-def write_lookup(module: Module, table: Lookup) -> str:
-    """The name of `void name(ptr x, ptr entries)`, written at first use: for every lane of x, the entries one after the
-    other in slots of as many lanes."""
-    name = f"lookup_{table.identity()[:16]}_{module.lanes}"
-
-    def write() -> None:
-        numbers = table.halved()
-        module.constants(f"{name}_table", numbers)
-        b = module.builder(1)
-        with b.loop(0, module.lanes) as lane:
-            own = b.let(f"mul i64 {lane}, 8")
-            where = _search(b, f"@{name}_table", b.load(b.offset("%x", own)), numbers.shape[1])
-            entry = b.offset(f"@{name}_table", b.let(f"mul i64 {where}, 8"))
-            target = b.offset("%entries", own)
-            for k in range(table.gives):
-                found = b.load(b.offset(entry, 8 * numbers.shape[1] * (k + 1)))
-                b.store(found, b.offset(target, 8 * module.lanes * k))
-        b.line("ret void")
-        module.define(name, "void", "ptr %x, ptr %entries", b)
-
-    return module.once(name, write)
-
-
-def _search(b: Builder, table: str, x: str, size: int) -> str:
-    """The index, as i64, of the last of `size` knots, a power of two, that is not above x; 0 if all but the first
-    are."""
-    found, half = "0", size // 2
-    while half:
-        next_one = b.let(f"add i64 {found}, {half}")
-        knot = b.load(b.offset(table, b.let(f"mul i64 {next_one}, 8")))
-        found = b.let(f"select i1 {b.compare('oge', x, knot)}, i64 {next_one}, i64 {found}")
-        half //= 2
-    return found

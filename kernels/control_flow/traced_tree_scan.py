@@ -3,13 +3,12 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from myoquat.core.digests import digest
 from myoquat.core.typing import Array
-from myoquat.kernels.codegen.instruction_scheduling import Ends
-from myoquat.kernels.control_flow.tree_scan import ROOT
-from myoquat.kernels.runtime.cache import digest
-from myoquat.kernels.tracing.tape import Apply, Inner, Node, Tape, played
+from myoquat.kernels.control_flow.tree_scan_members import ROOT
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, played
 
 __all__ = ["Kind", "Recursive", "Stage", "Way"]
 
@@ -55,6 +54,8 @@ class Recursive:
     kinds: tuple[Kind, ...]
     parents: tuple[int, ...]
     ways: tuple[Way, ...]
+    has_solver: ClassVar[bool] = False
+    several: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:

@@ -6,102 +6,20 @@ with the numbers in which the members differ as further inputs, and the kernel h
 that is the same in all members of a kind is a constant of their code.
 """
 
-from collections.abc import Callable, Hashable, Sequence, Set
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.kernels.control_flow.map_rows import differentiated
-from myoquat.kernels.control_flow.while_loop import gathering
+from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.control_flow.tree_scan_tracing import PendingRecursion
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
-from myoquat.kernels.symbolic.terms import Recording, Scalar, Term
+from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.tracing.context import differentiated, gathering
 
-__all__ = ["ROOT", "Member", "Pass", "PendingRecursion", "looped", "recursion"]
-
-ROOT = -1  # the parent of a member that has none
-
-
-class Pass(NamedTuple):
-    """One way through the tree: step(member, what comes (..., width)) -> what goes (..., width). Downwards roots take
-    `start` (width,); upwards, where there is none, members take the sum of what their children give, zero at leaves."""
-
-    step: Callable[[Any, Array], Array]
-    width: int
-    start: Array | None = None
-
-    @property
-    def down(self) -> bool:
-        """Whether parents come first."""
-        return self.start is not None
-
-
-class Member(NamedTuple):
-    """What stands at one place of the tree: make(row, numbers) is what the steps of the passes are called with, of
-    numbers that may depend on the state, row (..., n), and others that do not, numbers (c,). Members of an equal `kind`
-    are made by the same formula, which knows nothing else that differs between them."""
-
-    kind: Hashable
-    make: Callable[[Array, Array], Any]
-    row: Array
-    numbers: Array
-
-
-@dataclass(frozen=True)
-class PendingRecursion:
-    """A recursion met while a formula was traced, and the symbols that stand for the result of every member."""
-
-    members: tuple[Member, ...]
-    parents: tuple[int, ...]
-    passes: tuple[Pass, ...]
-    result: Callable[[Any], Array]
-    given: list[Term]
-
-    @property
-    def taken(self) -> list[Scalar]:
-        """What goes in, member by member."""
-        return [x for member in self.members for x in np.asarray(member.row).flat]
-
-    def kept(self, live: Set[Term]) -> "PendingRecursion | None":
-        """The recursion, if one of its results is among the terms that are needed."""
-        return None if live.isdisjoint(self.given) else self
-
-    def kinds(self) -> list[list[int]]:
-        """The members of each kind, roots and leaves apart: what comes there is known."""
-        found: dict[Hashable, list[int]] = {}
-        for i, member in enumerate(self.members):
-            place = self.parents[i] == ROOT, i in self.parents
-            found.setdefault((member.kind, place, len(member.row), len(member.numbers)), []).append(i)
-        return list(found.values())
-
-    def kind(self, members: Sequence[int], alive: Sequence[Array]) -> tuple[Callable[..., Array], Array]:
-        """What the members of a kind do, a formula (row, what comes in every pass, numbers) -> what goes in every pass
-        and the result, joined; and the numbers (k, c) in which they differ. alive: which of the numbers that go from
-        member to member are not zero, and so are there."""
-        numbers = np.stack([self.members[i].numbers for i in members])
-        varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
-
-        def formula(row: Array, *others: Array) -> Array:
-            made = self.members[members[0]].make(row, _filled(numbers[0], varying, others[-1]))
-            gone = [
-                self._step(p, made, members[0], here, come)
-                for p, here, come in zip(self.passes, alive, others[:-1], strict=True)
-            ]
-            return np.concatenate([*gone, self.result(made)])
-
-        return formula, numbers[:, varying]
-
-    def _step(self, p: Pass, made: Any, i: int, alive: Array, come: Array) -> Array:
-        """What goes of what comes in a pass, at a root or a leaf of what is known to come there, and for nobody."""
-        first, last = self.parents[i] == ROOT, i not in self.parents
-        if not p.down:
-            first, last = last, first
-        zero = np.zeros(p.width)
-        known = zero if p.start is None else p.start
-        goes = p.step(made, known if first else _filled(zero, np.flatnonzero(alive), come))
-        return (zero if last else goes)[alive]
+__all__ = ["looped", "recursion"]
 
 
 def recursion(
@@ -152,12 +70,3 @@ def _written_out(
             if not p.down and parent != ROOT:
                 come[parent] = come[parent] + gone[i]
     return [result(member) for member in made]
-
-
-def _filled(numbers: Array, varying: Array, own: Array) -> Array:
-    """(c,) the numbers, those that vary replaced by a member's own."""
-    if not varying.size:
-        return numbers
-    filled = numbers.astype(object)
-    filled[varying] = np.asarray(own)
-    return filled.view(SymbolArray)

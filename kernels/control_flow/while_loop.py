@@ -5,21 +5,29 @@ with fresh symbols for its result, and the kernel holds the step once, called wh
 """
 
 from collections.abc import Callable, Set
-from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
+from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_kinds, check_unmasked
+from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.tracing.context import gathering
+from myoquat.kernels.tracing.sharing import kept_trace
+from myoquat.kernels.tracing.tape import Ends, Inner
+from myoquat.kernels.tracing.trace import name_of, trace
+from myoquat.kernels.tracing.traced import Traced
 
-__all__ = ["Pending", "gathering", "iterate"]
+__all__ = ["Loop", "Pending", "iterate"]
+
+MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
+OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
 
 Step = Callable[[Any, Any], Any]
 
@@ -52,9 +60,47 @@ class Pending:
         """The loop, if one of its results is among the terms that are needed."""
         return None if live.isdisjoint(self.result) else self
 
+    def traced(self) -> "Loop":
+        """The loop with its step traced, once for all loops that share it."""
+        step, inputs = self.step, {"state": len(self.start), "constants": len(self.constants)}
+        parts = (step.func, step.args, tuple(step.keywords.items())) if isinstance(step, partial) else (step,)
+        key = (*parts, *inputs.values())
+        traced = kept_trace(
+            "steps", key, MAX_STEPS_KEPT,
+            lambda: trace(step, inputs, {"state": inputs["state"]}, f"{name_of(step)}_step"),
+        )  # fmt: skip
+        return Loop(traced, self.count, self.settle, self.left)
 
-# The loops and tables of the formula that is being traced, as `Pending` or `PendingRows`; None where nothing is.
-gathering: ContextVar[list[Any] | None] = ContextVar("gathering", default=None)
+
+@dataclass(frozen=True)
+class Loop:
+    """A step (state, constants) -> state, taken at most `count` times, or until a state is done; see `iterate`."""
+
+    step: Traced
+    count: int
+    settle: float
+    left: int | None
+    has_solver: ClassVar[bool] = True
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        state, constants = self.step.signature.input_sizes
+        return Ends(state, state + constants + 1)
+
+    @property
+    def several(self) -> bool:
+        """Whether lanes that are done make room for others, where a kernel takes several blocks of states."""
+        sizes = self.step.signature.input_sizes
+        return self.step.several or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
+
+    def identity(self) -> str:
+        """Text that two loops share only if they write the same code."""
+        return digest("repeated", self.step.identity(), str(self.count), str(self.settle), str(self.left))
+
+    def unrolled(self) -> Inner:
+        """TypeError: how often a step is taken depends on the state."""
+        raise TypeError("a solver inside a formula is no straight-line program")
 
 
 def iterate(

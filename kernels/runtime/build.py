@@ -16,25 +16,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from myoquat import core
+from myoquat.core.digests import digest
 from myoquat.kernels.codegen.compilation_units import Units
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module
-from myoquat.kernels.runtime.cache import Cache, digest
+from myoquat.kernels.codegen.parts import Size
+from myoquat.kernels.runtime.cache import Cache
 from myoquat.kernels.runtime.llvm import Assembler, Loaded, versions
 from myoquat.kernels.runtime.settings import Target, thread_count
 
-__all__ = ["Code", "Recipe", "Size", "assembly", "build", "code_kept", "stored_code"]
+__all__ = ["Code", "Recipe", "assembly", "build", "code_kept", "stored_code"]
 
 MAX_KEPT_CODES = 256
-
-
-@dataclass(frozen=True)
-class Size:
-    """What a kernel needs and costs: slots of its frame, operations per state, and a rough price in nanoseconds."""
-
-    slots: int
-    operations: int
-    price: float
 
 
 class Recipe(Protocol):
@@ -190,6 +184,7 @@ def _casadi() -> str:
 
 @functools.cache
 def _generator() -> str:
-    """Digest of this room's sources: any change to the code generator makes old entries foreign."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return digest(*(source.read_bytes() for source in sources))
+    """Digest of the sources of `kernels` and `core`: any change to the code generator makes old entries foreign."""
+    kernels = Path(__file__).parents[1]
+    folders = (kernels, Path(core.__file__).parent)
+    return digest(*(source.read_bytes() for folder in folders for source in sorted(folder.rglob("*.py"))))

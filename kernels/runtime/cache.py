@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LIMIT_BYTES", "Cache", "digest"]
+__all__ = ["LIMIT_BYTES", "Cache"]
 
 LIMIT_BYTES = 256 * 2**20
 _MAGIC = b"myoquat kernel 3\n"
@@ -27,16 +27,6 @@ _HEADER = struct.Struct("<Q")
 _SUFFIX = ".kernel"
 _PROBE_BYTES = 2**16  # as much as a kernel of some muscles
 _SECRET, _SEAL_BYTES = "secret", 32  # the file of the secret; bytes of it and of a seal
-
-
-def digest(*parts: bytes | str) -> str:
-    """Hexadecimal SHA-256 of the parts, each with its length, so that no two lists of parts share a digest."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        total.update(_HEADER.pack(len(data)))
-        total.update(data)
-    return total.hexdigest()
 
 
 class Cache:

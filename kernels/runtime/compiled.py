@@ -15,7 +15,7 @@ from myoquat.kernels.runtime.build import Code, Recipe, assembly, build
 from myoquat.kernels.runtime.execution import FramePool, split_and_run
 from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
 from myoquat.kernels.runtime.single_state import SingleState
-from myoquat.kernels.tracing.trace import Shape, Signature
+from myoquat.kernels.tracing.traced import Shape, Signature
 
 __all__ = ["Compiled", "calls", "count_call"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import check_unmasked, real_array
-from myoquat.kernels.tracing.trace import Shape
+from myoquat.kernels.tracing.traced import Shape
 
 __all__ = ["Held", "Sample", "Tabulated", "sample"]
 

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.digests import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.kernels.codegen.body import Deferred, Pattern, Straight, StraightRecipe, patterns_of
+from myoquat.kernels.codegen.body import Straight, StraightRecipe, patterns_of
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
-from myoquat.kernels.runtime.cache import digest
 from myoquat.kernels.runtime.compiled import Compiled
+from myoquat.kernels.runtime.deferred import Deferred
 from myoquat.kernels.runtime.source_digest import sources_digest
-from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace, traced_together
+from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
+from myoquat.kernels.tracing.traced import Pattern, Traced
 
 __all__ = ["Kernel", "compile"]
 
@@ -76,13 +79,13 @@ def _body(
     sources = None if content is None else sources_digest()
     if content is None or sources is None:
         with traced_together():
-            return Straight.of(trace(function, inputs, outputs, name))
+            return Straight(trace(function, inputs, outputs, name))
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
     key = digest("formula", sources, np.__version__, content, str(name), str(dict(inputs)), str(wanted))
 
-    def traced() -> Straight:
+    def traced() -> Traced:
         with traced_together(content):
-            return Straight.of(trace(function, inputs, outputs, name))
+            return trace(function, inputs, outputs, name)
 
     return Deferred(key, traced)
 
@@ -138,7 +141,7 @@ class Kernel(Compiled):
     def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
         """The kernel of a derivative, made only where the cache has no machine code for it."""
         key = digest("derivative", self._body.identity(), derivative.__name__, str(of), str(wrt))
-        body = Deferred(key, lambda: derivative(self._straight, of, wrt))
+        body = Deferred(key, lambda: derivative(self._traced, of, wrt))
         with waiting(f"differentiating {self.name}"), uncollected():
             return Kernel(body, **self._options)
 
@@ -166,17 +169,17 @@ class Kernel(Compiled):
         ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
         a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
         """
-        return self._straight.function
+        return self._traced.function
 
     @property
-    def _straight(self) -> Straight:
+    def _traced(self) -> Traced:
         """The formula; ValueError if there is a solver inside."""
-        if self._body.has_solver:
+        if self._body.traced.has_solver:
             raise ValueError(
                 f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
                 "differentiate inside the formula (jacobian_at), where the solver's result stands still"
             )
-        return self._body.straight
+        return self._body.traced
 
     def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:
         """The formula itself in NumPy, state after state: slow, the reference for the compiled one.

@@ -29,15 +29,15 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_kinds, check_unmasked, real_array
+from myoquat.core.digests import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
 from myoquat.core.typing import Array
-from myoquat.kernels.codegen.body import DeferredBody, Straight, StraightRecipe
+from myoquat.kernels.codegen.body import Straight, StraightRecipe
 from myoquat.kernels.codegen.parts import Body
 from myoquat.kernels.codegen.program_stages import Staged
-from myoquat.kernels.control_flow.map_rows import written_out
-from myoquat.kernels.runtime.cache import digest
 from myoquat.kernels.runtime.compiled import Compiled
+from myoquat.kernels.runtime.deferred import DeferredBody
 from myoquat.kernels.runtime.program_steps import (
     FormulaStep,
     Link,
@@ -51,7 +51,10 @@ from myoquat.kernels.runtime.program_steps import (
 )
 from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.kernels.tracing.trace import Formula, Shape, Signature, shape_of, trace, traced_together
+from myoquat.kernels.tracing.context import written_out
+from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.trace import Formula, shape_of, trace
+from myoquat.kernels.tracing.traced import Shape, Signature
 
 __all__ = ["Program", "compile_program"]
 
@@ -94,7 +97,7 @@ class Program:
         `writes` as `outputs` of `compile`. Raises ValueError for a buffer that is not there, or there twice.
         """
         inputs = {key: self._buffer(key) for key in reads}
-        body = Straight.of(trace(function, inputs, writes, self._stage_name(function)))
+        body = Straight(trace(function, inputs, writes, self._stage_name(function)))
         for key, shape in body.signature.outputs.items():
             self._create(key, shape)
         self._steps.append(FormulaStep(function, body))
@@ -164,7 +167,7 @@ class Program:
             for kind, links in (("store", store), ("add", add), ("least", least))
         }
         self._check_outputs(traced.signature, {key: link for links in written.values() for key, link in links.items()})
-        body = Straight.of(traced)
+        body = Straight(traced)
         self._steps.append(
             TableStep(element, body, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
         )

@@ -11,7 +11,8 @@ from myoquat.core.typing import Array
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.program_stages import FormulaStage, RepeatStage, Stage, TableStage, ZeroStage
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
-from myoquat.kernels.tracing.trace import Formula, Shape
+from myoquat.kernels.tracing.trace import Formula
+from myoquat.kernels.tracing.traced import Shape
 
 __all__ = [
     "FormulaStep",

@@ -11,7 +11,7 @@ from myoquat.core.arguments import check_unmasked
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels.runtime.batch import address
 from myoquat.kernels.runtime.execution import FramePool
-from myoquat.kernels.tracing.trace import Signature
+from myoquat.kernels.tracing.traced import Signature
 
 __all__ = ["SingleState"]
 

@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.digests import digest
 from myoquat.core.garbage_collection import uncollected
 from myoquat.core.progress_message import waiting
 from myoquat.core.typing import ArrayLike
-from myoquat.kernels.codegen.body import Entrywise, Straight
+from myoquat.kernels.codegen.body import Straight
+from myoquat.kernels.codegen.entrywise import Entrywise
 from myoquat.kernels.codegen.parts import Body
 from myoquat.kernels.codegen.step_loop.plan import StepPlan, nodes_of
 from myoquat.kernels.codegen.step_loop.stepping import PROTOTYPE, DeferredSteps, StepRecipe
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.build import assembly, build
-from myoquat.kernels.runtime.cache import digest
 from myoquat.kernels.runtime.compiled import count_call
 from myoquat.kernels.runtime.execution import FramePool, split_and_run
 from myoquat.kernels.runtime.input_schedules import Sample, sample
@@ -35,7 +36,9 @@ from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
 from myoquat.kernels.runtime.source_digest import sources_digest
 from myoquat.kernels.runtime.tableaus import METHODS, Stages, Tableau
-from myoquat.kernels.tracing.trace import Formula, Shape, Signature, shape_of, trace, traced_together
+from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.trace import Formula, shape_of, trace
+from myoquat.kernels.tracing.traced import Shape, Signature
 
 __all__ = ["StepLoop", "Steps", "step_loop"]
 
@@ -195,7 +198,7 @@ def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) 
 
 
 def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Straight:
-    body = Straight.of(trace(formula, arguments, None, name))
+    body = Straight(trace(formula, arguments, None, name))
     outputs = list(body.signature.outputs.values())
     if outputs != [wanted]:
         raise ValueError(f"{name}: the formula gives {outputs}; one array {wanted} is needed")
@@ -211,7 +214,7 @@ def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> 
         if project is not None and stage == len(stages.c) and not stages.entrywise:
             formula = _then(formula, project)
         body = _traced(f"{name}_update{stage}", formula, arguments, shape)
-        bodies.append(Entrywise(body, state) if stages.entrywise else body)
+        bodies.append(Entrywise(body.traced, state) if stages.entrywise else body)
     return tuple(bodies)
 
 

@@ -11,13 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.kernels.tracing.tape import Node, Tape
-
 __all__ = ["Reciprocals", "Recording", "Scalar", "Term", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
-_new = tuple.__new__  # a Node of five values that are there, in half the time
 _SUM = 16  # terms of a sum among which the one that is subtracted is sought
 _POWERS = 100  # whole exponents up to which a power is written as products
 
@@ -315,28 +312,6 @@ class Recording:
         """The operation of a term that is there on other values."""
         known = _METHODS.get(operation)
         return self.call(operation, *values) if known is None else known(self, *values)
-
-    def play(self, node: Node, *values: Scalar) -> Scalar:
-        """A node of a tape that is no input, on terms."""
-        return node.number if node.operation == "const" else self.again(node.operation, *values)
-
-    # ---- out -------------------------------------------------------------------------------------------------
-
-    def tape(self, inputs: Sequence[Term], outputs: Sequence[Scalar]) -> Tape:
-        """What the outputs need of this recording, the flat inputs in order. ValueError for a symbol that is none."""
-        wanted = [x if type(x) is Term else self.constant(x) for x in outputs]  # type: ignore[arg-type]
-        places = {term: k for k, term in enumerate(inputs)}
-        nodes: list[Node] = []
-        at: dict[Term | None, int] = {None: -1}
-        for term in ordered(wanted):
-            number: float = term.number
-            if term.operation == "input":
-                if term not in places:
-                    raise ValueError("the formula uses a symbol that is not among its arguments")
-                number = places[term]
-            at[term] = len(nodes)
-            nodes.append(_new(Node, (term.operation, at[term.a], at[term.b], at[term.c], number)))
-        return Tape(nodes, [at[term] for term in wanted], len(inputs))
 
 
 class Reciprocals(Recording):

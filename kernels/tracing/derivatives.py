@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.lazy_imports import casadi
-from myoquat.kernels.control_flow.map_rows import differentiated
 from myoquat.kernels.symbolic.arrays import (
     SymbolArray,
     as_array,
@@ -21,6 +20,7 @@ from myoquat.kernels.symbolic.elements import is_casadi, is_term
 from myoquat.kernels.symbolic.sympy_derivatives import partial_derivatives
 from myoquat.kernels.symbolic.terms import Recording
 from myoquat.kernels.tracing.adjoints import gradients, substituted
+from myoquat.kernels.tracing.context import differentiated
 
 __all__ = ["jacobian_at"]
 

@@ -6,17 +6,14 @@ operations in the end, but only after every operation has been recorded, which i
 
 import functools
 from collections.abc import Callable, Hashable
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat.kernels.symbolic.arrays import SymbolArray
+from myoquat.kernels.tracing.context import memory
 
-__all__ = ["memory", "once"]
-
-# What this tracing has computed, and the arguments, which must live on so that no other takes their place in memory.
-memory: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("memory", default=None)
+__all__ = ["once"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

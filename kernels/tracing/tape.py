@@ -9,10 +9,27 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
-from myoquat.kernels.runtime.cache import digest
+from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
 
-__all__ = ["Apply", "Inner", "Node", "Tape", "arguments", "in_casadi", "levels", "played", "read_tape"]
+__all__ = [
+    "Apply",
+    "Ends",
+    "Inner",
+    "Node",
+    "Tape",
+    "arguments",
+    "in_casadi",
+    "in_terms",
+    "levels",
+    "played",
+    "read_tape",
+    "tape_of",
+]
+
+
+_new = tuple.__new__  # a Node of five values that are there, in half the time
 
 
 class Node(NamedTuple):
@@ -169,6 +186,13 @@ def levels(tape: Tape, gives: Sequence[int]) -> list[int]:
 Apply: TypeAlias = Callable[..., Any]  # of a node that is no input, and of its arguments: what it gives
 
 
+class Ends(NamedTuple):
+    """Of a call in the middle of a tape: how many of the last inputs it gives, and of the last outputs it takes."""
+
+    gives: int
+    takes: int
+
+
 class Inner(NamedTuple):
     """A function in the middle of a tape, on whatever the tape is played on: how many numbers it gives and takes."""
 
@@ -201,6 +225,32 @@ def played(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inne
             else:
                 values[index] = apply(node, *(values[i] for i in arguments(node)))
     return [values[i] for i in tape.outputs[:own]]
+
+
+def tape_of(recording: Recording, inputs: Sequence[Term], outputs: Sequence[Scalar]) -> Tape:
+    """What the outputs need of a recording, the flat inputs in order. ValueError for a symbol that is none of them."""
+    wanted = [x if type(x) is Term else recording.constant(x) for x in outputs]  # type: ignore[arg-type]
+    places = {term: k for k, term in enumerate(inputs)}
+    nodes: list[Node] = []
+    at: dict[Term | None, int] = {None: -1}
+    for term in ordered(wanted):
+        number: float = term.number
+        if term.operation == "input":
+            if term not in places:
+                raise ValueError("the formula uses a symbol that is not among its arguments")
+            number = places[term]
+        at[term] = len(nodes)
+        nodes.append(_new(Node, (term.operation, at[term.a], at[term.b], at[term.c], number)))
+    return Tape(nodes, [at[term] for term in wanted], len(inputs))
+
+
+def in_terms(recording: Recording) -> Apply:
+    """What does an operation of a tape on terms of a recording."""
+
+    def apply(node: Node, *values: Scalar) -> Scalar:
+        return node.number if node.operation == "const" else recording.again(node.operation, *values)
+
+    return apply
 
 
 def in_casadi(node: Node, *values: Any) -> Any:

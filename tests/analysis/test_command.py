@@ -250,7 +250,7 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     script = (
         "from myoquat.analysis.command import main; import sys\n"
         "calls = set()\n"
-        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-16:])))\n"
+        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-24:])))\n"
         "main(['warm', 'two_link'])\n"
         "print(('trace', 'kernels/tracing/trace.py') in calls)\n"
     )

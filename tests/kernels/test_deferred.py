@@ -174,7 +174,7 @@ def test_a_second_process_traces_nothing(folder):
     code = (
         "import sys, numpy as np\n"
         "calls = set()\n"
-        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-16:])))\n"
+        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-24:])))\n"
         "from myoquat.data import load_model\n"
         "from myoquat.dynamics import simulate\n"
         "from myoquat.muscle import muscle_torques, path_jacobian, path_lengths\n"

@@ -124,7 +124,7 @@ def test_hessians_in_sweeps_are_symmetric(first, swept):
     hessian = gradient.jacobian(name, "x")
     np.testing.assert_allclose(hessian(*given), plain, rtol=1e-13, atol=1e-14)
     assert np.array_equal(hessian(*given), np.swapaxes(hessian(*given), -1, -2))
-    (sweep,) = hessian._straight.inner
+    (sweep,) = hessian._traced.inner
     assert len(sweep.seeds) == 2  # not six: two sums, their rows hold the column of x4, and x5 is linear
     third, wanted = hessian.jacobian(wrt="x"), kernel.jacobian().jacobian().jacobian()
     np.testing.assert_allclose(third(*given), wanted(X), rtol=1e-12, atol=1e-13)

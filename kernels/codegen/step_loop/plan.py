@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from myoquat.core.digests import digest
 from myoquat.kernels.codegen.body import Straight
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.parts import Body, Ports, take_ports
 from myoquat.kernels.codegen.stack_frames import Frame
-from myoquat.kernels.runtime.cache import digest
 
 __all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]
 
