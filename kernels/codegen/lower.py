@@ -18,6 +18,7 @@ from myoquat.kernels.codegen.slot_allocation import Schedule
 from myoquat.kernels.codegen.slots import Place
 from myoquat.kernels.codegen.stack_frames import Frame
 from myoquat.kernels.control_flow.map_rows import Element
+from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
 __all__ = ["emit_straight", "emit_values", "write_table"]
@@ -26,8 +27,7 @@ _WHOLE = 600  # operations up to which a function stays whole
 _BLOCK = 64  # operations between two blocks of code
 _PART = 300  # operations per part above
 
-_COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
-_TRUTH = frozenset([*_COMPARE, "not", "and", "or"])
+_TRUTH = frozenset(row.name for row in OPERATIONS.values() if row.condition)
 
 
 class _Emitter:
@@ -61,26 +61,14 @@ class _Emitter:
     def compute(self, index: int) -> None:
         """Write one operation."""
         node = self.nodes[index]
-        name = node.operation
-        arithmetic = _ARITHMETIC.get(name)
-        if arithmetic:
-            self.values[index] = arithmetic(self.b, *map(self.number, arguments(node)))
-        elif name in ("sin", "cos") and node.a in self.paired:
+        row = OPERATIONS[node.operation]
+        if row.name in ("sin", "cos") and node.a in self.paired:
             self.values[index] = self._of_pair(node)
-        elif name in functions.ARITY:
-            operands = [self.number(i) for i in arguments(node)]
-            self.values[index] = functions.call(self.b, name, *operands)
-        elif name in _COMPARE:
-            self.values[index] = self.b.compare(_COMPARE[name], self.number(node.a), self.number(node.b))
-        elif name in ("and", "or"):
-            self.values[index] = self.b.logic(name, self.truth(node.a), self.truth(node.b))
-        elif name == "not":
-            self.values[index] = self.b.negate(self.truth(node.a))
-        elif name == "if":
-            self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), 0.0)
-        else:
-            assert name == "select"
-            self.values[index] = self.b.select(self.truth(node.a), self.number(node.b), self.number(node.c))
+            return
+        operands = [self.truth(i) if place in row.truths else self.number(i) for place, i in enumerate(arguments(node))]
+        write = row.emit
+        value = functions.call(self.b, row.name, *operands) if write is None else write(self.b, *operands)
+        self.values[index] = value
 
     def write(self, group: list[int]) -> None:
         """Write one operation, or several that go into one call."""
@@ -108,44 +96,6 @@ class _Emitter:
         if node.a not in self.pairs:
             self.pairs[node.a] = functions.call_sincos(self.b, self.number(node.a))
         return self.pairs[node.a][0 if node.operation == "sin" else 1]
-
-
-def _sign(b: Builder, x: str) -> str:
-    negative = b.select(b.compare("olt", x, 0.0), -1.0, x)
-    return b.select(b.compare("ogt", x, 0.0), 1.0, negative)
-
-
-def _extreme(predicate: str) -> Callable[[Builder, str, str], str]:
-    """The larger or smaller of two; NaN if one is NaN, as np.maximum and np.minimum."""
-
-    def write(b: Builder, x: str, y: str) -> str:
-        chosen = b.select(b.compare(predicate, x, y), x, y)
-        return b.select(b.compare("uno", x, x), x, chosen)
-
-    return write
-
-
-_ARITHMETIC: dict[str, Callable[..., str]] = {
-    "add": Builder.add,
-    "sub": Builder.sub,
-    "mul": Builder.mul,
-    "div": Builder.div,
-    "neg": Builder.neg,
-    "inv": lambda b, x: b.div(1.0, x),
-    "sq": lambda b, x: b.mul(x, x),
-    "twice": lambda b, x: b.add(x, x),
-    "fma": Builder.fma,
-    "fms": lambda b, x, y, z: b.fma(x, y, b.neg(z)),
-    "fnma": lambda b, x, y, z: b.fma(b.neg(x), y, z),
-    "sqrt": Builder.sqrt,
-    "abs": Builder.abs,
-    "floor": lambda b, x: b.intrinsic("floor", x),
-    "ceil": lambda b, x: b.intrinsic("ceil", x),
-    "copysign": Builder.copysign,
-    "sign": _sign,
-    "min": _extreme("olt"),
-    "max": _extreme("ogt"),
-}
 
 
 def _paired(nodes: list[Node], part: Sequence[int]) -> frozenset[int]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
-from myoquat.kernels.tracing.adjoints import CHOICES, EDGED, Rule, gradients, links, pushed
+from myoquat.kernels.tracing.adjoints import gradients, links, pushed
 from myoquat.kernels.tracing.edge_elimination import Edge, contracted
 from myoquat.kernels.tracing.tape import tape_of
 from myoquat.kernels.tracing.traced import Shape, Signature, Traced
@@ -184,8 +185,9 @@ def _swept(recording: Recording, graph: _Graph, symmetric: bool) -> Entries:
 def _edge(recording: Recording, term: Term, x: Term, rule: Rule) -> Edge:
     """With its partial derivative; a quotient is a product with an inverse here."""
     part = rule(recording, term, 1.0)
-    edged = term.operation in EDGED or (isinstance(part, Term) and part.operation == "inv")
-    return Edge(term, x, part, term.operation in CHOICES, edged)
+    row = OPERATIONS[term.operation]
+    edged = row.infinite_slope or (isinstance(part, Term) and part.operation == "inv")
+    return Edge(term, x, part, row.choice, edged)
 
 
 def _apart(met: Sequence[int]) -> set[int]:

@@ -5,14 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Tape
 
 __all__ = ["alive"]
-
-_ODD = frozenset(  # of zero, zero
-    ("neg", "sq", "twice", "sqrt", "abs", "floor", "ceil", "sign", "sin", "tan", "asin", "atan", "expm1", "log1p",
-     "sinh", "tanh", "asinh")
-)  # fmt: skip
 
 
 def alive(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
@@ -45,5 +41,5 @@ def _living(tape: Tape, row: int, come: Array) -> Array:
         elif operation == "select":
             lives.append(lives[b] or lives[c])
         else:
-            lives.append(lives[a] if operation == "div" or operation in _ODD else True)
+            lives.append(lives[a] if operation == "div" or OPERATIONS[operation].zero_at_zero else True)
     return np.array([lives[i] for i in tape.outputs[: len(come)]])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.lazy_imports import casadi, is_imported
+from myoquat.kernels.symbolic.operations import OPERATIONS, Spelling
 from myoquat.kernels.symbolic.terms import Recording, Term
 
 __all__ = [
@@ -146,26 +147,18 @@ def _power(a: Any, b: Any) -> Any:
     return _term(a, b) ** _term(b, a)
 
 
-# CasADi's names of operations that a recording calls otherwise, and whether it takes the arguments in turned order.
-_OPERATIONS = {
-    "fabs": ("abs", False), "fmax": ("max", False), "fmin": ("min", False), "gt": ("lt", True), "ge": ("le", True),
-    "logic_and": ("and", False), "logic_or": ("or", False), "logic_not": ("not", False),
-}  # fmt: skip
-
-
-def _elementary(numpy_name: str, casadi_name: str, sympy_name: str) -> Callable[..., Any]:
-    """One elementary function on whatever kind of scalar it meets."""
-    numpy_function = getattr(np, numpy_name)
-    operation, turned = _OPERATIONS.get(casadi_name, (casadi_name, False))
+def _elementary(operation: str, spelling: Spelling) -> Callable[..., Any]:
+    """An operation on whatever type of scalar it meets."""
+    numpy_function = spelling.evaluate or spelling.ufunc
 
     def apply(*scalars: Any) -> Any:
         if any(type(x) is Term for x in scalars):
-            return _recording(*scalars).call(operation, *(reversed(scalars) if turned else scalars))
+            return _recording(*scalars).call(operation, *(reversed(scalars) if spelling.turned else scalars))
         if any(is_casadi(x) for x in scalars):
-            return getattr(casadi, casadi_name)(*scalars)
+            return getattr(casadi, spelling.casadi)(*scalars)
         if any(is_sympy(x) for x in scalars):
             kin = next(x for x in scalars if is_sympy(x))
-            return getattr(sympy_module(), sympy_name)(*(exact(x, kin) for x in scalars))
+            return getattr(sympy_module(), spelling.sympy)(*(exact(x, kin) for x in scalars))
         value = numpy_function(*scalars)
         return bool(value) if isinstance(value, np.bool_) else float(value)
 
@@ -195,7 +188,7 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
     return sympy_module().Piecewise((exact(a, condition), condition), (exact(b, condition), True))
 
 
-_sqrt = _elementary("sqrt", "sqrt", "sqrt")
+_sqrt = _elementary("sqrt", OPERATIONS["sqrt"].spellings[0])
 
 
 def _fmod(a: Any, b: Any) -> Any:
@@ -232,46 +225,16 @@ SCALAR_OPERATIONS: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
     np.conjugate: (lambda a: a, 1),
     np.square: (lambda a: _multiply(a, a), 1),
     np.reciprocal: (lambda a: _divide(1.0, a), 1),
-    np.sqrt: (_sqrt, 1),
     np.hypot: (_hypot, 2),
     np.copysign: (_copysign, 2),
-    np.absolute: (_elementary("absolute", "fabs", "Abs"), 1),
-    np.fabs: (_elementary("fabs", "fabs", "Abs"), 1),
-    np.sign: (_elementary("sign", "sign", "sign"), 1),
-    np.floor: (_elementary("floor", "floor", "floor"), 1),
-    np.ceil: (_elementary("ceil", "ceil", "ceiling"), 1),
     np.fmod: (_fmod, 2),
-    np.maximum: (_elementary("maximum", "fmax", "Max"), 2),
-    np.minimum: (_elementary("minimum", "fmin", "Min"), 2),
-    np.fmax: (_elementary("fmax", "fmax", "Max"), 2),
-    np.fmin: (_elementary("fmin", "fmin", "Min"), 2),
-    np.sin: (_elementary("sin", "sin", "sin"), 1),
-    np.cos: (_elementary("cos", "cos", "cos"), 1),
-    np.tan: (_elementary("tan", "tan", "tan"), 1),
-    np.arcsin: (_elementary("arcsin", "asin", "asin"), 1),
-    np.arccos: (_elementary("arccos", "acos", "acos"), 1),
-    np.arctan: (_elementary("arctan", "atan", "atan"), 1),
-    np.arctan2: (_elementary("arctan2", "atan2", "atan2"), 2),
-    np.sinh: (_elementary("sinh", "sinh", "sinh"), 1),
-    np.cosh: (_elementary("cosh", "cosh", "cosh"), 1),
-    np.arcsinh: (_elementary("arcsinh", "asinh", "asinh"), 1),
-    np.tanh: (_elementary("tanh", "tanh", "tanh"), 1),
-    np.exp: (_elementary("exp", "exp", "exp"), 1),
-    np.log: (_elementary("log", "log", "log"), 1),
     np.expm1: (_expm1, 1),
     np.log1p: (_log1p, 1),
-    np.less: (_elementary("less", "lt", "Lt"), 2),
-    np.less_equal: (_elementary("less_equal", "le", "Le"), 2),
-    np.greater: (_elementary("greater", "gt", "Gt"), 2),
-    np.greater_equal: (_elementary("greater_equal", "ge", "Ge"), 2),
-    np.equal: (_elementary("equal", "eq", "Eq"), 2),
-    np.not_equal: (_elementary("not_equal", "ne", "Ne"), 2),
-    np.logical_and: (_elementary("logical_and", "logic_and", "And"), 2),
-    np.logical_or: (_elementary("logical_or", "logic_or", "Or"), 2),
-    np.logical_not: (_elementary("logical_not", "logic_not", "Not"), 1),
-    np.bitwise_and: (_elementary("logical_and", "logic_and", "And"), 2),
-    np.bitwise_or: (_elementary("logical_or", "logic_or", "Or"), 2),
-    np.invert: (_elementary("logical_not", "logic_not", "Not"), 1),
+    **{
+        spelling.ufunc: (_elementary(row.name, spelling), row.arity)
+        for row in OPERATIONS.values()
+        for spelling in row.spellings
+    },
 }
 
 

@@ -11,24 +11,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from myoquat.kernels.symbolic.operations import OPERATIONS
+
 __all__ = ["Reciprocals", "Recording", "Scalar", "Term", "number_of", "ordered"]
 
 Scalar: TypeAlias = "Term | float"
 
 _SUM = 16  # terms of a sum among which the one that is subtracted is sought
 _POWERS = 100  # whole exponents up to which a power is written as products
-
-# What operations give on numbers; conditions are 1 or 0, as in the tape.
-_NUMBERS: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "neg": np.negative,
-    "inv": lambda x: np.true_divide(1.0, x), "sq": np.square, "twice": lambda x: 2.0 * x, "sqrt": np.sqrt,
-    "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "sign": np.sign, "copysign": np.copysign, "min": np.minimum,
-    "max": np.maximum, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal, "not": np.logical_not,
-    "and": np.logical_and, "or": np.logical_or, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
-    "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "exp": np.exp, "expm1": np.expm1, "log": np.log,
-    "log1p": np.log1p, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "pow": np.power,
-    "fmod": np.fmod,
-}  # fmt: skip
 
 
 class Term:
@@ -376,11 +366,7 @@ def _only(term: Term) -> Term:
 def number_of(operation: str, *values: Any) -> Any:
     """(...) an operation on floats (...): NaN and infinities as NumPy gives them; conditions count as not zero."""
     with np.errstate(all="ignore"):
-        if operation == "select":
-            return np.where(np.asarray(values[0]) != 0, values[1], values[2])
-        if operation == "if":
-            return np.where(np.asarray(values[0]) != 0, values[1], 0.0)
-        return np.asarray(_NUMBERS[operation](*values), dtype=float)
+        return np.asarray(OPERATIONS[operation].evaluate(*values), dtype=float)
 
 
 def _number(operation: str, *values: Any) -> float:

@@ -6,14 +6,12 @@ number, takes no part. Conditions, and what jumps, have no derivative. The same 
 a term instead, carry a direction forwards.
 """
 
-from collections.abc import Callable, Sequence, Set
-from typing import TypeAlias
+from collections.abc import Sequence, Set
 
+from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
 
-__all__ = ["CHOICES", "EDGED", "Rule", "gradients", "links", "pulled", "pushed", "substituted"]
-
-Rule: TypeAlias = Callable[[Recording, Term, Scalar], Scalar]  # (recording, term, its adjoint) -> that of an argument
+__all__ = ["gradients", "links", "pulled", "pushed", "substituted"]
 
 
 def gradients(recording: Recording, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
@@ -56,8 +54,13 @@ def pushed(recording: Recording, seeds: dict[Term, Scalar], order: Sequence[Term
 
 def links(term: Term) -> list[tuple[Term, Rule]]:
     """The arguments through which a term moves, each with its rule."""
-    rules = _RULES.get(term.operation, ())
+    rules = _rules_of(term)
     return [(x, rule) for x, rule in zip(term.arguments, rules, strict=False) if x.operation != "const"]
+
+
+def _rules_of(term: Term) -> tuple[Rule, ...]:
+    row = OPERATIONS.get(term.operation)
+    return row.partials if row else ()
 
 
 def _moving(order: Sequence[Term], inputs: Sequence[Term]) -> set[Term]:
@@ -73,7 +76,7 @@ def _hand_on(
     recording: Recording, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term]
 ) -> None:
     """Add a term's adjoint to those of its arguments."""
-    for argument, rule in zip(term.arguments, _RULES.get(term.operation, ()), strict=False):
+    for argument, rule in zip(term.arguments, _rules_of(term), strict=False):
         if argument in moving:
             part = rule(recording, term, adjoint)
             known = adjoints.get(argument)
@@ -116,100 +119,3 @@ def _behind(output: Term, moving: set[Term]) -> set[Term]:
                 found.add(x)
                 waiting.append(x)
     return {x for x in found if x.operation != "input"}
-
-
-# ---- the rules ----------------------------------------------------------------------------------------------
-
-
-def _a(term: Term) -> Scalar:
-    assert term.a is not None
-    return _plain(term.a)
-
-
-def _b(term: Term) -> Scalar:
-    assert term.b is not None
-    return _plain(term.b)
-
-
-def _same(r: Recording, y: Term, bar: Scalar) -> Scalar:
-    return bar
-
-
-def _negative(r: Recording, y: Term, bar: Scalar) -> Scalar:
-    return r.negate(bar)
-
-
-def _over_norm(r: Recording, y: Term, bar: Scalar, side: Scalar) -> Scalar:
-    """bar times a side over a^2 + b^2, of the arctangent of a and b."""
-    return r.multiply(bar, r.divide(side, r.add(r.multiply(_a(y), _a(y)), r.multiply(_b(y), _b(y)))))
-
-
-def _sign_of_product(r: Recording, y: Term, bar: Scalar) -> Scalar:
-    """bar times the signs of both arguments, of which zero counts as that of its bits."""
-    return r.multiply(bar, r.multiply(r.call("copysign", 1.0, _a(y)), r.call("copysign", 1.0, _b(y))))
-
-
-def _is_extreme(r: Recording, y: Term) -> Scalar:
-    """Whether the first argument is the one that a minimum or maximum took; of equal ones it is."""
-    return r.call("le", _a(y), _b(y)) if y.operation == "min" else r.call("le", _b(y), _a(y))
-
-
-def _root_of_one(r: Recording, x: Scalar, sign: float) -> Scalar:
-    """sqrt(1 + sign x^2)."""
-    return r.call("sqrt", r.add(1.0, r.multiply(sign, r.multiply(x, x))))
-
-
-_RULES: dict[str, tuple[Rule, ...]] = {
-    "add": (_same, _same),
-    "sub": (_same, _negative),
-    "mul": (lambda r, y, bar: r.multiply(bar, _b(y)), lambda r, y, bar: r.multiply(bar, _a(y))),
-    "div": (
-        lambda r, y, bar: r.divide(bar, _b(y)),
-        lambda r, y, bar: r.negate(r.multiply(r.divide(bar, _b(y)), y)),
-    ),
-    "neg": (_negative,),
-    "inv": (lambda r, y, bar: r.negate(r.multiply(bar, r.multiply(y, y))),),
-    "sq": (lambda r, y, bar: r.multiply(r.twice(bar), _a(y)),),
-    "twice": (lambda r, y, bar: r.twice(bar),),
-    "sqrt": (lambda r, y, bar: r.divide(bar, r.twice(y)),),
-    "abs": (lambda r, y, bar: r.multiply(bar, r.call("sign", _a(y))),),
-    "copysign": (_sign_of_product,),
-    "min": (
-        lambda r, y, bar: r.select(_is_extreme(r, y), bar, 0.0),
-        lambda r, y, bar: r.select(_is_extreme(r, y), 0.0, bar),
-    ),
-    "fmod": (_same, lambda r, y, bar: r.multiply(bar, r.divide(r.subtract(y, _a(y)), _b(y)))),
-    "sin": (lambda r, y, bar: r.multiply(bar, r.call("cos", _a(y))),),
-    "cos": (lambda r, y, bar: r.negate(r.multiply(bar, r.call("sin", _a(y)))),),
-    "tan": (lambda r, y, bar: r.multiply(bar, r.add(1.0, r.multiply(y, y))),),
-    "asin": (lambda r, y, bar: r.divide(bar, _root_of_one(r, _a(y), -1.0)),),
-    "acos": (lambda r, y, bar: r.negate(r.divide(bar, _root_of_one(r, _a(y), -1.0))),),
-    "atan": (lambda r, y, bar: r.divide(bar, r.add(1.0, r.multiply(_a(y), _a(y)))),),
-    "atan2": (
-        lambda r, y, bar: _over_norm(r, y, bar, _b(y)),
-        lambda r, y, bar: r.negate(_over_norm(r, y, bar, _a(y))),
-    ),
-    "exp": (lambda r, y, bar: r.multiply(bar, y),),
-    "expm1": (lambda r, y, bar: r.multiply(bar, r.add(1.0, y)),),
-    "log": (lambda r, y, bar: r.divide(bar, _a(y)),),
-    "log1p": (lambda r, y, bar: r.divide(bar, r.add(1.0, _a(y))),),
-    "sinh": (lambda r, y, bar: r.multiply(bar, r.call("cosh", _a(y))),),
-    "cosh": (lambda r, y, bar: r.multiply(bar, r.call("sinh", _a(y))),),
-    "tanh": (lambda r, y, bar: r.multiply(bar, r.subtract(1.0, r.multiply(y, y))),),
-    "asinh": (lambda r, y, bar: r.divide(bar, _root_of_one(r, _a(y), 1.0)),),
-    "pow": (
-        lambda r, y, bar: r.multiply(bar, r.multiply(_b(y), r.power(_a(y), r.subtract(_b(y), 1.0)))),
-        lambda r, y, bar: r.multiply(bar, r.multiply(y, r.call("log", _a(y)))),
-    ),
-    "if": (lambda r, y, bar: 0.0, lambda r, y, bar: r.select(_a(y), bar, 0.0)),
-    "select": (
-        lambda r, y, bar: 0.0,
-        lambda r, y, bar: r.select(_a(y), bar, 0.0),
-        lambda r, y, bar: r.select(_a(y), 0.0, bar),
-    ),
-}
-_RULES["max"] = _RULES["min"]
-CHOICES = frozenset(("if", "select", "min", "max"))  # of which an argument that is not chosen takes no part
-EDGED = frozenset(  # with derivatives that are infinite, or not a number, at finite arguments
-    ("div", "inv", "sqrt", "fmod", "tan", "asin", "acos", "atan2", "log", "log1p", "pow")
-)

@@ -7,6 +7,7 @@ sums under a root, a logarithm, an inverse sine or cosine or a power are therefo
 
 from collections import Counter
 
+from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Tape
 
 __all__ = ["rewritten"]
@@ -129,9 +130,7 @@ def _fused(tape: Tape) -> Tape:
     return copy.finish()
 
 
-_EDGED = frozenset(
-    ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "pow")
-)  # NaN beyond an edge of their domain
+_EDGED = frozenset(row.name for row in OPERATIONS.values() if row.domain_edge)
 _PASSING = frozenset(("add", "sub", "neg", "twice", "if", "not", "min", "max", "select"))
 
 

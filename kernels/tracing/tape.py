@@ -11,6 +11,7 @@ import numpy as np
 
 from myoquat.core.digests import digest
 from myoquat.core.lazy_imports import casadi
+from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
 
 __all__ = [
@@ -78,21 +79,10 @@ def arguments(node: Node) -> tuple[int, ...]:
     return (node.a,) if node.a >= 0 else ()
 
 
-_NAMES = {
-    "ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div", "NEG": "neg", "INV": "inv", "SQ": "sq", "TWICE": "twice",
-    "SQRT": "sqrt", "FABS": "abs", "FLOOR": "floor", "CEIL": "ceil", "SIGN": "sign", "COPYSIGN": "copysign",
-    "FMIN": "min", "FMAX": "max", "LT": "lt", "LE": "le", "EQ": "eq", "NE": "ne", "NOT": "not", "AND": "and",
-    "OR": "or", "IF_ELSE_ZERO": "if", "SIN": "sin", "COS": "cos", "TAN": "tan", "ASIN": "asin", "ACOS": "acos",
-    "ATAN": "atan", "ATAN2": "atan2", "EXP": "exp", "EXPM1": "expm1", "LOG": "log", "LOG1P": "log1p", "SINH": "sinh",
-    "COSH": "cosh", "TANH": "tanh", "ASINH": "asinh", "ACOSH": "acosh", "ATANH": "atanh", "ERF": "erf", "POW": "pow",
-    "CONSTPOW": "pow", "FMOD": "fmod", "REMAINDER": "remainder", "HYPOT": "hypot",
-}  # fmt: skip
-
-
 @functools.cache
 def _by_code() -> dict[int, str]:
     """Our names of CasADi's operations, by its codes."""
-    return {getattr(casadi, f"OP_{name}"): ours for name, ours in _NAMES.items()}
+    return {getattr(casadi, f"OP_{code}"): row.name for row in OPERATIONS.values() for code in row.codes}
 
 
 def _name_of(code: int) -> str:
@@ -141,7 +131,7 @@ class _Reader:
         else:
             raise ValueError(
                 f"kernel '{f.name()}': operation {_name_of(code)} cannot be compiled; "
-                f"what can: {', '.join(sorted(set(_NAMES.values())))}"
+                f"what can: {', '.join(sorted(row.name for row in OPERATIONS.values() if row.codes))}"
             )
 
 
@@ -255,23 +245,8 @@ def in_terms(recording: Recording) -> Apply:
 
 def in_casadi(node: Node, *values: Any) -> Any:
     """A node that is no input on SX expressions."""
-    return casadi.SX(node.number) if node.operation == "const" else _IN_CASADI[node.operation](*values)
-
-
-def _named(name: str) -> Any:
-    return lambda *values: getattr(casadi, name)(*values)
-
-
-_IN_CASADI: dict[str, Any] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
-    "neg": lambda a: -a, "inv": lambda a: 1 / a, "sq": lambda a: a * a, "twice": lambda a: 2 * a,
-    "pow": lambda a, b: a**b, "select": _named("if_else"), "abs": _named("fabs"),
-    "if": lambda chosen, a: casadi.if_else(chosen, a, 0),
-    "min": _named("fmin"), "max": _named("fmax"), "not": _named("logic_not"), "and": _named("logic_and"),
-    "or": _named("logic_or"),
-    **{name: _named(name) for name in (
-        "sqrt", "floor", "ceil", "sign", "copysign", "lt", "le", "eq", "ne", "sin", "cos", "tan", "asin", "acos",
-        "atan", "atan2", "exp", "expm1", "log", "log1p", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
-        "fmod", "remainder", "hypot",
-    )},
-}  # fmt: skip
+    if node.operation == "const":
+        return casadi.SX(node.number)
+    row = OPERATIONS[node.operation]
+    function = row.casadi or row.spellings[0].casadi
+    return (getattr(casadi, function) if isinstance(function, str) else function)(*values)

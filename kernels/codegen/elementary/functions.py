@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from myoquat.kernels.codegen.elementary import exponential, trigonometric
 from myoquat.kernels.codegen.ir import Builder
+from myoquat.kernels.symbolic.operations import OPERATIONS
 
 __all__ = ["ARITY", "PACKABLE", "call", "call_packed", "call_sincos"]
 
@@ -21,9 +22,7 @@ _VECTOR: dict[str, Callable[..., str]] = {
     "cosh": exponential.cosh,
     "tanh": exponential.tanh,
 }
-_LIBRARY = ("pow", "fmod", "remainder", "erf", "asinh", "acosh", "atanh", "hypot")
-_TWO = ("atan2", "pow", "fmod", "remainder", "hypot")
-ARITY: dict[str, int] = {name: 2 if name in _TWO else 1 for name in (*_VECTOR, *_LIBRARY)}
+ARITY: dict[str, int] = {row.name: row.arity for row in OPERATIONS.values() if row.emit is None}
 
 PACKABLE = frozenset([*_VECTOR, "sincos"])  # those that compute all lanes at the price of one
 
