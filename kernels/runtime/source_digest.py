@@ -8,6 +8,7 @@ place) there is none, and kernels are found by tracing, which is always right.
 
 import functools
 import hashlib
+import itertools
 import operator
 import os
 import sys
@@ -32,10 +33,19 @@ Stamps = dict[str, tuple[int, int]]
 _seen: dict[str, tuple[list[Any], list[tuple[Mapping[str, Any], list[Any]]]]] = {}
 
 
+def _roots() -> list[str]:
+    """The folders of the sources: the package's, and those beside it in a clone without links."""
+    inside, *beside = sys.modules[_PACKAGE].__path__
+    return [
+        inside,
+        *(os.path.join(folder, name) for folder in beside for name in os.listdir(inside) if "." not in name),
+    ]
+
+
 def _stamps() -> Stamps:
     """(time of change, size) of every source file of the package."""
     found: Stamps = {}
-    for folder, folders, files in os.walk(_ROOT, followlinks=True):
+    for folder, folders, files in itertools.chain.from_iterable(os.walk(root, followlinks=True) for root in _roots()):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:
             if name.endswith(".py"):

@@ -5,13 +5,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
+    "EXTRAS",
     "Library",
+    "MissingExtraError",
     "casadi",
     "difflib",
     "html",
     "is_imported",
     "masked",
     "metadata",
+    "missing_extra",
     "pandas",
     "resources",
     "scipy",
@@ -21,6 +24,25 @@ __all__ = [
     "xarray",
 ]
 
+EXTRAS = {
+    "anywidget": "notebooks",
+    "casadi": "control",
+    "distributed": "cluster",
+    "ezc3d": "mocap",
+    "google_crc32c": "studies",
+    "imageio_ffmpeg": "view",
+    "ipywidgets": "notebooks",
+    "plotly": "notebooks",
+    "pyarrow": "studies",
+    "viser": "view",
+    "xarray": "studies",
+    "zarr": "studies",
+}  # library -> the extra of this package that installs it
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A library is not installed that an extra of this package brings; the message is the command that installs it."""
+
 
 class Library:
     """A module that is imported when one of its attributes is first asked for, by any thread."""
@@ -29,12 +51,25 @@ class Library:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        found = getattr(importlib.import_module(self._name), attribute)
+        try:
+            module = importlib.import_module(self._name)
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) from None
+        found = getattr(module, attribute)
         setattr(self, attribute, found)  # asked for once
         return found
 
     def __repr__(self) -> str:
         return f"<library {self._name!r}>"
+
+
+def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error with the extra of this package that installs the missing library, where one does."""
+    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    if extra is None:
+        return error
+    install = f"python -m pip install 'myoquat[{extra}]'"
+    return MissingExtraError(f"{error.name} is not installed; it comes with an extra: {install}", name=error.name)
 
 
 def is_imported(name: str) -> bool:
