@@ -1,6 +1,7 @@
 """Running a study: blocks of samples, in threads of this process or on a Dask cluster, each stored when it is done."""
 
 import importlib
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -20,6 +21,7 @@ from myoquat.analysis.studies.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Store
 from myoquat.kernels.progress import progress_bar
+from myoquat.kernels.run import cancellable
 from myoquat.kernels.settings import thread_count
 
 __all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
@@ -127,14 +129,18 @@ def _cluster() -> Any:
 def _local(
     study: Specification, results: Results, pending: list[int], report: RunReport, check: Callable[[], None]
 ) -> Iterator[Done]:
-    """Compute and store blocks in threads; a few more are handed out than there are threads."""
+    """Compute and store blocks in threads; a few more are handed out than there are threads. At an interrupt, blocks
+    that are being computed are given up, and those that are being stored are stored."""
     began = perf_counter()
     engine = engine_for(key_of({**description(study), "machine": machine()}), lambda: study)
     report.compile = perf_counter() - began
     check()  # CasADi lets an interrupt pass while it builds the step
 
+    given_up = threading.Event()
+
     def task(number: int) -> Done:
-        arrays, seconds = engine.run(*results.span(number))
+        with cancellable(given_up):
+            arrays, seconds = engine.run(*results.span(number))
         stored(results, number, arrays)
         return number, seconds
 
@@ -148,4 +154,5 @@ def _local(
             for future in finished:
                 yield future.result()
     finally:
+        given_up.set()
         pool.shutdown(wait=True, cancel_futures=True)
