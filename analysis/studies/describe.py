@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from myoquat.analysis.studies.machine import DIGEST
 from myoquat.analysis.studies.plain import plain
 from myoquat.analysis.studies.specification import Specification
 from myoquat.data.toml import model_text, parse_model
@@ -45,6 +46,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             continue
         if key == "model" and a and b:
             found.append(f"model: {a['name']} ({a['content'][:8]}) -> {b['name']} ({b['content'][:8]})")
+        elif key == "user_code":
+            lines = differences(a or {}, b or {})
+            found += [f"user code: {line}" for line in lines if not line.startswith(f"{DIGEST}: ") or len(lines) == 1]
         elif key == "vary" and a and b:
             found += [f"vary.{line}" for line in differences(dict(a), dict(b))] or ["vary: the order"]
         else:
