@@ -5,6 +5,7 @@ from types import NoneType
 
 import numpy as np
 
+from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.data.motions.series import indices_of
@@ -120,6 +121,7 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
     motion.check_system(system)
     if motion.u is None or motion.udot is None:
         raise ValueError("the motion has no u and udot; smooth(motion) or differentiate(motion) finds them")
+    check_jumps(motion, steady=True)
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
     if loads is not None:
         wrenches = external_wrenches(system, motion, loads)
