@@ -164,8 +164,12 @@ def _first(
     """
     found, size, cost = _solved(problem, solver, np.concatenate([start[None], _turned(problem, start)]), data)
     if ranges is not None:
-        parts = _solved(problem, solver, _scattered(problem, found[int(np.argmin(cost))], data, ranges), data)
-        found, size, cost = (np.concatenate(pair) for pair in zip((found, size, cost), parts, strict=True))
+        best = found[int(np.argmin(cost))]
+        parts = _solved(problem, solver, _scattered(problem, best, ranges, np.ones(len(problem.free))), data)
+        if (parts[2] < cost.min() * (1 - 1e-6)).any():  # what the data do not determine stays
+            known = problem.determined(best[None], data[None])
+            parts = _solved(problem, solver, _scattered(problem, best, ranges, known), data)
+            found, size, cost = (np.concatenate(pair) for pair in zip((found, size, cost), parts, strict=True))
     scale = float(problem.unpacked(data).scale)
     equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
     best = int(equal[np.argmin(_way(problem, start, found[equal]))])
@@ -180,10 +184,10 @@ def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) ->
     return found, size, _cost(problem, solver, found, rows)
 
 
-def _scattered(problem: PoseProblem, q: Array, data: Array, ranges: Ranges) -> Array:
-    """(n, nq) poses about q, in their ranges; what the data do not determine stays."""
+def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) -> Array:
+    """(n, nq) poses about q, in their ranges; the velocities that move are 1 in `moving` (n,), others 0."""
     rng = np.random.default_rng(len(q))
-    steps = rng.normal(size=(TRIES, len(problem.free))) * SPREAD * problem.determined(q[None], data[None])
+    steps = rng.normal(size=(TRIES, len(problem.free))) * SPREAD * moving
     found = problem.moved(np.broadcast_to(q, (TRIES, len(q))), steps)
     for i, (lower, upper) in ranges.items():
         inside = np.clip(found[:, i], lower, upper)

@@ -128,14 +128,23 @@ def unwrapped_angles(angles: Angles, Q: Array) -> Array:
 
 def nearest_branch(f: Array, twin: Array) -> Array:
     """(t, 3) of two triples f and twin (t, 3) [rad] of the same rotations, and of full turns of each angle, those that
-    are nearest to the frame before, beginning with the first of f."""
-    choices, result = np.stack([f, twin]), np.empty_like(f)
-    last = f[0] if len(f) else f
-    for row in range(len(f)):
-        near = choices[:, row] + 2 * np.pi * np.round((last - choices[:, row]) / (2 * np.pi))
-        last = near[np.argmin(((near - last) ** 2).sum(axis=-1))]
-        result[row] = last
-    return result
+    are nearest to the frame before, beginning with the first of f.
+
+    twin = (f1 + pi, c - f2, f3 + pi), so that distances between twins are those between the triples themselves: each
+    step says by itself whether the other triple is the nearer one.
+    """
+    stay, change = _shortest(f[1:] - f[:-1]), _shortest(twin[1:] - f[:-1])
+    other = (change**2).sum(axis=-1) < (stay**2).sum(axis=-1)
+    odd = np.cumsum(other) % 2 == 1
+    found: Array = f.copy()
+    found[1:] = np.where(odd[:, None], twin[1:], f[1:])
+    found[1:] -= 2 * np.pi * np.cumsum(np.round(np.diff(found, axis=0) / (2 * np.pi)), axis=0)
+    return found
+
+
+def _shortest(x: Array) -> Array:
+    """Angles without full turns, in [-pi, pi]."""
+    return x - 2 * np.pi * np.round(x / (2 * np.pi))
 
 
 def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":

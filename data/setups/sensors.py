@@ -30,8 +30,8 @@ class SensorPlacerSetup:
 
 @dataclass(frozen=True)
 class SensorTrackingSetup:
-    """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written; constraint_weight: as
-    of InverseKinematicsTool."""
+    """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written;
+    constraint_weight: as of InverseKinematicsTool."""
 
     name: str
     path: Path
