@@ -64,8 +64,8 @@ def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
     reserve_torque: float, reserve_force: float, weights: tuple[str, ...], cones: tuple[str, ...],
     least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float, consistent: bool,
-    degrees: bool | None, ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None, reserves: Path | None,
-    constraints: Path | None, report: Path | None, force: bool,
+    degrees: bool | None, ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
+    reserves: Path | None, constraints: Path | None, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Find what the joints of MODEL carry in MOTION (.mot, .sto), with muscles pulling, and write it as OUTPUT (.sto,
     .csv): forces [N], moments [N m] and where they act [m], in columns called as OpenSim's.
