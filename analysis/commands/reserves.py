@@ -8,10 +8,10 @@ import numpy as np
 
 from myoquat.analysis.muscles import JointCone, Reserve, ReserveActuator
 from myoquat.analysis.muscles.free import free_velocities
+from myoquat.core.typing import Array
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.types import FloatingJoint
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.model import Model
 
