@@ -30,6 +30,7 @@ ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
 BLOCK = 2048
 TRIALS = 16  # samples per block of a study of a trial
+MAX_WAIT_SECONDS = 0.1  # between two looks at an interrupt
 WAIT = 30.0  # seconds within which a scheduler must answer
 
 
@@ -157,7 +158,8 @@ def _local(
     try:
         active: set[Future[Done]] = {pool.submit(task, n) for n in islice(rest, 2 * report.threads)}
         while active:
-            finished, active = wait(active, return_when=FIRST_COMPLETED)
+            # an interrupt that another thread receives does not end the wait
+            finished, active = wait(active, MAX_WAIT_SECONDS, FIRST_COMPLETED)
             active |= {pool.submit(task, n) for n in islice(rest, len(finished))}
             for future in finished:
                 yield future.result()

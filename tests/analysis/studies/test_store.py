@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -296,3 +297,21 @@ def test_killed_at_any_point_it_ends_with_the_same_dataset(path, whole):
     assert partial >= 1
     assert not list(path.rglob("*.partial"))
     xr.testing.assert_identical(open_results(path).load(), whole)
+
+
+def test_an_interrupt_gives_up_the_blocks_that_are_being_computed(path):
+    """Two blocks that would take minutes; nothing of them is stored, and the store goes on to open."""
+    long = replace(STUDY, samples=4096, duration=2000.0, times=1, step=1e-3)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    began = time.perf_counter()
+    timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            long.run(path, block=2048, threads=2, progress=False)
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
+    assert time.perf_counter() - began < 40.0
+    assert not any(thread.name.startswith("study") for thread in threading.enumerate())
+    assert not (open_results(path).status > 0).any()
