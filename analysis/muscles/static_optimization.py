@@ -42,7 +42,7 @@ class StaticOptimization:
     """activation, force (..., m) [N], torque and reserve (..., n) [N m, N] on the free velocities `velocities`, whose
     sum of muscles, reserve and the model's limits is the torque that was wanted; effort (...); settled (...): whether a
     further round would save less than 1e-10 of it. Laws that bend sharply with the activation may need more rounds than
-    there are.
+    there are. Of laws that are not affine in the activation it is a local minimum; `redundancy` also has a bound.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import static_optimization

@@ -204,7 +204,8 @@ class PosedFrames:
 
         def paid(part: Array, a: Array) -> Array:
             F = self.tensions(rows[part], a)
-            return self.costs(rows[part], a, F) - price[part] * F
+            result: Array = self.costs(rows[part], a, F) - price[part] * F
+            return result
 
         return lower_bounds(paid, points, tolerance)
 

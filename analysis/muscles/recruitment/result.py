@@ -26,7 +26,10 @@ class Redundancy:
 
     activation, force (t, m), tensions [N]; reserve (t, r) [N m, N], what each of `reserves` gives; residual (t, e)
     [N m, N], what muscles and reserves give on the free velocities `velocities` beyond what the motion needs; status
-    (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below; price (t, e), the change of the
+    (t,) of `Status`; effort (t,), and bound (t,), which no solution's effort is below: `SOLVED` where the two meet,
+    `LOCAL` where only nothing near is better. bound is NaN where none is known: for the minimax effort of force laws
+    that are not affine in the activation. With elastic tendons it is that of fibers as long and as fast as they are
+    found. price (t, e), the change of the
     effort with what a velocity needs; pressed (t, c, 3) [N], the force of the child on the parent of every joint of
     `cones` in the parent's axes, and pull (t, c, 3), the change of the effort with minus that force. columns (t, nu,
     r), or (nu, r) for all frames alike, are the generalized forces of the reserves at their full strengths; arms (t, m,

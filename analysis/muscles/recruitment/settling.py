@@ -50,8 +50,8 @@ class Settling:
 
     def settled(self, x: Array, y: Array) -> tuple[Solutions, Array]:
         """From activations and reserves x (k, n) and multipliers y (k, e): the solutions, UNSETTLED where there is
-        none nearby, and the slopes (k, m) of the forces there. The bound is what y proves where the forces are their
-        tangents: it says whether x is a solution."""
+        none nearby, and the forces there and their slopes (k, m, 2). The bound is what y proves where the forces are
+        their tangents: it says whether x is stationary."""
         demands, (k, n) = self.demands, x.shape
         alike = not demands.helps.strides[0]
         found = settled_rounds(
@@ -67,7 +67,7 @@ class Settling:
         status = np.where(solved, Status.SOLVED, Status.UNSETTLED)
         solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
                               found["lack"], found["rounds"].astype(int))  # fmt: skip
-        return solutions, found["bent"][:, : self.m, 1]
+        return solutions, found["bent"][:, : self.m, :2]
 
 
 def _beside(muscles: Array, reserves: Sequence[float]) -> Array:

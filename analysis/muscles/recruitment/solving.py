@@ -28,7 +28,7 @@ MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
 APART = 16  # frames that are solved by themselves
 ROUNDS = 50  # of tangents
 CERTIFIED = 1e-8  # of the effort: what a solution may be above the bound of laws that are not affine
-INSIDE = (0.27, 0.5, 0.71)  # of a range of activations: where laws are compared with lines
+INSIDE, ENDS = (0.37,), (0.0, 1.0)  # of a range of activations: where laws are compared with chords and tangents
 
 
 @dataclass
@@ -81,8 +81,9 @@ class Recruitment:
         open_ = frames[~near]
         if near.any():
             rows = frames[near]
-            known, _ = self._settle(rows, x[near], y[near])
-            nonlinear = np.flatnonzero((known.status == Status.SOLVED) & self._are_bent(rows))
+            known, tangent = self._settle(rows, x[near], y[near])
+            bent = are_bent(self.demands.taken(rows), *tangent, ENDS)
+            nonlinear = np.flatnonzero((known.status == Status.SOLVED) & bent)
             if len(nonlinear):
                 posed = self._posed(self.demands.taken(rows[nonlinear]))
                 known.put(nonlinear, posed.certified(known.taken(nonlinear), CERTIFIED))
@@ -91,12 +92,14 @@ class Recruitment:
         if len(open_):
             found.put(open_, self._of(open_, self.demands.taken(open_)))
 
-    def _settle(self, frames: Array, x: Array, y: Array, demands: Demands | None = None) -> tuple[Solutions, Array]:
-        """What `Settling` finds near x and y, and where it finds nothing, by their numbers."""
+    def _settle(
+        self, frames: Array, x: Array, y: Array, demands: Demands | None = None
+    ) -> tuple[Solutions, tuple[Array, Array]]:
+        """What `Settling` finds near x and y, and the tangents F0, F1 of the forces there."""
         given = demands or self.demands.taken(frames)
-        found, slopes = Settling(given, self.effort, self.backend).settled(x, y)
-        self.slopes[frames] = slopes
-        return found, np.flatnonzero(found.status != Status.SOLVED)
+        found, tangent = Settling(given, self.effort, self.backend).settled(x, y)
+        self.slopes[frames] = slope = tangent[..., 1]
+        return found, (tangent[..., 0] - slope * found.x[:, : slope.shape[1]], slope)
 
     def _of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions of frames by themselves."""
@@ -145,7 +148,8 @@ class Recruitment:
         if not self.settles:
             yield self._by_tangents(frames, posed.demands, start.x)
             return
-        found, left = self._settle(frames, start.x, start.y, posed.demands)
+        found, _ = self._settle(frames, start.x, start.y, posed.demands)
+        left = np.flatnonzero(found.status != Status.SOLVED)
         if len(left):
             found.put(left, self._by_tangents(frames[left], posed.demands.taken(left), start.x[left]))
         yield found
@@ -189,10 +193,6 @@ class Recruitment:
     def _posed(self, demands: Demands) -> PosedFrames:
         return PosedFrames(demands, self.effort, self.backend)
 
-    def _are_bent(self, frames: Array) -> Array:
-        part = self.demands.taken(frames)
-        return are_bent(part, *chords(part.tensions, part.lower, len(frames)))
-
     def _on_lines(self, demands: Demands, F0: Array, F1: Array, centre: Array) -> Solutions:
         """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
         m = len(demands.model.muscles)
@@ -206,10 +206,11 @@ class Recruitment:
         return found
 
 
-def are_bent(demands: Demands, F0: Array, F1: Array) -> Array:
-    """(t,) whether a law is off its line F0 + F1 a (t, m) at some activations between the least and 1."""
+def are_bent(demands: Demands, F0: Array, F1: Array, parts: tuple[float, ...] = INSIDE) -> Array:
+    """(t,) whether a law is off a line F0 + F1 a (t, m) at parts of the range from the least activation to 1: inside
+    for its chord, at the ends for a tangent."""
     off = np.zeros(len(F0))
-    for part in INSIDE:
+    for part in parts:
         a = np.broadcast_to(demands.lower + part * (1 - demands.lower), F0.shape)
         off = np.maximum(off, np.abs(demands.tensions(a) - F0 - F1 * a).max(axis=-1, initial=0.0))
     return np.asarray(off > AFFINE * np.abs(F1).max(axis=-1, initial=1.0))

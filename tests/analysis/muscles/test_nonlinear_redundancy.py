@@ -1,67 +1,19 @@
 """Redundancy of force laws that are not affine in the activation: the conditions of the posed problem, evaluated here
 without the solver, and the least effort by enumeration and by many starts of SciPy's solver."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from myoquat.analysis.muscles import Reserve, redundancy
-from myoquat.analysis.muscles.convex import Status
-from myoquat.data import Motion
+from myoquat.analysis.muscles import Coupled, Effort, JointCone, joint_loads, redundancy
+from myoquat.analysis.muscles.convex import Status, lower_bounds
 from myoquat.dynamics import inverse_dynamics
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import (
-    Model,
-    Muscle,
-    PathPoint,
-    muscle_forces,
-    path_jacobian,
-    path_lengths,
-)
-from myoquat.muscle.laws import Millard2012, Thelen2003
-
-STRENGTH = 8.0  # [N m] of the reserves
-LEAST = 0.01
-ENDS = (  # of arm muscles across the shoulder, the elbow, or both: bodies and points
-    ("ground", (0.05, -0.02), "upper", (0.02, -0.15)), ("ground", (-0.05, -0.02), "upper", (-0.02, -0.15)),
-    ("upper", (0.025, -0.12), "lower", (0.02, -0.06)), ("upper", (-0.025, -0.12), "lower", (-0.025, 0.02)),
-    ("ground", (0.04, 0.0), "lower", (0.025, -0.05)), ("ground", (-0.04, -0.01), "lower", (-0.022, 0.02)),
-)  # fmt: skip
-
-
-def arm(kind):
-    """Two links in a plane, hinges, and six muscles, with fast and slow fibers."""
-    system = ArticulatedSystem((
-        Body("upper", "ground", RevoluteJoint((0, 0, 1)), mass=1.8, center_of_mass=(0, -0.14, 0),
-             inertia=(0.01, 0.002, 0.01, 0, 0, 0)),
-        Body("lower", "upper", RevoluteJoint((0, 0, 1)), (0, -0.29, 0), mass=1.2, center_of_mass=(0, -0.18, 0),
-             inertia=(0.02, 0.001, 0.02, 0, 0, 0)),
-    ))  # fmt: skip
-    middle = np.array([[0.5, 1.0]])
-    points = [tuple(PathPoint(body, (*at, 0.0)) for body, at in ((e[0], e[1]), (e[2], e[3]))) for e in ENDS]
-    bare = Model(system, tuple(Muscle(f"m{k}", path, Thelen2003(1.0, 0.1, 0.1)) for k, path in enumerate(points)))
-    muscles = []
-    for k, (path, length) in enumerate(zip(points, path_lengths(bare, middle)[0], strict=True)):
-        numbers = (500.0 + 60 * k, 0.5 * length, 0.5 * length)
-        common = {"max_contraction_velocity": 6.0 + k % 3, "tendon": "rigid", "minimum_activation": LEAST}
-        law = Millard2012(*numbers, damping=0.1, **common) if kind == "millard" else Thelen2003(*numbers, **common)
-        muscles.append(Muscle(f"m{k}", path, law))
-    return Model(system, tuple(muscles))
-
-
-def smooth(model, rate, frames):
-    """Swings of both joints [Hz], so fast that some fibers shorten at more than their greatest speed."""
-    t, w = np.linspace(0.0, 1.1 / rate, frames), 2 * np.pi * rate
-    turn = w * t[:, None] + np.array([0.0, 0.8])
-    size, middle = np.array([0.55, 0.9]), np.array([0.4, 1.1])
-    return Motion(model, t, middle + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn))
-
-
-def frames_of(motion, rows):
-    return Motion(motion.system, *(getattr(motion, name)[rows] for name in ("time", "q", "u", "udot")))
+from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
+from myoquat.muscle.laws import Millard2012
+from tests.analysis.muscles.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
 
 
 class Posed:
@@ -86,10 +38,6 @@ class Posed:
         """That of activations, reserves making up for the rest."""
         rest = (self.torque - self.arms @ self.forces(a)) / STRENGTH
         return float((a**2).sum() + (rest**2).sum())
-
-
-def reserves_of(model):
-    return [Reserve(name, STRENGTH) for name in model.system.velocity_names]
 
 
 @pytest.fixture(scope="module", params=["millard", "thelen"])
@@ -186,3 +134,106 @@ def test_prices_of_solved_frames_prove_their_bound(fast):
         muscles = (grid[:, None] ** 2 - F * (price @ posed.arms)).min(axis=0).sum()
         dual = price @ posed.torque + muscles - ((STRENGTH * price) ** 2).sum() / 4
         assert dual == pytest.approx(found.effort[k], rel=1e-6, abs=1e-6)  # of what is between points
+
+
+def test_a_cone_meets_the_conditions_of_the_posed_problem():
+    """The force in the elbow stays within its cone; the cone's multiplier is within the dual cone, does no work on the
+    force, and with the prices balances every muscle's effort."""
+    model = arm("thelen")
+    motion = frames_of(smooth(model, 1.5, 24), np.arange(0, 24, 3))
+    cone = JointCone("lower", (0.0, 1.0, 0.0), 0.35)
+    found = redundancy(model, motion, reserves=reserves_of(model), cones=[cone], backend="numpy")
+    met = np.isin(found.status, (Status.SOLVED, Status.LOCAL))
+    assert met.sum() >= 4
+    assert (found.margin[met, 0] < 1e-6).any()
+
+    def pressed(force):
+        return joint_loads(model, motion, force).of("lower", on="parent", frame="parent").force
+
+    nothing = pressed(np.zeros(found.force.shape))
+    lines = [pressed(np.tile(row, (len(motion.time), 1))) - nothing for row in np.eye(6)]
+    for k in np.flatnonzero(met):
+        posed, a, pull = Posed(model, motion, k), found.activation[k], found.pull[k, 0]
+        force = pressed(found.force)[k]
+        size = np.linalg.norm(force)
+        assert force[1] * np.tan(0.35) >= np.linalg.norm(force[[0, 2]]) - 1e-7 * size
+        assert pull[1] >= np.linalg.norm(pull) * np.sin(0.35) - 1e-7
+        assert abs(pull @ force) < 1e-5 * max(np.linalg.norm(pull) * size, 1.0)
+        np.testing.assert_allclose(2 * found.reserve[k] / STRENGTH, STRENGTH * found.price[k], atol=1e-5)
+        paid = found.price[k] @ posed.arms + pull @ np.stack([line[k] for line in lines], axis=-1)
+        up, down = (2 * a - paid * posed.slopes(a, side) for side in (1.0, -1.0))
+        assert (up[a < 1 - 1e-5] > -1e-3).all()
+        assert (down[a > LEAST + 1e-5] < 1e-3).all()
+
+
+@pytest.mark.parametrize("effort", [Effort(3.0, of="stress"), Effort(1.5), Effort(np.inf)])
+def test_bounds_of_other_efforts_hold(effort):
+    """No activations among many have less effort than the bound; the minimax effort of such laws has none."""
+    model = arm("millard")
+    motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 6))
+    found = redundancy(model, motion, reserves=reserves_of(model), effort=effort, backend="numpy")
+    if effort.power == np.inf:
+        np.testing.assert_array_equal(np.isnan(found.bound), found.status == Status.LOCAL)
+        assert 3 <= np.isnan(found.bound).sum() < 10  # some frames have laws that are affine there
+        return
+    rng, strength = np.random.default_rng(2), np.array([m.law.max_isometric_force for m in model.muscles])
+    for k in range(len(motion.time)):
+        posed = Posed(model, motion, k)
+        tried = np.clip(
+            found.activation[k] + rng.normal(size=(2000, 6)) * rng.choice([0.01, 0.1, 0.5], (2000, 1)), LEAST, 1
+        )
+        F = posed.forces(tried)
+        own = np.abs(F / strength if effort.of == "stress" else tried) ** effort.power
+        rest = np.abs((posed.torque - F @ posed.arms.T) / STRENGTH) ** effort.power
+        assert (own.sum(axis=-1) + rest.sum(axis=-1)).min() >= found.bound[k] * (1 - 1e-9)
+        if found.status[k] == Status.SOLVED:
+            assert found.effort[k] <= found.bound[k] * (1 + 1e-6)
+    assert (found.status == Status.SOLVED).sum() >= 5
+
+
+def test_minimum_activation_and_slack_muscles(rng):
+    """A muscle on a path too short for its tendon gives nothing at any activation; a least activation of 0 is kept."""
+    model = arm("thelen")
+    laws = [replace(m.law, minimum_activation=0.0) for m in model.muscles]
+    laws[0] = replace(laws[0], tendon_slack_length=1.0)
+    model = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 6))
+    found = redundancy(model, motion, reserves=reserves_of(model), backend="numpy")
+    assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
+    assert (found.force[:, 0] == 0).all()
+    assert np.abs(found.activation[:, 0]).max() < 1e-9
+    assert (found.bound <= found.effort).all()
+
+
+def test_a_coupled_trial_is_certain_no_further_than_its_frames():
+    """Of laws that are not affine the bound of linked frames is that of the frames by themselves."""
+    model = arm("thelen")
+    slow = ActivationDynamics(0.05, 0.2, "quadratic", minimum_activation=LEAST)
+    model = replace(model, muscles=tuple(replace(m, activation_dynamics=slow) for m in model.muscles))
+    motion = smooth(model, 0.8, 16)
+    free, whole = (redundancy(model, motion, reserves=reserves_of(model), dynamics=dynamics, backend="numpy")
+                   for dynamics in (False, Coupled(rates=1e-4)))  # fmt: skip
+    assert whole.trial.linked > 0
+    assert whole.trial.bound == pytest.approx(free.bound.sum(), rel=1e-9)
+    assert whole.trial.bound < whole.trial.effort
+    assert whole.trial.status == Status.LOCAL
+
+
+def test_lower_bounds_hold_and_are_close():
+    """Of parabolas less a force with a corner, beside values on a fine grid."""
+    rng = np.random.default_rng(0)
+    corner, slope, middle = (
+        rng.uniform(0, 1, (40, 3, 1)),
+        rng.uniform(0, 3, (40, 3, 1)),
+        rng.uniform(0, 0.3, (40, 3, 1)),
+    )
+
+    def functions(rows, x):
+        return (x - middle[rows]) ** 2 - slope[rows] * np.maximum(x - corner[rows], 0)
+
+    points = np.broadcast_to(np.linspace(0, 1, 33) ** 2, (40, 3, 33))
+    found = lower_bounds(functions, points, np.full(40, 1e-10))
+    fine = np.broadcast_to(np.linspace(0, 1, 20001), (40, 3, 20001))
+    least = functions(np.arange(40), fine).min(axis=-1)
+    assert (found <= least + 1e-12).all()
+    assert (found > least - 1e-8).all()
