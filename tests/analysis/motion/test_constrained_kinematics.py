@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
+from myoquat.analysis.command import main
 from myoquat.analysis.motion import (
     MotionWarning,
     Sensor,
@@ -16,10 +17,12 @@ from myoquat.analysis.motion import (
     smooth,
     smooth_angles,
 )
-from myoquat.data import Markers, Motion, Orientations
+from myoquat.analysis.tools import run_setup
+from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import Distance, OnSurface, PointLoop, PolynomialCoupler, Weld
+from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import Model
@@ -312,3 +315,74 @@ def test_markers_are_placed_and_sizes_found_on_the_constraints():
     exact = estimate_scale(model, seen(model, motion, 0.0), {"lower": {"lower": "XYZ"}}, noise=1e-5)
     assert abs(exact.factors["lower"] - 1) < 1e-4
     assert violation(exact.model, exact.motion) < 1e-10
+
+
+# ---- files, and OpenSim ---------------------------------------------------------------------------------------------
+
+SETUP = """<OpenSimDocument Version="40000"><InverseKinematicsTool name="meet">
+<model_file>girdle.osim</model_file><marker_file>seen.trc</marker_file><time_range>0 1</time_range>
+<constraint_weight>{weight}</constraint_weight><IKTaskSet><objects>{tasks}</objects></IKTaskSet>
+<output_motion_file>ik.mot</output_motion_file><report_errors>false</report_errors>
+</InverseKinematicsTool></OpenSimDocument>"""
+
+SOLVER = """
+path, trc, weight = arguments
+model = opensim.Model(path)
+state = model.initSystem()
+markers = opensim.MarkersReference(trc, opensim.SetMarkerWeights())
+solver = opensim.InverseKinematicsSolver(model, markers, opensim.SimTKArrayCoordinateReference(), float(weight))
+solver.setAccuracy(1e-9)
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getCoordinateSet().getSize())]
+rows = []
+for k in range(markers.getMarkerTable().getNumRows()):
+    state.setTime(float(markers.getMarkerTable().getIndependentColumn()[k]))
+    solver.assemble(state) if k == 0 else solver.track(state)
+    rows.append([c.getValue(state) for c in coordinates])
+answer = [[c.getName() for c in coordinates], rows]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The girdle, and what its markers show of a motion, as files."""
+    model = built(girdle)
+    model.save(tmp_path / "girdle.osim")
+    seen(model, motion_of(model)).save(tmp_path / "seen.trc")
+    return tmp_path
+
+
+def test_constraints_hold_in_files_of_the_command_line(folder):
+    model, markers = load_model(folder / "girdle.osim"), load_markers(folder / "seen.trc")
+    arguments = ["ik", str(folder / "girdle.osim"), str(folder / "seen.trc")]
+    main([*arguments, str(folder / "held.mot")])
+    assert violation(model, load_motion(folder / "held.mot", model)) < 1e-9
+    main([*arguments, str(folder / "soft.mot"), "--constraint-weight", "1"])
+    fit = inverse_kinematics(model, markers, constraint_weight=1.0)
+    np.testing.assert_allclose(load_motion(folder / "soft.mot", model).q, fit.q, atol=1e-8)
+    tasks = "".join(f'<IKMarkerTask name="{name}"><weight>2</weight></IKMarkerTask>' for name in markers.names)
+    for weight, expected in (("Infinity", np.inf), ("3", 3.0 * 2 * len(markers.names))):
+        (folder / "ik.xml").write_text(SETUP.format(weight=weight, tasks=tasks))
+        run_setup(folder / "ik.xml")
+        weights = dict.fromkeys(markers.names, 2.0)
+        fit = inverse_kinematics(model, markers, weights, constraint_weight=expected)
+        np.testing.assert_allclose(load_motion(folder / "ik.mot", model).q, fit.q, atol=1e-8)
+    (folder / "ik.xml").write_text(SETUP.format(weight="-1", tasks=tasks))
+    with pytest.raises(ModelError, match="constraint_weight"):
+        run_setup(folder / "ik.xml")
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("weight", ["inf", "20"])
+def test_opensim_finds_the_same_poses(folder, in_opensim, weight):
+    """Its solver at an accuracy of 1e-9: angles within 0.01 degrees, our cost never above its own."""
+    model, markers = load_model(folder / "girdle.osim"), load_markers(folder / "seen.trc")
+    names, rows = in_opensim(SOLVER, str(folder / "girdle.osim"), str(folder / "seen.trc"), weight)
+    theirs = np.zeros((len(rows), model.system.nq))
+    theirs[:, [model.system.coordinate_names.index(name) for name in names]] = rows
+    fit = inverse_kinematics(model, markers, constraint_weight=float(weight) * len(markers.names))
+    whole = cost(model, markers, theirs)
+    if weight != "inf":
+        whole += float(weight) * len(markers.names) * (meeting(model, theirs) ** 2).sum(axis=-1)
+    assert (fit.cost <= whole * (1 + 1e-8)).all()
+    turns = [k for k, name in enumerate(model.system.coordinate_names) if name not in "xyz"]
+    assert np.degrees(np.abs(fit.q - theirs)[:, turns]).max() < 0.01
