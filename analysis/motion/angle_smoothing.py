@@ -52,6 +52,8 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0, *, model: SystemLi
     """
     check_kinds(motion=(motion, Motion))
     check_jumps(motion)
+    held = held_by(motion, model)
+    held.tell(motion)
     system, time = motion.system, motion.time if cutoff is None else even_times(motion.time)
     if len(time) <= DEGREE:
         raise ValueError(f"at least {DEGREE + 1} frames are needed, not {len(time)}")
@@ -82,7 +84,7 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0, *, model: SystemLi
                 a = vecmat(a, R) - cross(omega, v)
             three = slice(iu.start, iu.start + 3)
             q[:, iq.start : iq.start + 3], u[:, three], udot[:, three] = p, v, a
-    return held_by(motion, model).whole(Motion(system, time, q, u, udot))
+    return held.whole(Motion(system, time, q, u, udot))
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,15 +44,13 @@ class Held:
     def poses(self, time: Array, q: Array) -> Array:
         """(t, nq) poses brought onto the holonomic constraints by the smallest motions that are asked for.
 
-        Raises ValueError for poses that cannot be brought there. Warns with MotionWarning of a motion that was off them
-        by more than 1e-4.
+        Raises ValueError for poses that cannot be brought there.
         """
         if not self.holonomic:
             return q
         structure = PoseStructure(self.system, (), (), (), self.couplers, self.locked, (), self.holonomic)
         kernel = kernel_for(("pose_brought", structure.key), lambda content: _kernel(structure, content))
         phi = ConstraintArrays(Constraints(self.system, self.holonomic))
-        self._tell(time, np.abs(phi.position(q, time)))
         q = kernel(structure.allowed(q), time)
         off = np.abs(phi.position(q, time)).max(axis=-1)
         if not (off <= ON_THEM).all():
@@ -89,14 +87,19 @@ class Held:
         u, udot = self.rates(motion.time, motion.q, motion.u, motion.udot)
         return replace(motion, u=u, udot=udot)
 
-    def _tell(self, time: Array, off: Array) -> None:
+    def tell(self, motion: Motion) -> None:
+        """Warn with MotionWarning of a recorded motion that is off the holonomic constraints by more than 1e-4."""
+        if not self.holonomic:
+            return
+        time, held = motion.time, ConstraintArrays(Constraints(self.system, self.holonomic))
+        off = np.abs(held.position(motion.q, time))
         if off.max(initial=0.0) > FAR_OFF:
             row, k = np.unravel_index(int(np.argmax(off)), off.shape)
             warnings.warn(
                 f"the motion is off the constraints of the model by up to {off[row, k]:.3g} (frame {row}, time "
                 f"{time[row]:g} s) and is moved onto them",
                 MotionWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
 

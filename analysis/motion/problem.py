@@ -56,6 +56,7 @@ UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which 
 LONG_MOVE = (
     0.03  # [rad or m] of a coordinate in a step, above which the pose is brought towards the constraints at once
 )
+FARTHEST = 3.0  # [rad or m] that a step along constraints may move a coordinate, however ill they are conditioned
 TURNS = 2  # of forces of constraints, and which bounds are pressed by them
 
 
@@ -219,6 +220,8 @@ class PoseProblem(PoseStructure):
         f, N = _opened(f, N, self.open_rows(q, rest))
         rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
         v, change = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
+        longest = _longest(v)
+        v = v * np.where(longest > FARTHEST, FARTHEST / np.where(longest > FARTHEST, longest, 1.0), 1.0)[..., None]
         return Step(v, rest, change)
 
     def along(self, q: Array, data: Array) -> tuple[Array, Array]:
@@ -256,7 +259,7 @@ class PoseProblem(PoseStructure):
         found = self.moved(q, v)
         if self.equations is None:
             return found
-        long = reduce(np.maximum, [np.abs(v[..., k]) for k in range(v.shape[-1])]) > LONG_MOVE
+        long = _longest(v) > LONG_MOVE
         correct = lambda q, t: self.corrected(q, t[..., 0])  # noqa: E731
         nearer: Array = iterate(correct, found, time[..., None], 1, where=long)
         return nearer
@@ -327,6 +330,12 @@ class PoseProblem(PoseStructure):
     def task_places(self) -> list[Place]:
         """Where the coordinates of the tasks are."""
         return [places_of(self.system)[name] for name in self.tasks]
+
+
+def _longest(v: Array) -> Array:
+    """(...) the greatest |v_k|."""
+    longest: Array = reduce(np.maximum, [np.abs(v[..., k]) for k in range(v.shape[-1])])
+    return longest
 
 
 def _best_share(before: Array, after: Array, share: Array) -> Array:

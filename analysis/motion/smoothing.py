@@ -68,6 +68,7 @@ def smooth(
     check_kinds(motion=(motion, Motion))
     system, time, held = motion.system, even_times(motion.time), held_by(motion, model)
     check_jumps(motion)
+    held.tell(motion)
     q = _bridged(motion, longest_gap)
     if cutoff is not None:
         q = _filtered(system, q, time, cutoff, order)

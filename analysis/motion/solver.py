@@ -27,6 +27,7 @@ SETTLED = 1e-8  # the same, at which a frame counts as settled
 STRIDE = 32  # frames between those that are solved one after the other in a batch
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
 ON_THEM = 1e-13  # |phi| of the constraints above which a pose is brought onto them
+OFF = 1e-7  # |phi| of the constraints above which the cost of a pose does not count
 HELD = 1e-10  # |phi| of the constraints of a frame that counts as settled
 GAIN = 1e-9  # of a cost, by which another pose is better
 APART = 0.5  # [rad or m] of a coordinate, from which a frame is far from the one before
@@ -314,8 +315,9 @@ def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
 
 
 def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:
+    """(t,) costs, infinite off the constraints."""
     cost = solver.assess(q, np.ascontiguousarray(data))[0]
-    found: Array = np.where(np.isfinite(cost), cost, np.inf)
+    found: Array = np.where(np.isfinite(cost) & (solver.violation(q, data) < OFF), cost, np.inf)
     return found
 
 

@@ -1,0 +1,388 @@
+"""Inverse kinematics of models with constraints: they hold, and the pose is the best of those on which they do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
+
+from myoquat.analysis.command import main
+from myoquat.analysis.motion import (
+    MotionWarning,
+    Sensor,
+    estimate_scale,
+    inverse_kinematics,
+    place_markers,
+    smooth,
+    smooth_angles,
+)
+from myoquat.analysis.tools import run_setup
+from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion
+from myoquat.dynamics.constraints import assemble
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.constraints import Distance, OnSurface, PointLoop, PolynomialCoupler, Weld
+from myoquat.joints.errors import ModelError
+from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint, SphericalJoint
+from myoquat.muscle import Model
+from myoquat.muscle.coordinates import Coordinate, Marker
+
+X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
+FRAMES, RATE = 40, 100.0
+SENSORS = (Sensor("first", "upper", (0.6, 0.0, 0.8, 0.0)), Sensor("second", "lower", (1.0, 0.0, 0.0, 0.0)))
+
+
+def girdle():
+    """A clavicle and a scapula that meet at a point: 8 velocities, 3 equations."""
+    clavicle = CustomJoint(("protraction", "elevation"), (Axis(Y, 0), Axis(X, 1)), (), ("rad",) * 2)
+    blade = CustomJoint(("a", "b", "c", "x", "y", "z"), (Axis(Z, 0), Axis(X, 1), Axis(Y, 2)),
+                        (Axis(X, 3), Axis(Y, 4), Axis(Z, 5)), ("rad",) * 3 + ("m",) * 3)  # fmt: skip
+    bodies = (
+        Body("upper", "ground", clavicle, mass=1.0, coordinate_names=clavicle.coordinates),
+        Body("lower", "ground", blade, (0.0, 0.0, 0.1), mass=1.0, coordinate_names=blade.coordinates),
+    )
+    meeting = PointLoop("upper", "lower", (0.02, 0.01, 0.15), (0.0, 0.02, 0.05), name="meeting")
+    return bodies, (meeting,)
+
+
+def four_bar():
+    """A plane linkage closed by a weld of six rows, of which three hold already."""
+    names = ("crank", "upper", "lower")
+    bodies = tuple(
+        Body(name, before, RevoluteJoint(), (0.0 if k == 0 else length, 0.0, 0.0), mass=1.0)
+        for k, (name, before, length) in enumerate(zip(names, ("ground", *names), (0.0, 0.2, 0.5), strict=False))
+    )
+    last = Body("last", "ground", RevoluteJoint(), (0.45, 0.0, 0.0), mass=1.0)
+    weld = Weld("lower", "last", (0.4, 0.0, 0.0), (0.1, 0.05, 0.0), name="closed")
+    return (*bodies, last), (weld,)
+
+
+def sliding():
+    """A ball joint and a hinge whose tip stays on an ellipsoid of the ground."""
+    bodies = (
+        Body("upper", "ground", SphericalJoint(), (0.0, 0.3, 0.0), mass=1.0),
+        Body("lower", "upper", RevoluteJoint(Z), (0.0, -0.3, 0.0), mass=1.0),
+    )
+    shell = OnSurface("ground", "lower", second_point=(0.0, -0.25, 0.0), radii=(0.2, 0.3, 0.25), name="shell")
+    return bodies, (shell,)
+
+
+def built(make):
+    bodies, constraints = make()
+    rng = np.random.default_rng(3)
+    markers = [Marker(f"{b.name}{k}", b.name, tuple(rng.uniform(-0.1, 0.1, 3))) for b in bodies for k in range(3)]
+    return Model(ArticulatedSystem(bodies), name=make.__name__, constraints=constraints, markers=tuple(markers))
+
+
+@pytest.fixture(scope="module", params=[girdle, four_bar, sliding], ids=lambda make: make.__name__)
+def model(request):
+    return built(request.param)
+
+
+def motion_of(model, frames=FRAMES):
+    """A motion on the constraints."""
+    rng, system, time = np.random.default_rng(8), model.system, np.arange(frames) / RATE
+    q = assemble(model, system.integrate(model.start, rng.normal(size=system.nu) * 0.3))
+    waves, found = rng.normal(size=(2, system.nu)), [q]
+    for t in time[1:]:
+        u = waves[0] * np.sin(9 * t) + waves[1] * np.cos(5 * t)
+        found.append(assemble(model, system.integrate(found[-1], u / RATE)))
+    return Motion(system, time, np.array(found))
+
+
+def seen(model, motion, noise=0.01):
+    """Markers with errors."""
+    poses = model.system.poses(motion.q)
+    x = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers], axis=1)
+    x = x + np.random.default_rng(1).normal(size=x.shape) * noise
+    return Markers(motion.time, tuple(m.name for m in model.markers), x)
+
+
+def felt(model, motion, noise=0.03):
+    """Sensors with errors."""
+    poses, rng, rows = model.system.poses(motion.q), np.random.default_rng(2), []
+    for sensor in SENSORS:
+        R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
+        rows.append(quaternion_from_matrix(R @ Rotation.from_rotvec(rng.normal(size=(len(R), 3)) * noise).as_matrix()))
+    return Orientations(motion.time, tuple(s.name for s in SENSORS), np.stack(rows, axis=1))
+
+
+def violation(model, motion):
+    """The greatest |phi|, of each constraint's own formula."""
+    parts = [c.position(model.system, motion.q, motion.time) for c in model.constraints]
+    return max(np.abs(part).max() for part in parts)
+
+
+def cost(model, markers, q):
+    """Sum of squared distances at q (..., nq), by the poses alone."""
+    poses, total = model.system.poses(q), 0.0
+    for k, m in enumerate(model.markers):
+        r = markers.positions[:, k] - (poses[m.body][1] + poses[m.body][0] @ np.array(m.position))
+        total = total + (r * r).sum(axis=-1)
+    return total
+
+
+def meeting(model, q):
+    """phi of the first constraint."""
+    return model.constraints[0].position(model.system, q, 0.0)
+
+
+def slopes(system, q, formula, h=1e-6):
+    """(..., nu) derivatives along the velocities, by central differences; of (..., k) formulas (..., nu, k)."""
+    moves = np.eye(system.nu) * h
+    return np.stack([(formula(system.integrate(q, e)) - formula(system.integrate(q, -e))) / (2 * h) for e in moves], 1)
+
+
+@pytest.mark.parametrize("method", ["batch", "sequential"])
+@pytest.mark.parametrize("kind", ["markers", "sensors", "both"])
+def test_constraints_hold_in_every_frame(model, kind, method):
+    if model.name != "girdle" and kind == "sensors":
+        pytest.skip("one model says it")
+    motion = motion_of(model)
+    data = {"markers": seen(model, motion), "sensors": felt(model, motion)}
+    data["both"] = (data["markers"], data["sensors"])
+    fit = inverse_kinematics(model, data[kind], sensors=() if kind == "markers" else SENSORS, method=method)
+    assert fit.settled.all()
+    assert violation(model, fit) < 1e-10
+    assert fit.constraint_error.max() < 1e-10
+    free = inverse_kinematics(replace(model, constraints=()), data[kind],
+                              sensors=() if kind == "markers" else SENSORS)  # fmt: skip
+    assert violation(model, free) > 1e-4  # the data alone do not hold them
+
+
+def test_no_direction_along_the_constraints_lowers_the_cost(model):
+    """Kuhn and Tucker's conditions: grad c is a sum of rows of dphi/dq, both by differences of their own formulas."""
+    motion = motion_of(model)
+    markers = seen(model, motion)
+    fit = inverse_kinematics(model, markers)
+    gradient = slopes(model.system, fit.q, lambda q: cost(model, markers, q))
+    A = np.concatenate([np.swapaxes(slopes(model.system, fit.q, lambda q, c=c: c.position(model.system, q, fit.time)),
+                                    1, 2) for c in model.constraints], axis=1)  # fmt: skip
+    for g, rows in zip(gradient, A, strict=True):
+        multipliers = np.linalg.lstsq(rows.T, g, rcond=1e-6)[0]
+        assert np.abs(g - rows.T @ multipliers).max() < 2e-7
+        assert np.abs(g).max() > 1e-4  # it is no free minimum
+
+
+def test_scipy_finds_no_better_pose(model):
+    """SLSQP from the solution and from the true pose, on the tangent space of the first."""
+    motion = motion_of(model)
+    markers = seen(model, motion)
+    fit = inverse_kinematics(model, markers)
+    for row in (0, 17, 39):
+        one = Markers(markers.time[row : row + 1], markers.names, markers.positions[row : row + 1])
+        at = lambda v, row=row: model.system.integrate(fit.q[row], v)  # noqa: E731
+        phi = lambda v, at=at: np.concatenate([c.position(model.system, at(v), 0.0) for c in model.constraints])  # noqa: E731
+        rows = np.linalg.svd(slopes(model.system, fit.q[row : row + 1], lambda q: np.concatenate(
+            [c.position(model.system, q, 0.0) for c in model.constraints], axis=-1))[0])  # fmt: skip
+        kept = rows[2][: int((rows[1] > 1e-8).sum())]  # SLSQP takes no redundant rows
+        found = minimize(
+            lambda v, one=one, at=at: 1e3 * cost(model, one, at(v)[None])[0],
+            model.system.difference(fit.q[row], motion.q[row]),
+            constraints={"type": "eq", "fun": lambda v, phi=phi, kept=kept: kept @ phi(v)},
+            method="SLSQP", options={"ftol": 1e-13, "maxiter": 200},
+        )  # fmt: skip
+        assert np.abs(phi(found.x)).max() < 1e-6
+        assert fit.cost[row] <= found.fun / 1e3 + 1e-7
+        assert np.abs(np.sin(found.x / 2)).max() < 1e-3  # but for full turns
+
+
+def test_constraints_that_are_said_twice_change_nothing():
+    model = built(girdle)
+    motion = motion_of(model)
+    markers = seen(model, motion)
+    rod = Distance("upper", "lower", (0.02, 0.01, 0.15), (0.0, 0.02, 0.35), distance=0.3, name="implied")
+    twice = replace(model, constraints=(*model.constraints, rod, replace(model.constraints[0], name="again")))
+    once, both = inverse_kinematics(model, markers), inverse_kinematics(twice, markers)
+    assert both.settled.all()
+    assert violation(twice, both) < 1e-10
+    np.testing.assert_allclose(both.q, once.q, atol=1e-7)
+
+
+def test_bounds_and_constraints_hold_together():
+    """A clamped coordinate at its bound, where the forces of the constraint decide whether it is pressed."""
+    model = built(girdle)
+    motion = motion_of(model)
+    markers = seen(model, motion, noise=0.02)
+    free = inverse_kinematics(model, markers)
+    names = list(model.system.coordinate_names)
+    for name in ("protraction", "b"):
+        k = names.index(name)
+        low, high = np.quantile(free.q[:, k], [0.3, 0.8])
+        tight = replace(model, coordinates=(Coordinate(name, (float(low), float(high)), clamped=True),))
+        fit = inverse_kinematics(tight, markers)
+        assert fit.settled.all()
+        assert violation(model, fit) < 1e-10
+        assert ((fit.q[:, k] >= low - 1e-12) & (fit.q[:, k] <= high + 1e-12)).all()
+        gradient = slopes(model.system, fit.q, lambda q: cost(model, markers, q))
+        A = np.swapaxes(slopes(model.system, fit.q, lambda q: meeting(model, q)), 1, 2)
+        pressed = 0
+        at_low, at_high = (np.isclose(fit.q[:, k], end, rtol=0, atol=1e-9) for end in (low, high))
+        for g, rows, is_low, is_high in zip(gradient, A, at_low, at_high, strict=True):
+            held = np.delete(np.arange(8), k) if is_low or is_high else np.arange(8)
+            rest = g - rows.T @ np.linalg.lstsq(rows.T[held], g[held], rcond=1e-6)[0]
+            assert np.abs(rest[held]).max() < 2e-7
+            assert not is_low or rest[k] > -1e-7
+            assert not is_high or rest[k] < 1e-7
+            pressed += len(held) < 8
+        assert pressed > 5
+        inside = (free.q[:, k] >= low) & (free.q[:, k] <= high)
+        assert (fit.cost >= free.cost - 1e-12).all()
+        np.testing.assert_allclose(fit.q[inside], free.q[inside], atol=1e-6)
+
+
+def test_a_weight_makes_a_constraint_a_task():
+    """The gradient of the weighted sum vanishes, the weight pulls the error down, and infinity is the exact one."""
+    model = built(girdle)
+    motion = motion_of(model)
+    markers = seen(model, motion)
+    exact = inverse_kinematics(model, markers, constraint_weight=np.inf)
+    errors = []
+    for weight in (1.0, 100.0, 1e4):
+        fit = inverse_kinematics(model, markers, constraint_weight=weight)
+        whole = lambda q, w=weight: cost(model, markers, q) + w * (meeting(model, q) ** 2).sum(axis=-1)  # noqa: E731
+        np.testing.assert_allclose(fit.cost, whole(fit.q), rtol=1e-9)
+        assert np.abs(slopes(model.system, fit.q, whole)).max() < 1e-5 * max(weight, 1) ** 0.5
+        errors.append(violation(model, fit))
+        assert (fit.cost <= exact.cost + 1e-12).all()
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+    np.testing.assert_allclose(fit.q, exact.q, atol=1e-4)
+    by_name = inverse_kinematics(model, markers, constraint_weight={"meeting": 1e4})
+    np.testing.assert_array_equal(by_name.q, fit.q)
+    with pytest.raises(ValueError, match="mee"):
+        inverse_kinematics(model, markers, constraint_weight={"meting": 1.0})
+    with pytest.raises(ValueError, match="negative"):
+        inverse_kinematics(model, markers, constraint_weight=-1.0)
+
+
+def test_a_coordinate_may_depend_on_several():
+    bodies = tuple(Body(n, "ground", RevoluteJoint(Z), (k * 1.0, 0.0, 0.0), mass=1.0) for k, n in enumerate("abc"))
+    names = [f"{name}.angle" for name in "abc"]
+    product = PolynomialCoupler(names[2], tuple(names[:2]), (2.0,), ((1, 1),))
+    markers = tuple(Marker(n, n, (0.2, 0.1, 0.0)) for n in "abc")
+    model = Model(ArticulatedSystem(bodies), constraints=(product,), markers=markers)
+    time = np.arange(30) / 30
+    q = np.stack([0.3 + time**2, 0.5 + 0.1 * time, 0.3 + 0 * time], axis=-1)
+    fit = inverse_kinematics(model, seen(model, Motion(model.system, time, q), 0.0))
+    np.testing.assert_allclose(fit.q[:, 2], 2 * fit.q[:, 0] * fit.q[:, 1], atol=1e-10)
+    a, b, c = smooth(fit, cutoff=None).u.T
+    np.testing.assert_allclose(c, 2 * (a * fit.q[:, 1] + b * fit.q[:, 0]), atol=1e-10)
+
+
+@pytest.mark.parametrize("smoothed", [lambda fit: smooth(fit, 6.0), lambda fit: smooth_angles(fit, 6.0)])
+def test_smoothed_motions_stay_on_the_constraints(smoothed):
+    """phi vanishes to second order along q + u s + udot s^2 / 2."""
+    model = built(girdle)
+    fit = inverse_kinematics(model, seen(model, motion_of(model)))
+    moving = smoothed(fit)
+    assert violation(model, moving) < 1e-10
+    h = 1e-4
+    ahead, behind = (meeting(model, moving.q + s * moving.u + s * s / 2 * moving.udot) for s in (h, -h))
+    assert np.abs(ahead - behind).max() / (2 * h) < 1e-6 * np.abs(moving.u).max()
+    assert np.abs(ahead + behind).max() / h**2 < 1e-4 * np.abs(moving.udot).max()
+
+
+def test_a_motion_of_a_file_is_told_and_moved_onto_the_constraints():
+    model = built(girdle)
+    motion = motion_of(model)
+    off = Motion(model.system, motion.time, motion.q + 0.01)
+    with pytest.warns(MotionWarning, match="off the constraints"):
+        moving = smooth(off, 6.0, model=model)
+    assert violation(model, moving) < 1e-10
+
+
+def test_nothing_is_undetermined_that_a_constraint_ties():
+    """Markers on the scapula alone: the clavicle follows, but for its turn about the line to the point."""
+    model = built(girdle)
+    motion = motion_of(model)
+    markers = seen(model, motion).select(["lower0", "lower1", "lower2"])
+    assert inverse_kinematics(model, markers).undetermined() == ()
+    free = inverse_kinematics(replace(model, constraints=()), markers).undetermined()
+    assert set(free) == {"protraction_dot", "elevation_dot"}
+
+
+def test_markers_are_placed_and_sizes_found_on_the_constraints():
+    model = built(girdle)
+    motion = motion_of(model)
+    markers = seen(model, motion, noise=0.002)
+    _, pose = place_markers(model, markers.between(0.0, 0.05))
+    assert violation(model, pose) < 1e-10
+    found = estimate_scale(model, markers, {"lower": {"lower": "XYZ"}}, noise=0.002, offset_deviation=0.001)
+    assert found.settled
+    assert violation(found.model, found.motion) < 1e-10
+    assert abs(found.factors["lower"] - 1) < 0.1
+    exact = estimate_scale(model, seen(model, motion, 0.0), {"lower": {"lower": "XYZ"}}, noise=1e-5)
+    assert abs(exact.factors["lower"] - 1) < 1e-4
+    assert violation(exact.model, exact.motion) < 1e-10
+
+
+# ---- files, and OpenSim ---------------------------------------------------------------------------------------------
+
+SETUP = """<OpenSimDocument Version="40000"><InverseKinematicsTool name="meet">
+<model_file>girdle.osim</model_file><marker_file>seen.trc</marker_file><time_range>0 1</time_range>
+<constraint_weight>{weight}</constraint_weight><IKTaskSet><objects>{tasks}</objects></IKTaskSet>
+<output_motion_file>ik.mot</output_motion_file><report_errors>false</report_errors>
+</InverseKinematicsTool></OpenSimDocument>"""
+
+SOLVER = """
+path, trc, weight = arguments
+model = opensim.Model(path)
+state = model.initSystem()
+markers = opensim.MarkersReference(trc, opensim.SetMarkerWeights())
+solver = opensim.InverseKinematicsSolver(model, markers, opensim.SimTKArrayCoordinateReference(), float(weight))
+solver.setAccuracy(1e-9)
+coordinates = [model.getCoordinateSet().get(i) for i in range(model.getCoordinateSet().getSize())]
+rows = []
+for k in range(markers.getMarkerTable().getNumRows()):
+    state.setTime(float(markers.getMarkerTable().getIndependentColumn()[k]))
+    solver.assemble(state) if k == 0 else solver.track(state)
+    rows.append([c.getValue(state) for c in coordinates])
+answer = [[c.getName() for c in coordinates], rows]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The girdle, and what its markers show of a motion, as files."""
+    model = built(girdle)
+    model.save(tmp_path / "girdle.osim")
+    seen(model, motion_of(model)).save(tmp_path / "seen.trc")
+    return tmp_path
+
+
+def test_constraints_hold_in_files_of_the_command_line(folder):
+    model, markers = load_model(folder / "girdle.osim"), load_markers(folder / "seen.trc")
+    arguments = ["ik", str(folder / "girdle.osim"), str(folder / "seen.trc")]
+    main([*arguments, str(folder / "held.mot")])
+    assert violation(model, load_motion(folder / "held.mot", model)) < 1e-9
+    main([*arguments, str(folder / "soft.mot"), "--constraint-weight", "1"])
+    fit = inverse_kinematics(model, markers, constraint_weight=1.0)
+    np.testing.assert_allclose(load_motion(folder / "soft.mot", model).q, fit.q, atol=1e-8)
+    tasks = "".join(f'<IKMarkerTask name="{name}"><weight>2</weight></IKMarkerTask>' for name in markers.names)
+    for weight, expected in (("Infinity", np.inf), ("3", 3.0 * 2 * len(markers.names))):
+        (folder / "ik.xml").write_text(SETUP.format(weight=weight, tasks=tasks))
+        run_setup(folder / "ik.xml")
+        weights = dict.fromkeys(markers.names, 2.0)
+        fit = inverse_kinematics(model, markers, weights, constraint_weight=expected)
+        np.testing.assert_allclose(load_motion(folder / "ik.mot", model).q, fit.q, atol=1e-8)
+    (folder / "ik.xml").write_text(SETUP.format(weight="-1", tasks=tasks))
+    with pytest.raises(ModelError, match="constraint_weight"):
+        run_setup(folder / "ik.xml")
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("weight", ["inf", "20"])
+def test_opensim_finds_the_same_poses(folder, in_opensim, weight):
+    """Its solver at an accuracy of 1e-9: angles within 0.01 degrees, our cost never above its own."""
+    model, markers = load_model(folder / "girdle.osim"), load_markers(folder / "seen.trc")
+    names, rows = in_opensim(SOLVER, str(folder / "girdle.osim"), str(folder / "seen.trc"), weight)
+    theirs = np.zeros((len(rows), model.system.nq))
+    theirs[:, [model.system.coordinate_names.index(name) for name in names]] = rows
+    fit = inverse_kinematics(model, markers, constraint_weight=float(weight) * len(markers.names))
+    whole = cost(model, markers, theirs)
+    if weight != "inf":
+        whole += float(weight) * len(markers.names) * (meeting(model, theirs) ** 2).sum(axis=-1)
+    assert (fit.cost <= whole * (1 + 1e-8)).all()
+    turns = [k for k, name in enumerate(model.system.coordinate_names) if name not in "xyz"]
+    assert np.degrees(np.abs(fit.q - theirs)[:, turns]).max() < 0.01
