@@ -129,8 +129,18 @@ def _of_samples(array: xr.Variable) -> bool:
 
 def stored_description(path: str | Path) -> dict[str, Any]:
     """The study whose results a store holds, as `description` gave it."""
-    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
+    found = _entry(_check_results(Path(path)), "study", Path(path))
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: the entry 'study' of the results is damaged")
     return found
+
+
+def _entry(found: Mapping[str, Any], key: str, path: Path) -> Any:
+    """What an attribute of a store tells in JSON; StoreError if it tells nothing."""
+    try:
+        return json.loads(found[key])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise StoreError(f"{path}: the entry {key!r} of the results is damaged") from None
 
 
 def in_order(found: xr.Dataset) -> xr.Dataset:
@@ -399,19 +409,20 @@ def check_store(study: Specification, path: Path) -> None:
 
 
 def _check_study(found: Mapping[str, Any], study: Specification, path: Path) -> None:
-    changed = differences(json.loads(found["study"]), description(study))
+    changed = differences(_entry(found, "study", path), description(study))
     if changed:
         raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
 
 
 def _check_code(found: Mapping[str, Any], path: Path) -> None:
     """StoreError if other code than this has computed any block."""
-    if found["myoquat"] != release():
+    if found.get("myoquat") != release():
         raise StoreError(
-            f"{path} was begun with myoquat {found['myoquat']}; this is {release()}, which may compute other bits. "
+            f"{path} was begun with myoquat {found.get('myoquat')}; this is {release()}, which may compute other bits. "
             + _ANY_CODE
         )
-    for known in json.loads(found["fingerprints"]):
+    fingerprints = _entry(found, "fingerprints", path)
+    for known in fingerprints if isinstance(fingerprints, list) else [fingerprints]:
         changed = differences(known, fingerprint())
         if changed:
             raise StoreError(
