@@ -6,6 +6,8 @@ import warnings
 
 import click
 
+from myoquat.core.lazy_imports import MissingExtraError
+
 __all__ = ["main", "myoquat"]
 
 COMMANDS = {
@@ -63,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int | None:
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MissingExtraError) as error:
         click.echo(f"myoquat: {error}", err=True)
         sys.exit(2)
     finally:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model, muscle_forces, path_lengths
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of

@@ -13,6 +13,7 @@ from .motions import Markers as Markers
 from .motions import Motion as Motion
 from .motions import MotionFormat as MotionFormat
 from .motions import Orientations as Orientations
+from .motions import angle_quality as angle_quality
 from .motions import axes_rotation as axes_rotation
 from .motions import load_emg as load_emg
 from .motions import load_forces as load_forces

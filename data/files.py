@@ -1,18 +1,37 @@
 """Whole files: read with a limit, written at once or not at all, never over what exists unless told so."""
 
 import contextlib
+import io
 import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["MAX_BYTES", "check_output", "read_start", "read_text", "regular_file", "write_bytes", "write_text"]
+__all__ = [
+    "MAX_BYTES",
+    "check_output",
+    "file_name",
+    "files_read",
+    "read_lines",
+    "read_start",
+    "read_text",
+    "regular_file",
+    "write_bytes",
+    "write_text",
+]
 
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
+MAX_LINE = 4 * 2**20  # characters: 300,000 columns of numbers
+SEPARATORS = '/\\<>:"|?*'  # and what else no name on Windows holds
+DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
+DEVICES |= {f"{port}{digit}" for port in ("COM", "LPT") for digit in "0123456789¹²³"}
+MAX_NAME_BYTES = 255  # of most file systems
+_READ: ContextVar[set[Path] | None] = ContextVar("files_read", default=None)
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
 
 
@@ -54,6 +73,30 @@ def read_start(path: Path, count: int, limit: int) -> tuple[bytes, int]:
         return stream.read(min(size, count)), size
 
 
+def read_lines(path: Path, limit: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
+    """Number and text of each line of a regular UTF-8 file of at most `limit` bytes, one after the other.
+
+    Only one line is in memory. Raises ModelError as `read_text`, and for a line of more than MAX_LINE characters.
+    """
+    number = size = 0
+    with regular_file(path) as stream:
+        _check_size(path, os.fstat(stream.fileno()).st_size, limit)
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig")
+        try:
+            while line := text.readline(MAX_LINE + 1):
+                number, size = number + 1, size + len(line)
+                if len(line) > MAX_LINE:
+                    raise ModelError(f"the line holds more than {MAX_LINE} characters", file=path, line=number)
+                if size > limit:  # it grows, or says no size
+                    _check_size(path, size, limit)
+                yield number, line.rstrip("\n")
+        except UnicodeDecodeError as error:
+            told = f"this is not a text file: {error.reason}"
+            raise ModelError(told, file=path, line=number + 1 + error.object.count(b"\n", 0, error.start)) from None
+    if not number:
+        raise ModelError("the file is empty", file=path, line=1)
+
+
 def _check_size(path: Path, size: int, limit: int) -> None:
     if size > limit:
         raise ModelError(f"the file holds {size / 2**20:.0f} MiB; at most {limit / 2**20:.0f} are read", file=path)
@@ -67,6 +110,9 @@ def regular_file(path: Path) -> Iterator[BinaryIO]:
     with os.fdopen(os.open(path, OPENING), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ModelError("this is not a regular file", file=path)
+        found = _READ.get()
+        if found is not None:
+            found.add(path.resolve())
         yield stream
 
 
@@ -80,6 +126,37 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
     if not path.parent.is_dir():
         raise NotADirectoryError(f"{path.parent} is not a directory")
     return path
+
+
+def file_name(name: str) -> str:
+    """A name from a model or a setup, if files can be called so on every system.
+
+    Raises ModelError for one that is empty, "." or "..", longer than 255 bytes, ends in a dot or a blank, holds a
+    separator of folders, a control character or another one that Windows refuses, or begins like a device of Windows.
+    """
+    bad = next((c for c in name if c in SEPARATORS or not c.isprintable()), None)
+    if bad is not None:
+        told = "holds a separator of folders" if bad in "/\\" else f"holds {bad!r}"
+    elif name in ("", ".", "..") or name[-1] in ". ":
+        told = "ends in a dot or a blank, or is empty"
+    elif name.partition(".")[0].rstrip().upper() in DEVICES:
+        told = "is reserved on Windows"
+    elif len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        told = f"takes more than {MAX_NAME_BYTES} bytes"
+    else:
+        return name
+    raise ModelError(f"the name {name!r} would be that of a file, and {told}")
+
+
+@contextlib.contextmanager
+def files_read() -> Iterator[set[Path]]:
+    """The files that are opened for reading while the block runs, in this thread."""
+    found: set[Path] = set()
+    token = _READ.set(found)
+    try:
+        yield found
+    finally:
+        _READ.reset(token)
 
 
 def write_text(path: str | Path, text: str) -> None:

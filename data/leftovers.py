@@ -2,15 +2,17 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, shortened
 
 __all__ = ["Census", "Doubts", "ImplausibleWarning", "Leftovers", "Tally", "UnsupportedWarning", "UnwrittenWarning"]
 
 SHOWN = 5  # of each kind that are told
+MAX_KINDS = 200  # that are told
 
 
 class UnsupportedWarning(UserWarning):
@@ -62,7 +64,13 @@ class Tally(ABC):
     opening: ClassVar[str]
 
     def __init__(self) -> None:
-        self._found: dict[str, list[Any]] = defaultdict(list)
+        self._found: dict[str, list[Any]] = defaultdict(list)  # the first SHOWN of each kind
+        self._counts: Counter[str] = Counter()
+
+    def _note(self, kind: str, place: Any) -> None:
+        self._counts[kind] += 1
+        if self._counts[kind] <= SHOWN:
+            self._found[kind].append(place)
 
     @abstractmethod
     def described(self, kind: str, count: int, shown: str) -> str:
@@ -73,9 +81,11 @@ class Tally(ABC):
         if not self._found:
             return
         parts = []
-        for kind, found in self._found.items():
-            shown = ", ".join(map(str, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
-            parts.append(self.described(kind, len(found), shown))
+        for kind, count in islice(self._counts.items(), MAX_KINDS):
+            shown = ", ".join(map(str, self._found[kind])) + (", ..." if count > SHOWN else "")
+            parts.append(self.described(shortened(kind), count, shown))
+        if len(self._counts) > MAX_KINDS:
+            parts.append(f"{len(self._counts) - MAX_KINDS} other kinds")
         message = f"{self.opening}: " + "; ".join(parts)
         if strict:
             raise ModelError(message, file=path)
@@ -90,7 +100,7 @@ class Leftovers(Tally):
 
     def count(self, what: str, name: str) -> None:
         """Note a part."""
-        self._found[what].append(name)
+        self._note(what, name)
 
     def described(self, kind: str, count: int, shown: str) -> str:
         return f"{count} {kind} ({shown})"
@@ -104,7 +114,7 @@ class Doubts(Tally):
 
     def count(self, what: str, name: str) -> None:
         """Note a number."""
-        self._found[what].append(name)
+        self._note(what, name)
 
     def described(self, kind: str, count: int, shown: str) -> str:
         return f"{kind} ({shown})"
@@ -118,7 +128,7 @@ class Census(Tally):
 
     def count(self, element: Any, what: str) -> None:
         """Note an element."""
-        self._found[f"{element.tag} ({what})"].append(element.sourceline)
+        self._note(f"{element.tag} ({what})", element.sourceline)
 
     def described(self, kind: str, count: int, shown: str) -> str:
         return f"{count} {kind}, line{'s' * (count > 1)} {shown}"

@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import resources
 from myoquat.data.formats import model_format
+from myoquat.data.marker_set import read_marker_set, with_markers
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import resources
 from myoquat.muscle.model import Model
 
 __all__ = ["library_models", "load_model", "save_model"]
@@ -22,7 +23,12 @@ def library_models() -> tuple[str, ...]:
     return tuple(sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml")))
 
 
-def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file", strict: bool = False) -> Model:
+def load_model(
+    name_or_path: str | Path,
+    rotations: str | dict[str, str] = "file",
+    strict: bool = False,
+    marker_set: str | Path | None = None,
+) -> Model:
     """A model that comes with the package, by its name, or the model in a file, by its path.
 
     The suffix of a file says its format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (a system
@@ -30,6 +36,7 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
 
     rotations: "file" leaves the joints as the file has them; anything else is what `Model.with_rotations` takes, such
     as "quaternion". strict: refuse an .osim or .xml file with parts that are not supported, instead of warning.
+    marker_set: a file of OpenSim's <MarkerSet>, whose markers the model gets, in place of its own of the same names.
 
     Raises ModelError with file, element and line if the file does not describe a model, and for a name that is
     neither a model of the package nor a file.
@@ -42,9 +49,20 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
     6
     """
     check_kinds(name_or_path=(name_or_path, PATH))
+    model = _described(_found(name_or_path, strict), rotations)
+    if marker_set is None:
+        return model
+    try:
+        return with_markers(model, read_marker_set(Path(marker_set)))
+    except ModelError as error:
+        raise (error if error.file else error.located(Path(marker_set), error.line)) from None
+
+
+def _found(name_or_path: str | Path, strict: bool) -> Model:
+    """The model of a name or in a file, as it is there."""
     if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
-            return _described(_read(path, strict), rotations)
+            return _read(path, strict)
     path = Path(name_or_path)
     if not os.path.exists(path):  # nor for names that no file can have
         raise ModelError(
@@ -52,7 +70,7 @@ def load_model(name_or_path: str | Path, rotations: str | dict[str, str] = "file
         )
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)
-    return _described(_read(path, strict), rotations)
+    return _read(path, strict)
 
 
 def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:

@@ -85,10 +85,10 @@ def located(error: ModelError, path: Path, root: Element | None) -> ModelError:
     """The error with its file, and a line: where it has none, that of the element whose name it tells, the last of
     several, since the second of two is the one that is refused."""
     if error.line is None and root is not None:
+        lines = {element.get("name"): element.sourceline for element in root.iter()}
         for name in re.findall(r"'([^']+)'", f"{error.element or ''} {error.message}"):
-            found = [element.sourceline for element in root.iter() if element.get("name") == name]
-            if found:
-                return error.located(path, found[-1])
+            if lines.get(name):
+                return error.located(path, lines[name])
     return error.located(path, error.line)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.elimination import Articulated, Elimination, alone, eliminated
 from myoquat.dynamics.passive import passive_force
 from myoquat.dynamics.wrenches import link_wrenches
@@ -18,10 +19,10 @@ from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link
-from myoquat.kernels.arrays import as_array, is_symbolic, may_be_nonzero
-from myoquat.kernels.called import varies
-from myoquat.kernels.recursion import Member, Pass, looped, recursion
-from myoquat.kernels.typing import Array
+from myoquat.kernels.control_flow.out_of_line_call import varies
+from myoquat.kernels.control_flow.tree_scan import looped, recursion
+from myoquat.kernels.control_flow.tree_scan_members import Member, Pass
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 
 __all__ = ["forward"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import components
-from myoquat.kernels.typing import Array
 
 __all__ = ["Factors", "inverse3", "solve_small"]
 

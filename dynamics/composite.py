@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.passive import rotor_inertia
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["Inertia", "composites", "mass", "matrix"]
 

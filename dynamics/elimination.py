@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic
 from myoquat.joints.motion import Pair, inertia_times, to_parent
 from myoquat.joints.tree import Link
 from myoquat.joints.vectors import congruent, full, matvec, product_upper, row_cross, skew, symmetric_times, vecmat
-from myoquat.kernels.arrays import may_be_nonzero
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import may_be_nonzero
 
 __all__ = ["Articulated", "Elimination", "alone", "eliminated"]
 

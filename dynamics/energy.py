@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
 from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["kinetic", "potential", "work_rate"]
 

@@ -11,12 +11,12 @@ moving leaf has no mass, what inverts it wherever it is singular.
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
 from myoquat.dynamics.regularity import check_locks, check_massive, check_regular
 from myoquat.joints.door import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.vectors import cross, matvec
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "bias_force",

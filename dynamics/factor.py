@@ -6,15 +6,15 @@ L is unit lower triangular when velocities are numbered parents first; row k has
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.inverse import inverse
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import mirrored
-from myoquat.kernels.called import called
-from myoquat.kernels.typing import Array
+from myoquat.kernels.control_flow.out_of_line_call import called
 
-__all__ = ["ancestors", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
+__all__ = ["ancestors", "descended", "factor", "forward", "inverse_mass", "mass_factor", "solve"]
 
 LONG = 100  # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 
@@ -77,14 +77,20 @@ def _pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
 
 def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
     """(..., nu, n) M^-1 B from the factor F and B (..., nu, n)."""
-    X = B + 0.0 * F[..., :1, :1]  # a fresh array of the common batch, of floats or symbols
-    for k, above in reversed(order):
-        if above:
-            X[..., above, :] = X[..., above, :] - F[..., k, above, None] * X[..., k, None, :]
+    X = descended(order, F, B)
     for k, above in order:
         X[..., k, :] = X[..., k, :] * F[..., k, k, None]
         if above:
             X[..., k, :] = X[..., k, :] - np.sum(F[..., k, above, None] * X[..., above, :], axis=-2)
+    return X
+
+
+def descended(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
+    """(..., nu, n) L^-T B, with B^T M^-1 B = (L^-T B)^T D^-1 (L^-T B): the first half of `solve`."""
+    X = B + 0.0 * F[..., :1, :1]  # a fresh array of the common batch, of floats or symbols
+    for k, above in reversed(order):
+        if above:
+            X[..., above, :] = X[..., above, :] - F[..., k, above, None] * X[..., k, None, :]
     return X
 
 

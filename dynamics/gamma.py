@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.content import content_key
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints import state
@@ -22,11 +25,8 @@ from myoquat.joints.door import Call, SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.content import content_key
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]
 

@@ -4,10 +4,10 @@ from typing import Protocol
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.data import motions
 from myoquat.joints.stacking import joined
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
 from myoquat.muscle.contact_forces import contact_forces
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.model import Model

@@ -6,6 +6,7 @@ Dynamics Algorithms, Springer 2008, table 5.1 (its spatial vectors written out a
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.passive import passive_force, rotor_inertia
 from myoquat.dynamics.wrenches import link_wrenches
 from myoquat.joints.motion import (
@@ -21,8 +22,7 @@ from myoquat.joints.motion import (
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, vecmat
-from myoquat.kernels.arrays import may_be_nonzero
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import may_be_nonzero
 
 __all__ = ["bias", "external", "generalized", "gravity_load", "inverse", "link_forces", "transmitted"]
 

@@ -8,6 +8,7 @@ dynamics, J. Appl. Mech. 77, 2010].
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
 from myoquat.joints import state
@@ -17,9 +18,8 @@ from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.inverse import link_forces, transmitted
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 
 __all__ = ["joint_wrenches"]
 

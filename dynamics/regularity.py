@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
@@ -9,7 +10,6 @@ from myoquat.joints.euler import check_lock
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import Link
 from myoquat.joints.types import EulerJoint
-from myoquat.kernels.typing import Array
 
 __all__ = ["check_definite", "check_locks", "check_massive", "check_pose", "check_regular", "singular_velocity"]
 

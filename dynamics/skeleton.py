@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kind
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints.body import Body
 from myoquat.joints.checks import check_state
@@ -28,8 +30,6 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import RevoluteJoint
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kind
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 

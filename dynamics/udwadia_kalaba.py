@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kind, real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_array
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kind, real_array
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["RANK_TOLERANCE", "Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.joints.balls import followed
 from myoquat.joints.body import Body
 from myoquat.joints.functions import Linear
 from myoquat.joints.system import ArticulatedSystem
@@ -15,6 +16,7 @@ from myoquat.joints.types import (
     EulerJoint,
     FixedJoint,
     FloatingJoint,
+    GimbalJoint,
     Joint,
     PlanarJoint,
     PrismaticJoint,
@@ -48,6 +50,8 @@ def with_angles(body: Body) -> Body:
     angles = getattr(joint, "angles", None) or Angles((x, y, z), (X, Y, Z))
     if isinstance(joint, SphericalJoint) and joint.angles is None:
         return replace(body, joint=EulerJoint("XYZ"), coordinate_names=angles.names, spring_mount=None)
+    if angles.mixing is not None or angles.dependents:
+        return replace(body, joint=GimbalJoint(angles), coordinate_names=angles.names, spring_mount=None)
     lines = zip(angles.axes, angles.factors, angles.offsets, strict=True)
     rotations = tuple(Axis(axis, k, Linear(*line)) for k, (axis, *line) in enumerate(lines))
     slid = 3 if isinstance(joint, FloatingJoint) else 0
@@ -62,7 +66,8 @@ def in_angles(system: ArticulatedSystem, names: Collection[str]) -> ArticulatedS
     named = {system.bodies[i].name for name, (i, _) in system.angle_names.items() if {name, f"{name}_u"} & {*names}}
     if not named:
         return system
-    return replace(system, bodies=tuple(with_angles(b) if b.name in named else b for b in system.bodies))
+    bodies = (with_angles(body) if body.name in named else body for body in system.bodies)
+    return replace(system, bodies=followed(bodies))
 
 
 def as_axes(body: Body) -> CustomJoint:

@@ -1,22 +1,29 @@
-"""Custom joints that are ball joints: three rotations about orthogonal axes through one centre."""
+"""Custom joints that are ball joints: three rotations about fixed axes through one centre."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, coefficients_of
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, SphericalJoint
-from myoquat.joints.types.angles import ORTHOGONAL, Angles
-from myoquat.kernels.kinds import check_kinds
+from myoquat.joints.rotations.davenport import PARALLEL_SINE
+from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, FollowerJoint, GimbalJoint, SphericalJoint
+from myoquat.joints.types.angles import Angles
 
-__all__ = ["Ball", "as_ball", "places", "why_not_ball"]
+__all__ = ["Ball", "are_parallel", "as_ball", "followed", "places", "why_not_ball", "with_ranges"]
 
-Ball = SphericalJoint | EulerJoint
+WIDEST_RANGE = 2 * np.pi + 1e-6  # [rad] wider ranges are no statement about the joint
+FULL_TURN = 2 * np.pi - 1e-6  # [rad] ranges of full turns do not tell the two triples of a rotation apart
+RANGE_SAMPLES = 25  # second angles of a range at which the first solution is compared
+SAME_ANGLE = 1e-6  # [rad]
+
+Ball = SphericalJoint | EulerJoint | GimbalJoint
 
 
 def why_not_ball(body: Body) -> str | None:
@@ -30,7 +37,7 @@ def why_not_ball(body: Body) -> str | None:
     """
     check_kinds(body=(body, Body))
     joint = body.joint
-    if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint)):
+    if isinstance(joint, (SphericalJoint, EulerJoint, FloatingJoint, GimbalJoint)):
         return None
     if not isinstance(joint, CustomJoint):
         return f"a {joint.kind} joint is no ball joint"
@@ -40,9 +47,8 @@ def why_not_ball(body: Body) -> str | None:
         return f"{count} coordinates rotate it, not three" if count != 1 else "one coordinate rotates it, not three"
     if any(_line(axis.function) is None for axis in joint.rotations):
         return "a rotation is not a linear function of its coordinate"
-    A = np.array([axis.direction for axis in joint.rotations])
-    if np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
-        return "its axes are not orthogonal"
+    if are_parallel([axis.direction for axis in joint.rotations]):
+        return "two of its successive axes are parallel"
     if body.damping or body.stiffness or body.rotor_inertia:
         return "a damper, a spring or a rotor acts on its own coordinates"
     return _why_not_translations(joint, set(rotating))
@@ -67,6 +73,8 @@ def as_ball(body: Body) -> Body:
     if reason is not None:
         raise ModelError(f"no ball joint: {reason}", element=f"body {body.name!r}")
     joint = body.joint
+    if isinstance(joint, GimbalJoint):
+        return replace(body, joint=SphericalJoint(angles=joint.angles), coordinate_names=None)
     if not isinstance(joint, CustomJoint):
         return body
     lines = [_line(axis.function) or (0.0, 0.0) for axis in joint.rotations]
@@ -87,6 +95,44 @@ def as_ball(body: Body) -> Body:
     p = np.array(body.position) + rotation_matrix(np.array(body.orientation)) @ centre
     position = tuple(float(x) for x in p)
     return replace(body, joint=SphericalJoint(angles=angles), position=position, coordinate_names=None)
+
+
+def followed(bodies: Iterable[Body]) -> tuple[Body, ...]:
+    """The bodies, whose followers know the joint that carries their leader as it is now."""
+    bodies = tuple(bodies)
+    joints = {body.name: body.joint for body in bodies}
+    return tuple(
+        replace(body, joint=replace(body.joint, ball=joints[body.joint.leader]))
+        if isinstance(body.joint, FollowerJoint) and body.joint.ball is not joints[body.joint.leader]
+        else body
+        for body in bodies
+    )
+
+
+def are_parallel(axes: Sequence[Sequence[float]]) -> bool:
+    """Whether two successive ones of unit axes are parallel."""
+    return any(np.linalg.norm(np.cross(a, b)) < PARALLEL_SINE for a, b in pairwise(axes))
+
+
+def with_ranges(body: Body, ranges: Mapping[str, tuple[float, float]]) -> Body:
+    """The body, whose angles know the ranges of their coordinates where these go past the lock: the ranges then say
+    which of the two triples of a rotation is meant."""
+    joint: Any = body.joint
+    angles = getattr(joint, "angles", None)
+    if angles is None or not all(name in ranges for name in angles.names):
+        return body
+    own = tuple(ranges[name] for name in angles.names)
+    widths = [high - low for low, high in own]
+    if max(widths) > WIDEST_RANGE or min(widths) > FULL_TURN:
+        return body
+    ends = [np.array([own[0][0], x, own[2][0]]) for x in np.linspace(*own[1], RANGE_SAMPLES)]
+    seconds = np.array([angles.rotations(x)[1] for x in ends])
+    plain = replace(angles, ranges=())
+    x = np.array([plain.coordinates(np.array([0.5, f2, 0.5])) for f2 in seconds])
+    first = plain.triple(plain.quaternion(x))[:, 1]
+    if np.abs(np.exp(1j * first) - np.exp(1j * seconds)).max() < SAME_ANGLE:
+        return body
+    return replace(body, joint=replace(joint, angles=replace(angles, ranges=own)))
 
 
 def places(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:

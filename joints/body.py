@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.checks import UNIT_TOLERANCE
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, check_ranges
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 
 __all__ = ["Body", "Vector", "check_body", "check_inertia", "check_mount", "principal_moments"]
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair, inertia_times, kinematics, world_poses
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import cross, matvec, row_cross
-from myoquat.kernels.typing import Array
 
 __all__ = ["center", "center_jacobian", "momentum", "total_mass"]
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import CoordinateWarning, OffSphereError
-from myoquat.kernels.arrays import SymbolArray, as_array, is_symbolic
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
 
 __all__ = ["FEW", "UNIT_TOLERANCE", "check_array", "check_state", "check_units", "warn_far"]
 

@@ -2,18 +2,22 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.content import content_key, foreign_parts, lasting_content
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.user_code import code_state
 from myoquat.kernels import formula, is_symbolic
-from myoquat.kernels.content import lasting_content
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.runtime.build import code_kept
 
-__all__ = ["BACKENDS", "Input", "evaluate", "kernel_for"]
+__all__ = ["BACKENDS", "Input", "evaluate", "kernel_for", "traced_once"]
 
 BACKENDS = ("kernel", "numpy")
 CAPACITY = 256  # kernels kept in memory; the oldest unused one goes first
@@ -21,6 +25,7 @@ CAPACITY = 256  # kernels kept in memory; the oldest unused one goes first
 Compiled = TypeVar("Compiled")
 
 _kernels: OrderedDict[Hashable, Any] = OrderedDict()
+_calculation: ContextVar[dict[Hashable, Any] | None] = ContextVar("_calculation", default=None)
 _lock = threading.Lock()
 
 
@@ -30,18 +35,69 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
     `key` must say everything that the kernel depends on: the content of the model and the name of the quantity. `build`
     takes it as a text for the cache of machine code, the argument `content` of `myoquat.kernels.compile`; None where it
     does not outlast this process: it holds functions, or classes whose code is not in this package.
+
+    Such code may read what no key says, for example a global of a notebook that has changed since. The state of all
+    that it can read is then part of the key; where the state is not known completely, `build` traces at every call, and
+    machine code is found by the traced program.
     """
+    found: Compiled | None = _found(key)
+    if found is not None:
+        return found
+    content = lasting_content(key)
+    if content is None:
+        return _of_user_code(key, build)
+    return _kept(key, build(content))
+
+
+@contextmanager
+def traced_once() -> Iterator[None]:
+    """One calculation: inside, the code of users is looked at once for every key."""
+    token = _calculation.set({}) if _calculation.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _calculation.reset(token)
+
+
+def _of_user_code(key: Hashable, build: Callable[[str | None], Compiled]) -> Compiled:
+    """The kernel of code that is not in this package: of its state now, or at its first use in a calculation."""
+    known, name = _calculation.get(), content_key(key)
+    kernel: Compiled | None = None if known is None else known.get(name)
+    if kernel is None:
+        parts = foreign_parts(key)
+        state = None if parts is None else code_state(parts)
+        if state is not None and state.complete:
+            name_now = ("user code", name, state.digest)
+            kernel = _found(name_now) or _kept(name_now, _traced(build))
+        else:
+            kernel = _traced(build)
+    if known is not None:
+        known[name] = kernel
+    return kernel
+
+
+def _traced(build: Callable[[str | None], Compiled]) -> Compiled:
+    """The kernel of the program that is traced now, its machine code from memory where another had the same program."""
+    with code_kept():
+        return build(None)
+
+
+def _found(key: Hashable) -> Any:
+    """The kernel kept under `key`, or None."""
     with _lock:
         if key in _kernels:
             _kernels.move_to_end(key)
-            found: Compiled = _kernels[key]
-            return found
-    kernel = build(lasting_content(key))
+        return _kernels.get(key)
+
+
+def _kept(key: Hashable, kernel: Compiled) -> Compiled:
+    """The kernel that is kept under `key` from now on."""
     with _lock:
-        kernel = _kernels.setdefault(key, kernel)
+        kept: Compiled = _kernels.setdefault(key, kernel)
         while len(_kernels) > CAPACITY:
             _kernels.popitem(last=False)
-    return kernel
+    return kept
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.joints.balls import Ball, as_ball, places, why_not_ball
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.balls import Ball, as_ball, followed, places, why_not_ball, with_ranges
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
@@ -17,20 +20,24 @@ from myoquat.joints.euler import (
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, Joint, SphericalJoint
+from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, GimbalJoint, Joint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
 
-def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]) -> ArticulatedSystem:
+def with_rotations(
+    system: ArticulatedSystem,
+    rotations: str | Mapping[str, str],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+) -> ArticulatedSystem:
     """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
-    custom joints of three rotations about orthogonal axes through one centre, free ones among them
+    custom joints of three rotations about fixed axes through one centre, free ones among them
     (`myoquat.joints.why_not_ball` tells why another joint has no such description).
+
+    ranges: of coordinates by name [rad], from a model file. Where those of a joint go past its lock, they choose
+    between the two triples of angles that a rotation has.
 
     rotations: "quaternion", an Euler sequence, "sequence" (spherical and Euler joints each in its own sequence, custom
     joints as they are), or a mapping from body names to these, where bodies that it leaves out stay as they are. Raises
@@ -50,8 +57,8 @@ def with_rotations(system: ArticulatedSystem, rotations: str | Mapping[str, str]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
-    bodies = [_redescribed(body, _wanted(rotations, body.name)) for body in system.bodies]
-    return replace(system, bodies=tuple(bodies))
+    bodies = [_redescribed(body, _wanted(rotations, body.name), ranges or {}) for body in system.bodies]
+    return replace(system, bodies=followed(bodies))
 
 
 def _check_wanted(wanted: str) -> None:
@@ -69,14 +76,14 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
     return rotations if isinstance(rotations, str) else rotations.get(body)
 
 
-def _redescribed(body: Body, wanted: str | None) -> Body:
+def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[float, float]]) -> Body:
     """The body on another description of its ball joint; any other body as it is."""
     if wanted is None or why_not_ball(body) is not None or isinstance(body.joint, FloatingJoint):
         return body
-    if isinstance(body.joint, CustomJoint):
+    if isinstance(body.joint, (CustomJoint, GimbalJoint)):
         if wanted == "sequence":
             return body
-        body = as_ball(body)
+        body = with_ranges(as_ball(body), ranges)
         if wanted == "quaternion" or isinstance(body.joint, FloatingJoint):
             return body
     joint = _described(body, wanted)
@@ -99,12 +106,12 @@ def _described(body: Body, wanted: str) -> Joint:
 
 
 def _angles(body: Body) -> Angles | None:
-    """The named angles of an Euler joint about three different axes; other names are lost with their coordinates."""
+    """The named angles of a ball joint; None where its coordinates have no names of their own."""
     joint: Any = body.joint
     if isinstance(joint, SphericalJoint) or joint.angles is not None:
         own: Angles | None = joint.angles
         return own
-    if body.coordinate_names is None or len(set(joint.sequence)) < 3:
+    if body.coordinate_names is None:
         return None
     first, second, third = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
     return Angles((*body.coordinate_names,), (first, second, third))  # type: ignore[arg-type]
@@ -149,8 +156,17 @@ def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
         return _custom_coordinates(source, target, q)
     if not isinstance(source, Ball):
         return q
-    Q = q if isinstance(source, SphericalJoint) else quaternion_from_euler(q, source.sequence)
+    Q = _quaternion(source, q)
+    if isinstance(target, GimbalJoint):
+        return target.angles.values(Q)
     return Q if not isinstance(target, EulerJoint) else euler_from_quaternion(Q, target.sequence)
+
+
+def _quaternion(joint: Ball, q: Array) -> Array:
+    """(..., 4) Q of a ball joint at its q (..., nq)."""
+    if isinstance(joint, GimbalJoint):
+        return joint.angles.quaternion(q)
+    return q if isinstance(joint, SphericalJoint) else quaternion_from_euler(q, joint.sequence)
 
 
 def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
@@ -200,7 +216,7 @@ def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
     S_omega, S_v = source.subspace(q)
     omega = matvec(S_omega, u)
     there = _coordinates(source, target, q)
-    if target.span == "rotations":
+    if target.span == "rotations" and not isinstance(target, GimbalJoint):
         return matvec(target.subspace_inverse(there), omega)
     T_omega, T_v = target.subspace(there)
     if target.nu == 3:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from myoquat.core.lazy_imports import html
 from myoquat.joints.layout import Layout
-from myoquat.kernels.libraries import html
 
 __all__ = ["html_table", "system_html"]
 

@@ -5,13 +5,13 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Program
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["Call", "HasSystem", "SystemLike", "system_of"]
 

@@ -8,12 +8,12 @@ from itertools import product
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.joints.stacking import QUATERNION, VECTOR3, components, transpose, vector
-from myoquat.kernels.analytic import arctan2, hypot
-from myoquat.kernels.arrays import as_array, formula, is_symbolic
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.analytic import arctan2, hypot
+from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
 
 __all__ = [
     "SEQUENCES",

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import centroidal, frames
 from myoquat.joints.door import Call, SystemLike
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "angular_momentum",

@@ -7,7 +7,7 @@ for one place and leaves ordinary names as they are.
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from myoquat.kernels.libraries import html
+from myoquat.core.lazy_imports import html
 
 __all__ = ["figure_label", "identifiers", "markup", "printable", "unique", "widget_label"]
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.body import Body
 from myoquat.joints.types import Joint
-from myoquat.kernels.typing import Array
 
 __all__ = ["Layout"]
 

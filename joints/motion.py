@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD, Link, Tree
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.once import once
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.memoize import once
 
 __all__ = [
     "Motion",

@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.axes import in_angles
 from myoquat.joints.convert import convert_coordinates
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["by_name", "named_system"]
 

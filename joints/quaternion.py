@@ -9,12 +9,12 @@ shape, a number that is not finite, or a zero quaternion.
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import MATRIX3, QUATERNION, VECTOR3, components, matrix, prescaled, vector
-from myoquat.kernels.analytic import arctan2
-from myoquat.kernels.arrays import as_array, formula, is_symbolic
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.analytic import arctan2
+from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
 
 __all__ = [
     "normalize",

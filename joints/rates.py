@@ -13,11 +13,11 @@ Source: [Graf] B. Graf, Quaternions and Dynamics, arXiv:0811.2889.
 
 import numpy as np
 
+from myoquat.core.arguments import check_unmasked
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import QUATERNION, components, matrix, prescaled, transpose
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.arrays import as_array, formula, is_symbolic
-from myoquat.kernels.kinds import check_unmasked
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
 

@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.joints.body import Body
 from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.functions import Constant, Linear, Polynomial
@@ -27,8 +29,6 @@ from myoquat.joints.types import (
     UniversalJoint,
 )
 from myoquat.joints.vectors import upper
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
 
 __all__ = ["KINDS", "random_joint", "random_system"]
 

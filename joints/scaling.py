@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 from myoquat.joints.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
 
 __all__ = ["PART", "scaled_inertia", "scaled_system"]
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 
 __all__ = ["SHAPES", "Shape"]
 

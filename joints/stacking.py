@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from myoquat.kernels.arrays import Argument, as_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import Argument, as_array
 
 QUATERNION = Argument((4,), nonzero=True)
 VECTOR3 = Argument((3,))

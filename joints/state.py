@@ -5,10 +5,10 @@ All take arrays with leading batch axes, floats or symbols, unchecked; `Articula
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.layout import Layout
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 
 __all__ = ["difference", "displaced", "integrate", "rate_inverse", "rate_matrix", "rates", "velocities"]
 

@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.content import content_digest
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import state
 from myoquat.joints.body import Body, Vector, check_body
 from myoquat.joints.checks import UNIT_TOLERANCE, check_state, check_units
 from myoquat.joints.display import system_html
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.indices import Indices
 from myoquat.joints.layout import Layout
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.tree import Tree, build_tree, find_cycle
-from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
+from myoquat.joints.types import EulerJoint, FollowerJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
+from myoquat.joints.types.follower import named_coordinates
 from myoquat.joints.vectors import cross, matvec, row_cross
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.content import content_digest
-from myoquat.kernels.once import once
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.memoize import once
 
 __all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
 
@@ -115,13 +115,14 @@ class ArticulatedSystem(Record):
 
     @cached_property
     def angle_names(self) -> dict[str, tuple[int, int]]:
-        """Body and place of every angle that a model file had where there now is a quaternion, or another sequence, by
-        its name."""
+        """Body and place of every coordinate that a model file had where there now is a quaternion, or another
+        sequence, by its name; those that follow such a coordinate come after the three angles of their joint."""
         return {
             name: (i, k)
             for i, body in enumerate(self.bodies)
-            if isinstance(body.joint, (SphericalJoint, FloatingJoint, EulerJoint)) and body.joint.angles is not None
-            for k, name in enumerate(body.joint.angles.names)
+            if (angles := getattr(body.joint, "angles", None)) is not None and not isinstance(body.joint, FollowerJoint)
+            for k, name in enumerate(angles.all_names)
+            if name not in body.names_of_coordinates
         }
 
     def coordinate(self, name: str, q: Array) -> Array:
@@ -129,9 +130,7 @@ class ArticulatedSystem(Record):
         if name in self.angle_names:
             i, k = self.angle_names[name]
             joint: Any = self.bodies[i].joint
-            own = q[..., self.q_slices[i]]
-            Q = quaternion_from_euler(own, joint.sequence) if isinstance(joint, EulerJoint) else own[..., -4:]
-            value: Array = joint.angles.values(Q)[..., k]
+            value: Array = joint.angles.coordinate(named_coordinates(joint, q[..., self.q_slices[i]]), k)
             return value
         if name not in self.coordinate_names:
             raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
@@ -355,8 +354,9 @@ def _check_coordinates(bodies: tuple[Body, ...]) -> None:
     """ModelError where two coordinates, angles that a quaternion has replaced among them, have one name."""
     carrying: dict[str, str] = {}
     for body in bodies:
-        angles = body.joint.angles if isinstance(body.joint, (SphericalJoint, FloatingJoint)) else None
-        for name in (*body.names_of_coordinates, *(angles.names if angles is not None else ())):
+        angles = None if isinstance(body.joint, (EulerJoint, FollowerJoint)) else getattr(body.joint, "angles", None)
+        hidden = () if angles is None else (n for n in angles.all_names if n not in body.names_of_coordinates)
+        for name in (*body.names_of_coordinates, *hidden):
             if name in carrying:
                 raise ModelError(
                     f"the coordinate {name!r} is taken: body {carrying[name]!r} has one of this name",

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FixedJoint, Joint
 from myoquat.joints.vectors import congruent, steiner
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
 

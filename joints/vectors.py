@@ -6,8 +6,8 @@ xx, yy, zz, xy, xz, yz, so that a symbol's trace computes each entry once.
 
 import numpy as np
 
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
     "axis_angle_matrix",

@@ -1,6 +1,16 @@
 """From a NumPy formula to SIMD machine code: tracing, LLVM lanes, object cache, threads. Knows no mechanics."""
 
-from myoquat.kernels.arrays import (
+from myoquat.core.outcomes import Outcome
+from myoquat.kernels.control_flow.while_loop import iterate
+from myoquat.kernels.runtime.batch import ConversionWarning
+from myoquat.kernels.runtime.compiled import Compiled, calls
+from myoquat.kernels.runtime.info import info
+from myoquat.kernels.runtime.input_schedules import Held, Tabulated
+from myoquat.kernels.runtime.kernel import Kernel, compile
+from myoquat.kernels.runtime.program import Program, compile_program
+from myoquat.kernels.runtime.step_loop import StepLoop, Steps, step_loop
+from myoquat.kernels.runtime.tableaus import METHODS, Stages, Tableau
+from myoquat.kernels.symbolic.arrays import (
     Argument,
     SymbolArray,
     as_array,
@@ -9,16 +19,6 @@ from myoquat.kernels.arrays import (
     is_symbolic,
     symbols_casadi,
 )
-from myoquat.kernels.batch import ConversionWarning
-from myoquat.kernels.compiled import Compiled, calls
-from myoquat.kernels.info import info
-from myoquat.kernels.iterate import iterate
-from myoquat.kernels.kernel import Kernel, compile
-from myoquat.kernels.outcome import Outcome
-from myoquat.kernels.program import Program, compile_program
-from myoquat.kernels.schedules import Held, Tabulated
-from myoquat.kernels.steps import StepLoop, Steps, step_loop
-from myoquat.kernels.tableaus import METHODS, Stages, Tableau
 
 __all__ = [
     "METHODS",

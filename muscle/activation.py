@@ -5,10 +5,10 @@ from typing import Annotated
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range, check_ranges
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 
 __all__ = ["ActivationDynamics"]
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import Joint
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["Chart", "charts", "together"]
 

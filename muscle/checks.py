@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
+from myoquat.core.arguments import check_kinds
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import check_kinds
 from myoquat.muscle.model import Model
 
 __all__ = ["check_laws"]

@@ -7,11 +7,11 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import congruent, cross, matvec, symmetric_times, upper
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.charts import Chart, charts, together
 from myoquat.muscle.points import PathPoint
 

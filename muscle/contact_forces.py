@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import limits
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce
@@ -69,9 +69,9 @@ def force_wrenches(
     out: np.ndarray | None = None,
     backend: str = "kernel",
 ) -> Array:
-    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts and prescribed forces on the bodies at
-    their origins, in world axes: external wrenches f_ext with the generalized forces that are part of `limit_torques`.
-    Raises ValueError as `limit_torques` does.
+    """(..., bodies, 6) forces [N] and torques [N m] of the model's contacts, prescribed forces, springs and bushings on
+    the bodies at their origins, in world axes: external wrenches f_ext with the generalized forces that are part of
+    `limit_torques`. Forces on coordinates act within joints, on no body. Raises ValueError as `limit_torques` does.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley

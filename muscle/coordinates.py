@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.ranges import check_interval, check_ranges
 from myoquat.joints.tree import find_cycle
-from myoquat.kernels.records import Record
 
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow"]
 
@@ -68,9 +68,10 @@ def check_couplers(couplers: Iterable[Coupler]) -> None:
 
 def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> None:
     """Set what couplers drive in q (..., nq), whose coordinates have these names, one coupler after the other."""
+    index = {name: k for k, name in enumerate(names)}
     for coupler in couplers:
-        driver = q[..., names.index(coupler.independent)]
-        q[..., names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+        driver = q[..., index[coupler.independent]]
+        q[..., index[coupler.dependent]] = coupler.scale * coupler.function.value(driver)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from myoquat.core.arguments import check_unmasked
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.kinds import check_unmasked
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["eliminated_components", "quaternions"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds, check_unmasked
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_state
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.kinds import check_kinds, check_unmasked
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import actuators, jacobians, limits, states, tables
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.door import MuscleCall

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.points import EDGE, ConditionalPoint, PathPoint

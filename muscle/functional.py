@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
 from myoquat.muscle.points import DrivenPoint, PathPoint
 
 __all__ = ["LengthPoint", "function_path"]

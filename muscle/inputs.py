@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.arguments import real_array
+from myoquat.core.content import content_key
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
-from myoquat.kernels.content import content_key
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["InputsOverTime", "PrescribedInput"]
 

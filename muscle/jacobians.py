@@ -6,10 +6,10 @@ coordinates q (..., nq), floats or symbols, and give (..., m, n).
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.once import once
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.memoize import once
 from myoquat.muscle.charts import charts, together
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts, lengths

@@ -6,15 +6,15 @@ from typing import Protocol
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
-from myoquat.muscle.forces import LoadingForce, PassiveForce
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
 from myoquat.muscle.forces.onset import engaged, engaged_energy
 from myoquat.muscle.laws.base import ForceLaw
@@ -143,14 +143,19 @@ def elastic_bands(model: HasElasticParts) -> tuple[Muscle, ...]:
 
 
 def has_loads(model: HasLimits) -> bool:
-    """Whether forces of the model act on bodies: not between them as springs do, but as `LoadingForce`."""
-    return any(isinstance(force, LoadingForce) for force in model.forces)
+    """Whether forces of the model act on bodies: contacts and prescribed forces, springs and bushings between bodies,
+    not those that act within joints, such as a `CoordinateSpring`."""
+    return any(isinstance(f, LoadingForce) or (isinstance(f, MeasuredForce) and not f.in_joints) for f in model.forces)
 
 
 def wrenches(model: HasLimits, q: Array, u: Array, t: Array | None = None) -> Array:
     """(..., bodies, 6) what these forces are on every body at its origin, in world axes: the formula."""
     loading = [force for force in model.forces if isinstance(force, LoadingForce)]
-    return body_wrenches(model.system, q, loads_of(model.system, loading, q, u, t))
+    total = body_wrenches(model.system, q, loads_of(model.system, loading, q, u, t))
+    for force in model.forces:
+        if isinstance(force, MeasuredForce) and not force.in_joints:
+            total = total + force.wrenches(model.system, q, u)
+    return total
 
 
 def _of_limits(model: HasLimits, q: Array, u: Array) -> Array:

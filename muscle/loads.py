@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
     "Load",

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.content import content_digest
+from myoquat.core.lazy_imports import html
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.pose import by_name, named_system
 from myoquat.joints.system import ArticulatedSystem, check_state
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.content import content_digest
-from myoquat.kernels.libraries import html
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.actuators import Actuator, delayed
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
 from myoquat.muscle.forces import PassiveForce
@@ -196,7 +196,8 @@ class Model(Record):
         `myoquat.joints.convert_coordinates` takes states along. The start is converted too; what
         `coordinates` says of ones that the new joints do not have is left out.
         """
-        system = with_rotations(self.system, rotations)
+        ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
+        system = with_rotations(self.system, rotations, ranges)
         start_q = self.start
         known = {*system.coordinate_names, *system.angle_names}
         kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)

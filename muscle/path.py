@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.once import once
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.memoize import once
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["EDGE", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts

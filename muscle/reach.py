@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle.columns import Columns
 from myoquat.muscle.cuts import MOVING, Kind, Paths, Stretch
 from myoquat.muscle.points import DrivenPoint, PathPoint

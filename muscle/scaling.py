@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.scaling import scaled_system
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.model import Model

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_state
 from myoquat.joints.stacking import joined
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of
@@ -125,7 +125,11 @@ def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | 
 
 
 def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
-    """(..., ns) rates of the states: the formula, on floats and symbols."""
+    """(..., ns) rates of the states: the formula, on floats and symbols. ModelError for a law without finite rates at
+    activation 0 (`HillLaw.check_rates`)."""
+    for muscle in model.muscles:
+        if isinstance(muscle.law, HillLaw):
+            muscle.law.check_rates(f"muscle {muscle.name!r}")
     return _of_states(model, (q, u, activation), _rate, [state])
 
 

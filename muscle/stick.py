@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import Body
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.polylines import Poses, polylines

@@ -4,7 +4,7 @@ A stretch runs from a point that is always on its path to the next such point, o
 between. Seen from the lowest common ancestor of the bodies on which it hangs, its length l depends on the poses of the
 others and on points that move in them: with their velocities x its rate is g . x, g = dl/dx, and a tension F does -F g
 to them, which the joints below that ancestor take. Stretches over like stops are of one kind and stand once in a
-kernel, as a table (`myoquat.kernels.mapped`), whose element differentiates the length of one.
+kernel, as a table (`myoquat.kernels.control_flow.map_rows`), whose element differentiates the length of one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.arrays import as_array, is_symbolic
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.mapped import mapped
-from myoquat.kernels.once import once
-from myoquat.kernels.typing import Array
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.memoize import once
 from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.loads import carried_force
 from myoquat.muscle.path import Muscle, contacts, lengths, moved_point, stops_length

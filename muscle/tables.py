@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import Program
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.columns import Columns
 from myoquat.muscle.cuts import MOVING, SURFACE, Kind, Paths, Stretch
 from myoquat.muscle.model import Model

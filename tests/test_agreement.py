@@ -17,7 +17,7 @@ import sympy
 from myoquat import dynamics, joints, kernels, muscle
 from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
-from myoquat.kernels.tape import arguments, read_tape
+from myoquat.kernels.tracing.tape import arguments, read_tape
 from myoquat.muscle import jacobians
 from myoquat.muscle.eliminated import eliminated_components
 from myoquat.muscle.path import lengths

@@ -16,7 +16,7 @@ from myoquat.data import load_model, read_motion
 from myoquat.data.toml.document import line_of
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.cache import Cache
+from myoquat.kernels.runtime.cache import Cache
 from myoquat.muscle.laws import Millard2012, Thelen2003
 
 COUNTS = dict.fromkeys(KINDS, 300) | {"store": 40}  # a mutant of a store takes 0.15 s

@@ -16,10 +16,10 @@ import myoquat as mq
 from myoquat import kernels
 from myoquat.analysis.explore import Explorer
 from myoquat.analysis.muscles import Effort, JointCone, joint_loads, redundancy
+from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
-from myoquat.kernels.kinds import real_array_with_gaps
 from myoquat.muscle import ActivationDynamics, Parameters, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker

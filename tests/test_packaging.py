@@ -74,9 +74,9 @@ def _links_to(link: Path, folder: Path) -> bool:
 
 
 def expected_files(tree: Path) -> set[str]:
-    """What a wheel must hold of a tree: all Python files of the face and the rooms, stubs, and data files."""
-    face = ("*.py", "*.pyi", "py.typed")
-    found = {f"myoquat/{path.name}" for pattern in face for path in (tree / "myoquat").glob(pattern)}
+    """What a wheel must hold of a tree: all Python files of the face, of `core` and of the rooms, stubs, data files."""
+    face = ("*.py", "*.pyi", "py.typed", "core/*.py")
+    found = {path.relative_to(tree).as_posix() for pattern in face for path in (tree / "myoquat").glob(pattern)}
     for room in rooms(tree):
         for pattern in ("*.py", *DATA_FILES):
             found |= {f"myoquat/{path.relative_to(tree).as_posix()}" for path in (tree / room).rglob(pattern)}
@@ -168,10 +168,10 @@ def test_a_folder_that_the_packaging_leaves_out_is_noticed(tmp_path):
     (tree / "muscle" / "fresh").mkdir()
     (tree / "muscle" / "fresh" / "thing.py").write_text("")
     assert not missing(built(tree, "wheel", tmp_path / "whole"), tree)
-    settings = (tree / "pyproject.toml").read_text()
-    found = 'include = ["myoquat*"]'
+    settings = (tree / "setup.py").read_text()
+    found = 'include=["myoquat*"]'
     assert found in settings
-    (tree / "pyproject.toml").write_text(settings.replace(found, f'{found}, exclude = ["myoquat.muscle.fresh"]'))
+    (tree / "setup.py").write_text(settings.replace(found, f'{found}, exclude=["myoquat.muscle.fresh"]'))
     assert missing(built(tree, "wheel", tmp_path / "out"), tree) == {"myoquat/muscle/fresh/thing.py"}
 
 
@@ -262,20 +262,34 @@ def test_it_works_among_files_of_the_same_names(kind, hostile, request):
     assert Path(file) != Path(myoquat.__file__)  # the one that was installed for this test
 
 
-def test_a_checkout_without_links_says_so(tmp_path):
-    """Windows without developer mode turns the links into text files."""
-    broken = tmp_path / "myoquat"
-    broken.mkdir()
-    for path in (ROOT / "myoquat").iterdir():
+@pytest.fixture(scope="module")
+def without_links(tree, tmp_path_factory):
+    """The tree as git writes it where links are switched off (core.symlinks=false): text files in their place."""
+    copy = Path(shutil.copytree(tree, tmp_path_factory.mktemp("without-links") / "tree", symlinks=True))
+    for path in (copy / "myoquat").iterdir():
         if path.is_symlink():
-            (broken / path.name).write_text(os.readlink(path))
-        elif path.is_file():
-            shutil.copy(path, broken)
-    done = subprocess.run(
-        [sys.executable, "-c", "import myoquat"], cwd=tmp_path, env=clean_environment(), capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert "CONTRIBUTING.md" in done.stderr.splitlines()[-1]
+            target = os.readlink(path)
+            path.unlink()
+            path.write_text(target)
+    return copy
+
+
+def test_a_clone_without_links_builds_the_same_wheel(without_links, wheel, tmp_path):
+    again = built(without_links, "wheel", tmp_path / "out")
+    assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
+
+
+USE = "import myoquat as mq; print(mq.load_model('two_link').name, mq.joints.__file__)"
+
+
+@pytest.mark.parametrize("how", ["in the clone", "editable"])
+def test_a_clone_without_links_works(how, without_links, tmp_path):
+    python = Path(sys.executable) if how == "in the clone" else installed(tmp_path / "env", "-e", str(without_links))
+    where = without_links if how == "in the clone" else tmp_path
+    call = [str(python), "-c", USE]
+    done = subprocess.run(call, cwd=where, env=clean_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["two_link", str(without_links / "joints" / "__init__.py")]
 
 
 def test_importing_the_package_imports_little():

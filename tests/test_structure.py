@@ -9,7 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "joints", "muscle", "data", "dynamics", "analysis")
-FILES = sorted([*ROOT.glob("myoquat/*.py"), *(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))])
+FILES = sorted(
+    [
+        *ROOT.glob("myoquat/*.py"),
+        *ROOT.glob("myoquat/core/**/*.py"),
+        *(file for room in ROOMS for file in (ROOT / room).rglob("*.py")),
+    ]
+)
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
 EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
 LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8

@@ -26,6 +26,7 @@ class _Masses(TypedDict):
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--factor", "factors", multiple=True, metavar="BODY=S", help="One factor, or three: femur_r=1.1,1,1.")
 @click.option("--measure", multiple=True, metavar="A,B=BODY,...", help="The ratio of two markers scales these bodies.")
+@click.option("--marker-set", type=click.Path(path_type=Path), help="A <MarkerSet> file (.xml) of markers of MODEL.")
 @click.option("--markers", type=click.Path(path_type=Path), help="The static trial (.trc, .c3d) of --measure.")
 @click.option("--trial", type=click.Path(path_type=Path), help="A moving trial: sizes and markers by their joints.")
 @click.option("--stretch", multiple=True, metavar="NAME=BODY,...", help="A factor of --trial, of BODY or BODY:XY.")
@@ -43,8 +44,8 @@ class _Masses(TypedDict):
 @click.option("--keep-masses", is_flag=True, help="Masses keep their proportions, whatever the sizes.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(
-    model: str, output: Path, factors: tuple[str, ...], measure: tuple[str, ...], markers: Path | None,
-    trial: Path | None, stretch: tuple[str, ...], noise: float, priors: tuple[float, float],
+    model: str, output: Path, factors: tuple[str, ...], measure: tuple[str, ...], marker_set: Path | None,
+    markers: Path | None, trial: Path | None, stretch: tuple[str, ...], noise: float, priors: tuple[float, float],
     axes: str | None, mass: float | None, keep_masses: bool, force: bool,
 ) -> None:  # fmt: skip
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).
@@ -58,7 +59,8 @@ def command(
     given = {name: [float(x) for x in words] if len(words) > 1 else float(words[0])
              for name, words in (_split(text, "--factor is BODY=S or BODY=SX,SY,SZ") for text in factors)}  # fmt: skip
     masses: _Masses = {"mass": mass, "keep_masses": keep_masses}
-    person, settled = scale_model(load_model(model), static, measurements, factors=given, **masses), True
+    generic = load_model(model, marker_set=marker_set)
+    person, settled = scale_model(generic, static, measurements, factors=given, **masses), True
     if trial is not None:
         wanted = {name: _axes_by_body(bodies) for name, bodies in (_split(text, STRETCH) for text in stretch)} or None
         found = estimate_scale(person, load_markers(trial, axes), wanted, noise=noise, factor_deviation=priors[0],

@@ -8,8 +8,8 @@ import numpy as np
 
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
-from myoquat.kernels.cache import Cache
-from myoquat.kernels.settings import cache_folder
+from myoquat.kernels.runtime.cache import Cache
+from myoquat.kernels.runtime.settings import cache_folder
 from myoquat.muscle import Model, check_laws, muscle_torques, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.states import state_names
 

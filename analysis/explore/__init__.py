@@ -1,11 +1,13 @@
 """Looking at a model in Jupyter: `explore` with sliders, `play` for a trajectory. Needs the extra `notebooks`."""
 
+from myoquat.core.lazy_imports import missing_extra
+
 try:
     import anywidget
     import ipywidgets
     import plotly
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"{error}: the explorer needs the extra myoquat[notebooks]", name=error.name) from None
+    raise missing_extra(error) from None
 
 from myoquat.analysis.explore.explorer import Explorer, explore
 from myoquat.analysis.explore.player import Player, play

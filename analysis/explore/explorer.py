@@ -9,12 +9,12 @@ import plotly.graph_objects as go
 from myoquat.analysis.explore.controls import BallControl, controls_of
 from myoquat.analysis.explore.view import LiveFigure, View
 from myoquat.analysis.rest import tensions_at_rest
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model
 from myoquat.joints import euler_from_quaternion, spatial_to_euler
 from myoquat.joints.body import Body
 from myoquat.joints.labels import markup, unique, widget_label
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
 
 __all__ = ["Explorer", "explore"]

@@ -7,9 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from myoquat.analysis.explore.view import LiveFigure, View
+from myoquat.core.arguments import check_kinds
 from myoquat.dynamics import Trajectory
 from myoquat.joints.labels import markup
-from myoquat.kernels.kinds import check_kinds
 from myoquat.muscle import Model
 
 __all__ = ["Player", "play"]

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.convert import with_rotations
 from myoquat.joints.euler import condition_euler, euler_rate_inverse
 from myoquat.joints.maps import (
@@ -22,7 +23,6 @@ from myoquat.joints.maps import (
 from myoquat.joints.rates import condition_constrained
 from myoquat.joints.types import EulerJoint, SphericalJoint
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, ModelError
 
 __all__ = [

@@ -10,8 +10,8 @@ import numpy as np
 
 from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
 from myoquat.analysis.mapping.statistics import Statistics
+from myoquat.core.lazy_imports import pandas
 from myoquat.joints.labels import markup, printable
-from myoquat.kernels.libraries import pandas
 
 if TYPE_CHECKING:
     import pandas as pd

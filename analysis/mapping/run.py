@@ -23,12 +23,12 @@ from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach_rows
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
 from myoquat.analysis.rest import tensions_at_rest
+from myoquat.core.arguments import check_kinds
+from myoquat.core.progress import Bar, progress_bar
+from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.progress import Bar, progress_bar
-from myoquat.kernels.typing import Array
 from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
 

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from myoquat.analysis.mapping.formulas import Ball, Pair
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas
+from myoquat.core.typing import Array
 from myoquat.joints import (
     condition_constrained,
     condition_euler,
@@ -15,9 +18,6 @@ from myoquat.joints import (
     normalize,
     quaternion_from_euler,
 )
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas
-from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
 

@@ -16,16 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.motion.smoothing import check_cutoff, even_times
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.stacking import components
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.successive import angular_drift, child_axes
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 
 __all__ = ["natural_spline", "smooth_angles"]
 
@@ -94,10 +95,9 @@ class _Curves:
 
 def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array, Array, Array]:
     """Q (t, 4), omega and omegadot (t, 3) in the child's axes, of angles and their derivatives."""
-    factors, B = np.array(ball.angles.factors), angle_axes(ball.angles, x)
-    f = x * factors + np.array(ball.angles.offsets)
-    axes = child_axes(ball.angles.axes, np.moveaxis(f, -1, 0))
-    drift = angular_drift(axes, np.moveaxis(rate * factors, -1, 0))
+    B = angle_axes(ball.angles, x)
+    axes = child_axes(ball.angles.axes, components(ball.angles.rotations(x)))
+    drift = angular_drift(axes, components(matvec(ball.angles.matrix, rate)))
     return ball.angles.quaternion(x), matvec(B, rate), matvec(B, bend) + drift
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 
 __all__ = ["FittedMotion"]
 
@@ -24,7 +24,8 @@ class FittedMotion(Motion):
     """A motion with its residuals.
 
     marker_error (t, n) [m] and sensor_error (t, s) [rad] are distances and angles to what was seen, NaN where nothing
-    was; task_error (t, c) [rad or m]. `cost` (t,) is what was minimised. settled (t,) tells whether a further step
+    was; task_error (t, c) [rad or m]. `cost` (t,) is what was minimised. constraint_error (t,) is the greatest |phi| of
+    the constraints that hold [m, rad]. settled (t,) tells whether a further step
     would move no coordinate by more than 1e-8; empty (t,) marks frames without any data, whose pose is that of a frame
     beside them.
     """
@@ -35,6 +36,7 @@ class FittedMotion(Motion):
     sensor_error: Array = field(default_factory=_empty)
     task_error: Array = field(default_factory=_empty)
     cost: Array = field(default_factory=_empty)
+    constraint_error: Array = field(default_factory=_empty)
     settled: Array = field(default_factory=_empty)
     empty: Array = field(default_factory=_empty)
 
@@ -69,10 +71,18 @@ class FittedMotion(Motion):
         frames = len(self.time)
         rows = np.unique(np.linspace(0, frames - 1, min(SAMPLE, frames), dtype=int))
         q, data = self.q[rows], self.data[rows]
-        normal = problem.reduced(q, problem.terms(q, data))[1]
-        seen = np.diagonal(normal, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN * data[:, -1].max(initial=0.0)
+        along, normal = self._along(q, data)
+        seen = np.diagonal(along @ normal @ along, axis1=-2, axis2=-1).max(axis=0, initial=0.0)
+        moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN
+        open_ = moves & ~(seen > UNSEEN * problem.unpacked(data).scale.max(initial=0.0))
         free = (self.system.velocity_names[k] for k in problem.free)
-        return tuple(name for name, known in zip(free, seen, strict=True) if not known)
+        return tuple(name for name, unknown in zip(free, open_, strict=True) if unknown)
+
+    def _along(self, q: Array, data: Array) -> tuple[Array, Array]:
+        """(..., n, n) the projection along the constraints, and the normal matrix, on the free velocities."""
+        problem = self._fitted
+        normal = problem.reduced(q, problem.terms(q, data))[1]
+        return problem.pseudo_inverse(q, problem.unpacked(data).time)[1], normal
 
     def errors(self) -> "pd.DataFrame":
         """A column per marker [m] and sensor [rad] and a row per frame, over the index time [s]."""
@@ -82,7 +92,17 @@ class FittedMotion(Motion):
     def between(self, start: float, end: float) -> "FittedMotion":
         """The frames from `start` to `end` [s], both included."""
         rows = (self.time >= start) & (self.time <= end)
-        kept = ("q", "data", "marker_error", "sensor_error", "task_error", "cost", "settled", "empty")
+        kept = (
+            "q",
+            "data",
+            "marker_error",
+            "sensor_error",
+            "task_error",
+            "cost",
+            "constraint_error",
+            "settled",
+            "empty",
+        )
         parts = {name: getattr(self, name)[rows] for name in kept}
         parts |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("u", "udot")}
         return replace(self, time=self.time[rows], **parts)
@@ -92,7 +112,8 @@ class FittedMotion(Motion):
 
         Of independent errors with standard deviations marker_noise [m] in each direction and sensor_noise [rad] about
         each axis: C = N^-1 (J^T W S W J) N^-1 with N = J^T W J, S their variances. C of a ball joint is that of its
-        rotation vector in its velocity frame. Directions that the data leave open have no entry: the pseudo-inverse is
+        rotation vector in its velocity frame. N and J are those along the constraints of the model. Directions that the
+        data leave open have no entry: the pseudo-inverse is
         taken, with a relative tolerance of 1e-9.
         """
         problem = self._fitted
@@ -102,8 +123,8 @@ class FittedMotion(Motion):
         start = 4 * m + 4 * s
         noisy[:, start : start + s] = (noisy[:, start : start + s] * sensor_noise) ** 2
         noisy[:, start + s + c : start + s + 2 * c] = 0.0
-        N, M = (problem.reduced(self.q, problem.terms(self.q, rows))[1] for rows in (self.data, noisy))
-        inverse = np.linalg.pinv(N, rcond=1e-9, hermitian=True)
+        (along, N), (_, M) = (self._along(self.q, rows) for rows in (self.data, noisy))
+        inverse = np.linalg.pinv(along @ N @ along, rcond=1e-9, hermitian=True)
         names = tuple(self.system.velocity_names[k] for k in problem.free)
         return names, inverse @ M @ inverse
 

@@ -1,28 +1,31 @@
 """Inverse dynamics of a recorded motion: the torques at its joints under external loads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import NoneType
 
 import numpy as np
 
+from myoquat.analysis.motion.constraint_forces import ConstraintForces
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import inverse_dynamics
+from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques
 from myoquat.muscle.loads import Load, body_wrenches, world_point
 from myoquat.muscle.model import Model
 
-__all__ = ["JointTorques", "external_wrenches", "inverse_dynamics_of_motion"]
+__all__ = ["JointTorques", "external_wrenches", "inverse_dynamics_of_motion", "velocity_row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +34,13 @@ class JointTorques:
 
     On a ball joint that is the torque vector in the joint's velocity frame (child or parent), on a floating joint the
     force and the torque. `wrenches` (t, bodies, 6) are the external forces [N] and torques [N m] on the bodies at their
-    origins, in world axes.
+    origins, in world axes. `constraints` are the forces of the model's constraints, where `motors` were named.
     """
 
     motion: Motion
     torque: Array
     wrenches: Array
+    constraints: ConstraintForces | None = None
 
     def __repr__(self) -> str:
         rest = f", residuals at {', '.join(self.roots)}" if self.roots else ""
@@ -102,18 +106,26 @@ class JointTorques:
         return pd.Index(self.motion.time, name="time")
 
 
-def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces | None = None) -> JointTorques:
+def inverse_dynamics_of_motion(
+    model: SystemLike, motion: Motion, loads: Forces | None = None, *, motors: Sequence[str] | None = None
+) -> JointTorques:
     """What the joints of a model have to give for a motion (q, u, udot) under external loads.
 
     torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give; gravity, springs and
-    dampers of the joints are in b, muscles are not (they are what produces the torque), nor are forces of constraints,
-    which the motion does not determine: `myoquat.analysis.muscles.free_torques` has torques without them. loads:
-    interpolated by straight lines at the times of the motion, each a force at a point and a free torque in the frames
-    that it names, on the body that it names; those on the ground do nothing.
+    dampers of the joints are in b, muscles are not (they are what produces the torque). loads: interpolated by straight
+    lines at the times of the motion, each a force at a point and a free torque in the frames that it names, on the body
+    that it names; those on the ground do nothing.
+
+    motors: the velocities, or coordinates of one velocity, that are driven. Then the model's constraints, couplers and
+    locks carry the rest, `JointTorques.constraints`, and torque is what the motors give; other velocities have what
+    neither gives, zero but for rounding where the motors suffice. None: all velocities are driven, and forces of
+    constraints are part of the torque, since the motion does not determine them;
+    `myoquat.analysis.muscles.free_torques` has torques without them.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them),
     loads on or in frames that do not exist (with the nearest ones), loads on no body yet, and times that the loads do
-    not cover; ModelError where a moving leaf has no mass.
+    not cover, motors that do not exist, and motors that push against constraints, so that neither is determined;
+    ModelError where a moving leaf has no mass, and for constraints on velocities if motors are named.
     """
     check_kinds(motion=(motion, Motion), loads=(loads, (Forces, NoneType)))
     system = system_of(model)
@@ -126,7 +138,26 @@ def inverse_dynamics_of_motion(model: SystemLike, motion: Motion, loads: Forces 
     torque = inverse_dynamics(system, motion.q, motion.u, motion.udot, wrenches)
     if isinstance(model, Model) and (model.limits or model.forces):
         torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
-    return JointTorques(motion, torque, wrenches)
+    if motors is None:
+        return JointTorques(motion, torque, wrenches)
+    own = model if isinstance(model, Model) else Model(system)
+    held = HeldMotion(own, motion.q, motion.time)
+    places = [velocity_row(system, name) for name in motors]
+    try:
+        multipliers = held.shared(torque, places)
+    except ValueError as error:
+        raise ValueError(f"motors {', '.join(motors)}: {error}") from None
+    forces = ConstraintForces.of_multipliers(held, multipliers)
+    return JointTorques(motion, torque - held.force(multipliers), wrenches, forces)
+
+
+def velocity_row(system: ArticulatedSystem, name: str) -> int:
+    """The number of a velocity, by its name or by that of a coordinate whose rate it is; ValueError for neither."""
+    if name in system.coordinate_names:
+        rows = system.indices.velocities_of_coordinate(name)
+        if len(rows) == 1:
+            return int(rows[0])
+    return indices_of("velocity", [name], system.velocity_names)[0]
 
 
 def external_wrenches(model: SystemLike, motion: Motion, loads: Forces) -> Array:

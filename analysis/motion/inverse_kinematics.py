@@ -10,15 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.problem import PoseProblem, Sensor, places_of, velocity_of
+from myoquat.analysis.motion.places import places_of, velocity_of
+from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, fit_frames
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
+from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
@@ -42,6 +44,7 @@ class _Wishes:
     sensors: tuple[Sensor, ...]
     locked: tuple[str, ...] | None
     ranges: bool
+    pulling: float | tuple[tuple[str, float], ...]
 
     def weight(self, names: Iterable[str]) -> Array:
         """(n,) weights of markers, sensors or tasks."""
@@ -96,6 +99,7 @@ def inverse_kinematics(
     coordinates: Mapping[str, ArrayLike] | None = None,
     locked: Collection[str] | None = None,
     ranges: bool = True,
+    constraint_weight: float | Mapping[str, float] = np.inf,
     start: ArrayLike | None = None,
     method: str = "batch",
     ignore: Collection[str] = (),
@@ -117,6 +121,10 @@ def inverse_kinematics(
                  has replaced among them.
     locked       coordinates that keep their value at the start; the model's own locked ones if None.
     ranges       whether coordinates that the model says are clamped stay in their ranges.
+    constraint_weight  infinite: the model's constraints hold, to 1e-10 in every frame. A finite number w adds w |phi|^2
+                 for each of them, its couplers among them, to what is minimised, instead; a mapping gives the weights
+                 of some by name, and the others hold. OpenSim divides the part of the markers by the sum of their
+                 weights: its constraint_weight times that sum is w.
     start        (nq,) coordinates from which the first frame is sought, and what locked and undetermined coordinates
                  have; or (t, nq) one for each frame. The model's own start if None.
     method       "batch": every 32nd frame from the one before, then those between from the nearest that is known, side
@@ -124,8 +132,9 @@ def inverse_kinematics(
     ignore       names in the data that may be passed over without a warning.
 
     The first frame is sought from the start and from other orientations of the body that hangs on the ground, so that
-    it may face any way. Couplers are followed exactly. Markers of the model that the data lack are not used. Returns a
-    Motion with the errors of each marker, sensor and task and whether each frame has settled.
+    it may face any way. Couplers are followed exactly, and so are the holonomic constraints of the model: redundant
+    ones do no harm, and those on velocities alone say nothing of a pose. Markers of the model that the data lack are
+    not used. Returns a Motion with the errors of each marker, sensor and task and whether each frame has settled.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
@@ -138,7 +147,14 @@ def inverse_kinematics(
     kept = None if locked is None else tuple(locked)
     weighed = tuple((name, float(weight)) for name, weight in (weights or {}).items())
     wishes = _Wishes(
-        _names(markers), _names(orientations), weighed, tuple(coordinates or ()), tuple(sensors), kept, ranges
+        _names(markers),
+        _names(orientations),
+        weighed,
+        tuple(coordinates or ()),
+        tuple(sensors),
+        kept,
+        ranges,
+        constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),
     )
     setting = _setting(_Same(model), wishes)
     for names in setting.strange:
@@ -182,14 +198,17 @@ def _setting(same: _Same, wishes: _Wishes) -> _Setting:
     markers = [k for k, weight in enumerate(wishes.weight(seen)) if weight > 0 and seen[k] in known]
     sensors = [k for k, weight in enumerate(wishes.weight(felt)) if weight > 0 and felt[k] in carried]
     tasks = tuple(name for name, weight in zip(wishes.tasks, wishes.weight(wishes.tasks), strict=True) if weight > 0)
+    couplers, held_by, pulling = _constraints(model, wishes.pulling)
     problem = PoseProblem(
         model.system,
         tuple(known[seen[k]] for k in markers),
         tuple(carried[felt[k]] for k in sensors),
         tasks,
-        _couplers(model),
+        couplers,
         held,
-        _bounds(model, held) if wishes.ranges else (),
+        _bounds(model, held, couplers) if wishes.ranges else (),
+        held_by,
+        pulling,
     )
     strange = (
         _Names("marker", [name for name in seen if name not in known], list(known)),
@@ -225,11 +244,35 @@ def _check_tasks(problem: PoseProblem) -> None:
             raise ValueError(f"{name!r} is a part of a quaternion; a coordinate task needs an angle or a length")
 
 
-def _couplers(model: Model) -> tuple[Coupler, ...]:
+def _constraints(
+    model: Model, weights: float | tuple[tuple[str, float], ...]
+) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...], tuple[tuple[Constraint, float], ...]]:
+    """The couplers that are followed, the constraints that hold, and those that pull with a weight."""
+    named: list[Coupler | Constraint] = [*model.couplers, *model.constraints]
+    if isinstance(weights, (int, float)):
+        weight_of = {one.name: float(weights) for one in named}
+    else:
+        indices_of("constraint", [name for name, _ in weights], [one.name for one in named])
+        weight_of = {name: float(weight) for name, weight in weights}
+    for name, weight in weight_of.items():
+        if not weight >= 0:
+            raise ValueError(f"the weight of the constraint {name!r} must not be negative, not {weight}")
+    followed = [c for c in model.couplers if np.isinf(weight_of.get(c.name, np.inf))]
+    soft = [CoordinateCoupler(c.dependent, c.independent, c.function, c.scale, name=c.name)
+            for c in model.couplers if c not in followed]  # fmt: skip
+    holonomic = [c for c in model.constraints if isinstance(c, Holonomic)]
+    for constraint in (*soft, *holonomic):
+        constraint.check(model.system)
+    held = tuple(c for c in holonomic if np.isinf(weight_of.get(c.name, np.inf)))
+    pulling = [(c, weight_of[c.name]) for c in (*soft, *holonomic) if c not in held and weight_of[c.name] > 0]
+    return _couplers(model, followed), held, tuple(pulling)
+
+
+def _couplers(model: Model, followed: Sequence[Coupler]) -> tuple[Coupler, ...]:
     """The couplers, each after those that drive its independent coordinate."""
-    waiting, found = list(model.couplers), list[Coupler]()
+    waiting, found = list(followed), list[Coupler]()
     rates = velocity_of(model.system)
-    for coupler in waiting:
+    for coupler in followed:
         for name in (coupler.dependent, coupler.independent):
             _need_rate(rates, name, f"coupler {coupler.name!r}")
     while waiting:
@@ -273,10 +316,12 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
         )
 
 
-def _bounds(model: Model, held: frozenset[int]) -> tuple[tuple[int, int, float, float], ...]:
+def _bounds(
+    model: Model, held: frozenset[int], couplers: Sequence[Coupler]
+) -> tuple[tuple[int, int, float, float], ...]:
     """Ranges of the clamped coordinates that have a velocity of their own and are neither locked nor coupled."""
     rates, names = velocity_of(model.system), model.system.coordinate_names
-    driven = {coupler.dependent for coupler in model.couplers}
+    driven = {coupler.dependent for coupler in couplers}
     found = []
     for c in model.coordinates:
         if c.clamped and c.range is not None and c.name in rates and c.name not in driven and rates[c.name] not in held:
@@ -315,7 +360,7 @@ def _frames(
             np.where(lost[..., None], 0.0, position).reshape(t, -1), np.where(lost, 0.0, weights[0]),
             rotation.reshape(t, -1), np.where(silent, 0.0, weights[1]),
             np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.broadcast_to(weights[2], (t, len(values))),
-            np.full((t, 1), weights[0].sum() + weights[1].sum()),
+            np.full((t, 1), weights[0].sum() + weights[1].sum()), time[:, None][:, : problem.sizes[-1]],
         ], axis=-1,
     )  # fmt: skip
     return Frames(row, lost, silent)

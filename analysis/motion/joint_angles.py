@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.motion.conventions import ISB, Convention
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
@@ -19,9 +22,6 @@ from myoquat.joints.quaternion import (
     quaternion_multiply,
 )
 from myoquat.joints.types import FixedJoint
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
 

@@ -11,34 +11,39 @@ w_s 1 (for the rotation vector, J^T theta = theta exactly, and 1 bounds the curv
 that composite rigid bodies give the normal matrix and the recursion of forces its right-hand side, in time linear in
 the number of markers. It keeps the zeros between branches of the tree, and so do its factors L^T D L.
 
+Where constraints phi(q, t) = 0 hold, poses stay on them: the step minimises the same cost along their tangent space
+(`myoquat.analysis.motion.tangent`). What phi is where it leads to is taken off by the next step, and the cost is judged
+by what it will be then, to second order in phi: sequential quadratic programming, with R. Fletcher's merit function (A
+class of methods for nonlinear programming III, in Numerical Methods for Nonlinear Optimization, 1972).
+Constraints with a weight are residuals: sum w |phi|^2.
+
 Sources: Levenberg, Quart. Appl. Math. 2, 1944, for the damping; composite bodies and L^T D L as in
 `myoquat.dynamics.composite` and `myoquat.dynamics.factor`; bounds by projection as in D. P. Bertsekas, SIAM J. Control
 Optim. 20, 1982.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.data.motions.angles import BallAngles, angle_axes, balls
+from myoquat.analysis.motion.places import Place, angle_row, places_of
+from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
+from myoquat.analysis.motion.tangent import Step, constrained_step, multipliers
+from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia, matrix
-from myoquat.dynamics.factor import ancestors, factor, solve
+from myoquat.dynamics.factor import factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
-from myoquat.joints import frames, state
+from myoquat.joints import frames
 from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.tree import WORLD
-from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
-from myoquat.kernels.typing import Array
-from myoquat.muscle.coordinates import Coupler, Marker
+from myoquat.kernels import iterate
+from myoquat.muscle.coordinates import Marker
 
-__all__ = ["PoseProblem", "Sensor", "elimination_order"]
+__all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]
 
 ROUNDING = 1e-14  # [m] root mean square of residuals by which one that is no better still counts as equal
 LOW, HIGH, JUMP = 1e-9, 1e12, 1e-6  # damping: the least, the most, the least after a step that was refused
@@ -47,28 +52,10 @@ SHORTER = 0.25  # how much of a step is tried after it was refused
 SHORTEST, LONGEST = 0.3, 2.0  # of a step that is tried at first
 QUIET = 1e-12  # unit in which that is kept, so that its changes alone do not keep a search going
 UNKNOWN = 1e300  # cost before the first look
-
-
-@dataclass(frozen=True)
-class Sensor:
-    """An inertial sensor on a body: `orientation` (4,), a unit quaternion, takes the sensor's components to the
-    body's."""
-
-    name: str
-    body: str
-    orientation: tuple[float, float, float, float]
-
-
-class Place(NamedTuple):
-    """A coordinate task: where its coordinate and its velocity are; or the ball joint and which of its angles it is; or
-    the floating joint, its velocities in u, and along which of its axes it goes."""
-
-    q: int = 0
-    u: int = 0
-    ball: BallAngles | None = None
-    floating: FloatingJoint | None = None
-    velocities: slice = slice(0)
-    axis: int = 0
+LONG_MOVE = (
+    0.03  # [rad or m] of a coordinate in a step, above which the pose is brought towards the constraints at once
+)
+TURNS = 2  # of forces of constraints, and which bounds are pressed by them
 
 
 class Terms(NamedTuple):
@@ -79,80 +66,9 @@ class Terms(NamedTuple):
     normal: Array
 
 
-class Data(NamedTuple):
-    """What is wanted in each frame: positions (..., n, 3), rotations (..., s, 4), values (..., c), with weights."""
-
-    positions: Array
-    position_weights: Array
-    rotations: Array
-    rotation_weights: Array
-    values: Array
-    value_weights: Array
-    scale: Array
-
-
 @dataclass(frozen=True, eq=False)
-class PoseProblem:
-    """What of a model is fitted to what: markers, sensors and coordinate tasks by name, couplers that are followed,
-    velocities that are held, and (velocity, coordinate, lower, upper) of bounded coordinates."""
-
-    system: ArticulatedSystem
-    markers: tuple[Marker, ...] = ()
-    sensors: tuple[Sensor, ...] = ()
-    tasks: tuple[str, ...] = ()
-    couplers: tuple[Coupler, ...] = ()
-    held: frozenset[int] = frozenset()
-    bounds: tuple[tuple[int, int, float, float], ...] = ()
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Everything that the formulas depend on."""
-        own = (self.markers, self.sensors, self.tasks, self.couplers, self.held, self.bounds)
-        return (self.system.content_key, *own)
-
-    # ---- structure ------------------------------------------------------------------------------------------
-
-    @cached_property
-    def driven(self) -> list[tuple[int, int, Coupler]]:
-        """(velocity, the velocity that drives it, coupler), what drives others after what drives it."""
-        place = velocity_of(self.system)
-        return [(place[c.dependent], place[c.independent], c) for c in self.couplers]
-
-    @cached_property
-    def free(self) -> list[int]:
-        """The velocities that are neither held nor driven."""
-        driven = {d for d, _, _ in self.driven}
-        return [k for k in range(self.system.nu) if k not in self.held and k not in driven]
-
-    @cached_property
-    def order(self) -> list[tuple[int, list[int]]]:
-        """The order of elimination of the free velocities, as `myoquat.dynamics.factor` takes it."""
-        near: dict[int, set[int]] = {k: set() for k in range(self.system.nu)}
-        for k, above in ancestors(self.system):
-            for i in above:
-                near[k].add(i)
-                near[i].add(k)
-        for dependent, driver, _ in reversed(self.driven):
-            for i in (near[dependent] | {driver}) - {dependent}:
-                near[i].add(driver)
-                near[driver].add(i)
-        place = {k: i for i, k in enumerate(self.free)}
-        return elimination_order([{place[i] for i in near[k] - {k} if i in place} for k in self.free])
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Numbers of each part of the data of one frame."""
-        m, s, c = len(self.markers), len(self.sensors), len(self.tasks)
-        return 3 * m, m, 4 * s, s, c, c, 1
-
-    def unpacked(self, data: Array) -> Data:
-        """The parts of the data (..., sum of sizes) of a frame."""
-        edges = [0, *np.cumsum(self.sizes).tolist()]
-        parts = [data[..., a:b] for a, b in pairwise(edges)]
-        parts[0] = parts[0].reshape((*data.shape[:-1], len(self.markers), 3))
-        parts[2] = parts[2].reshape((*data.shape[:-1], len(self.sensors), 4))
-        positions, weights, rotations, turning, values, pulling, scale = parts
-        return Data(positions, weights, rotations, turning, values, pulling, scale[..., 0])
+class PoseProblem(PoseStructure):
+    """The cost of a pose, its normal equations, and the search for the least."""
 
     # ---- residuals ------------------------------------------------------------------------------------------
 
@@ -184,9 +100,9 @@ class PoseProblem:
                 found.append(wanted - q[..., place.q])
                 continue
             x = place.ball.angles.values(q[..., place.ball.quaternion])[..., place.axis]
-            factor_ = place.ball.angles.factors[place.axis]
-            turned = factor_ * (wanted - x)
-            found.append(np.arctan2(np.sin(turned), np.cos(turned)) / factor_)
+            unit = 2 * np.pi / place.ball.angles.periods[place.axis]
+            turned = unit * (wanted - x)
+            found.append(np.arctan2(np.sin(turned), np.cos(turned)) / unit)
         return found
 
     def cost(self, q: Array, data: Array) -> Array:
@@ -200,6 +116,9 @@ class PoseProblem:
         thetas = self.sensor_residuals(poses, given)
         parts += [given.rotation_weights[..., k] * dot(r, r) for k, r in enumerate(thetas)]
         parts += [given.value_weights[..., k] * r * r for k, r in enumerate(self.task_residuals(q, given))]
+        for constraint, weight in self.pulling:
+            phi = constraint.position(self.system, q, given.time)
+            parts.append(weight * dot(phi, phi))
         total: Array = sum(parts[1:], start=parts[0])
         return total
 
@@ -239,7 +158,8 @@ class PoseProblem:
                 _weigh(inertias, link, 0.0, np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
         force = generalized(self.system, motion, transmitted(tree, motion, forces))
         normal = matrix(self.system, motion, inertias)
-        return Terms(self._cost(q, poses, given), *self._with_tasks(q, given, force, normal, motion))
+        force, normal = self._with_pull(q, given, *self._with_tasks(q, given, force, normal, motion))
+        return Terms(self._cost(q, poses, given), force, normal)
 
     def _with_tasks(self, q: Array, given: Data, force: Array, normal: Array, motion: Motion) -> tuple[Array, Array]:
         """What the coordinate tasks add."""
@@ -250,7 +170,7 @@ class PoseProblem:
         for place in self._places:
             row: Array = np.zeros((*batch, self.system.nu)) + 0.0 * q[..., :1]
             if place.ball is not None:
-                row[..., place.ball.omega] = _angle_row(place.ball, q[..., place.ball.quaternion], place.axis)
+                row[..., place.ball.omega] = angle_row(place.ball, q[..., place.ball.quaternion], place.axis)
             elif place.floating is not None:
                 N = place.floating.rate_matrix(q[..., place.q - place.axis : place.q - place.axis + 7])
                 row[..., place.velocities] = N[..., place.axis, :]
@@ -263,32 +183,44 @@ class PoseProblem:
             normal = normal + (w * row)[..., :, None] * row[..., None, :]
         return force, normal
 
+    def _with_pull(self, q: Array, given: Data, force: Array, normal: Array) -> tuple[Array, Array]:
+        """What constraints with weights add."""
+        for constraint, weight in self.pulling:
+            A = constraint.position_jacobian(self.system, q, given.time)
+            force = force - weight * vecmat(constraint.position(self.system, q, given.time), A)
+            normal = normal + weight * (np.swapaxes(A, -1, -2) @ A)
+        return force, normal
+
     def reduced(self, q: Array, terms: Terms) -> tuple[Array, Array]:
         """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities: C^T f and C^T N C with
         u = C u_free, and rows of coordinates that press against their bounds taken out."""
+        f, N = self._on_free(q, terms)
+        return _opened(f, N, self.open_rows(q, f))
+
+    def _on_free(self, q: Array, terms: Terms) -> tuple[Array, Array]:
+        """C^T f and C^T N C."""
         f, N = terms.force.copy(), terms.normal.copy()
         for dependent, driver, slope in self._slopes(q):
             f[..., driver] = f[..., driver] + slope * f[..., dependent]
             N[..., driver, :] = N[..., driver, :] + slope[..., None] * N[..., dependent, :]
             N[..., :, driver] = N[..., :, driver] + slope[..., None] * N[..., :, dependent]
-        f, N = f[..., self.free], N[..., self.free, :][..., self.free]
-        for row, open_ in self.open_rows(q, f):
-            f[..., row] = f[..., row] * open_
-            diagonal = N[..., row, row]
-            N[..., row, :] = N[..., row, :] * open_[..., None]
-            N[..., :, row] = N[..., :, row] * open_[..., None]
-            N[..., row, row] = diagonal
-        return f, N
+        return f[..., self.free], N[..., self.free, :][..., self.free]
 
-    def open_rows(self, q: Array, f: Array) -> list[tuple[int, Array]]:
-        """Of every bounded coordinate: its row among the free velocities, and 0 where f (..., n) presses it against its
-        bound, 1 elsewhere."""
-        found = []
-        for k, i, lower, upper in self.bounds:
-            row = self.free.index(k)
-            pressed = ((q[..., i] <= lower) & (f[..., row] < 0)) | ((q[..., i] >= upper) & (f[..., row] > 0))
-            found.append((row, np.where(pressed, 0.0, 1.0)))
-        return found
+    def constrained(self, q: Array, terms: Terms, data: Data, damping: Array) -> Step:
+        """The step from q along the constraints. Which coordinates press against their bounds depends on the forces of
+        the constraints, and these on which do: both are found in turns."""
+        phi, A = self.constraint_rows(q, data.time)
+        f, N = self._on_free(q, terms)
+        pull, open_ = f[..., self.touched], np.ones(len(self.touched))
+        for _ in range(TURNS if self.bounds else 1):
+            rest = self.with_touched(pull - vecmat(multipliers(A, pull, open_), A), f)
+            open_ = self.open_touched(q, rest)
+        f, N = _opened(f, N, self.open_rows(q, rest))
+        rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
+        v, change = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
+        return Step(v, rest, change)
+
+    # ---- steps ----------------------------------------------------------------------------------------------
 
     def marker_jacobian(self, q: Array) -> Array:
         """(..., m, 3, n) dp_k/dt = J u of the markers, on the free velocities, couplers followed. On floats."""
@@ -305,30 +237,28 @@ class PoseProblem:
             J[..., driver] += slope[..., None, None] * J[..., dependent]
         return J[..., self.free]
 
-    def moved(self, q: Array, v: Array) -> Array:
-        """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""
-        columns: list[Array] = [np.zeros(v.shape[:-1])] * self.system.nu
-        for row, k in enumerate(self.free):
-            columns[k] = v[..., row]
-        step = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-        return self.allowed(state.integrate(self.system.layout, q, step))
+    def _tried(self, q: Array, v: Array, time: Array) -> Array:
+        """(..., nq) coordinates after a step, brought towards the constraints where it is long."""
+        found = self.moved(q, v)
+        if self.equations is None:
+            return found
+        long = reduce(np.maximum, [np.abs(v[..., k]) for k in range(v.shape[-1])]) > LONG_MOVE
+        correct = lambda q, t: self.corrected(q, t[..., 0])  # noqa: E731
+        nearer: Array = iterate(correct, found, time[..., None], 1, where=long)
+        return nearer
 
-    def allowed(self, q: Array) -> Array:
-        """(..., nq) coordinates with bounds kept and couplers followed."""
-        entries = [q[..., i] for i in range(self.system.nq)]
-        for _, i, lower, upper in self.bounds:
-            entries[i] = np.minimum(np.maximum(entries[i], lower), upper)
-        names = self.system.coordinate_names
-        for _, _, coupler in self.driven:
-            driver = entries[names.index(coupler.independent)]
-            entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
-        return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
+    def _step(self, q: Array, terms: Terms, data: Data, damping: Array) -> Step:
+        """The step of the reduced equations with `damping` times the scale on the diagonal, or that of the constrained
+        ones."""
+        if self.equations is not None:
+            return self.constrained(q, terms, data, damping)
+        f, N = self.reduced(q, terms)
+        factors = factor(self.order, self._damped(N, data, damping))
+        return Step(solve(self.order, factors, f[..., None])[..., 0], f, np.zeros(()))
 
-    def newton(self, f: Array, N: Array, data: Array, damping: Array) -> Array:
-        """(..., n) step of the reduced equations with `damping` times the scale on the diagonal."""
-        damped = N + (damping * self.unpacked(data).scale)[..., None, None] * np.eye(len(self.free))
-        step: Array = solve(self.order, factor(self.order, damped), f[..., None])[..., 0]
-        return step
+    def _damped(self, N: Array, data: Data, damping: Array) -> Array:
+        damped: Array = N + (damping * data.scale)[..., None, None] * np.eye(len(self.free))
+        return damped
 
     def start(self, q: Array, damping: float) -> Array:
         """(..., nq + n + 4) the search at its beginning: see `step`."""
@@ -349,12 +279,13 @@ class PoseProblem:
         q, v = z[..., :nq], z[..., nq : nq + n]
         slope, share, damping, best = (z[..., nq + n + k] for k in range(4))
         share = share / QUIET
-        trial = self.moved(q, share[..., None] * v)
+        given = self.unpacked(data)
+        trial = self._tried(q, share[..., None] * v, given.time)
         terms = self.terms(trial, data)
-        equal = np.sqrt(best) * (1 + ROUNDING) + ROUNDING * np.sqrt(self.unpacked(data).scale)
-        fits = terms.cost <= equal * equal
-        f, N = self.reduced(trial, terms)
-        found = self.newton(f, N, data, damping)
+        found, f, change = self._step(trial, terms, given, damping)
+        cost = np.maximum(terms.cost + change, 0.0)
+        equal = np.sqrt(best) * (1 + ROUNDING) + ROUNDING * np.sqrt(given.scale)
+        fits = cost <= equal * equal
         less, more = np.maximum(damping * FALL, LOW), np.minimum(np.maximum(damping, JUMP) * RISE, HIGH)
         parts = [
             np.where(fits[..., None], trial, q),
@@ -362,7 +293,7 @@ class PoseProblem:
             np.where(fits, dot(f, found), slope)[..., None],
             QUIET * np.where(fits, _best_share(slope, dot(f, v), share), share * SHORTER)[..., None],
             np.where(fits, less, more)[..., None],
-            np.where(fits, terms.cost, best)[..., None],
+            np.where(fits, cost, best)[..., None],
         ]
         return np.concatenate(parts, axis=-1)
 
@@ -382,54 +313,6 @@ class PoseProblem:
     def _places(self) -> list[Place]:
         return [places_of(self.system)[name] for name in self.tasks]
 
-    def _slopes(self, q: Array) -> Iterator[tuple[int, int, Array]]:
-        """(velocity, the velocity that drives it, their ratio (...)), what is driven by others before these."""
-        for dependent, driver, coupler in self.driven[::-1]:
-            x = q[..., self.system.coordinate_names.index(coupler.independent)]
-            yield dependent, driver, coupler.scale * coupler.function.slope(x)
-
-
-def elimination_order(near: Sequence[set[int]]) -> list[tuple[int, list[int]]]:
-    """An order in which a symmetric matrix with entries at (k, near[k]) is eliminated with little fill-in.
-
-    Each step takes the row with the fewest neighbours left, and joins them (minimum degree; the leaves of a tree first,
-    without any fill-in). Returned in the form of `myoquat.dynamics.factor.ancestors`: the last eliminated first, each
-    with its neighbours that are eliminated after it, in that order.
-    """
-    near = [set(row) for row in near]
-    left, steps = set(range(len(near))), list[tuple[int, set[int]]]()
-    while left:
-        k = min(left, key=lambda i: (len(near[i] & left), -i))
-        left.remove(k)
-        rest = near[k] & left
-        for i in rest:
-            near[i] |= rest - {i}
-        steps.append((k, rest))
-    rank = {k: i for i, (k, _) in enumerate(reversed(steps))}
-    return [(k, sorted(rest, key=rank.__getitem__)) for k, rest in reversed(steps)]
-
-
-def velocity_of(system: ArticulatedSystem) -> dict[str, int]:
-    """The velocity that is the rate of a coordinate, by the coordinate's name; quaternions have none."""
-    found: dict[str, int] = {}
-    for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
-        if body.joint.facts.quaternion is None and iq.stop - iq.start == iu.stop - iu.start:
-            found.update(zip(system.coordinate_names[iq], range(iu.start, iu.stop), strict=True))
-    return found
-
-
-def places_of(system: ArticulatedSystem) -> dict[str, Place]:
-    """Every coordinate that a task can name: all but entries of quaternions, and the named angles in their place."""
-    q_of = {name: i for i, name in enumerate(system.coordinate_names)}
-    found = {name: Place(q_of[name], u) for name, u in velocity_of(system).items()}
-    for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
-        if isinstance(body.joint, FloatingJoint):
-            names = system.coordinate_names[iq.start : iq.start + 3]
-            found |= {n: Place(iq.start + k, floating=body.joint, velocities=iu, axis=k) for k, n in enumerate(names)}
-    for ball in balls(system):
-        found |= {name: Place(ball=ball, axis=k) for k, name in enumerate(ball.angles.names)}
-    return found
-
 
 def _best_share(before: Array, after: Array, share: Array) -> Array:
     """(...) how much of a step is best along it, from the slopes before it and after `share` of it; one if unknown."""
@@ -448,15 +331,15 @@ def rotation_vector(R: Array) -> Array:
     return vector
 
 
-def _angle_row(ball: BallAngles, Q: Array, angle: int) -> Array:
-    """(..., 3) derivative of a named angle along the angular velocity of its joint; zero in its gimbal lock."""
-    B = angle_axes(ball.angles, ball.angles.values(Q))
-    row: Array = cross(B[..., (angle + 1) % 3], B[..., (angle + 2) % 3])
-    volume = dot(B[..., angle], row)
-    row = row * (np.where(volume == 0, 0.0, 1.0) / np.where(volume == 0, 1.0, volume))[..., None]
-    if not ball.in_child:
-        row = matvec(rotation_matrix(Q), row)
-    return row
+def _opened(f: Array, N: Array, rows: list[tuple[int, Array]]) -> tuple[Array, Array]:
+    """f and N with rows, 1 or 0 of each, taken out where they are 0; the diagonal stays."""
+    for row, open_ in rows:
+        f[..., row] = f[..., row] * open_
+        diagonal = N[..., row, row]
+        N[..., row, :] = N[..., row, :] * open_[..., None]
+        N[..., :, row] = N[..., :, row] * open_[..., None]
+        N[..., row, row] = diagonal
+    return f, N
 
 
 def _add(forces: list[Pair], link: int, n: Array, f: Array) -> None:

@@ -11,11 +11,11 @@ from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -108,8 +108,8 @@ def estimate_scale(
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
     Where `scale_model` takes lengths from markers of one pose, which sit on the skin, this looks for the sizes and
-    places with which the joints of the model can have moved as the markers did. It needs a trial in which these joints
-    move much; a few hundred frames are enough, and memory grows with their number.
+    places with which the joints of the model can have moved as the markers did; its constraints hold in every frame. It
+    needs a trial in which these joints move much; a few hundred frames are enough, and memory grows with their number.
 
     trial             markers in metres and in the model's axes; NaN where one was not seen.
     stretches         the factors: by name, the axes of the bodies that each of them stretches, {"thighs": {"femur_r":
@@ -222,7 +222,10 @@ class _Search:
 
 def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
     """Gauss-Newton steps on everything together, halved until what is minimised does not grow."""
+    q = problem.onto(size, q)
     cost = problem.cost(size, q)
+    if not np.isfinite(cost):
+        raise ValueError("the poses of the trial cannot be brought onto the constraints of the model in that size")
     for count in range(1, STEPS + 1):
         arrow = problem.arrow(size, q)
         step = np.linalg.solve(arrow.matrix, arrow.right)
@@ -232,6 +235,8 @@ def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
         for halving in range(HALVINGS):
             share = 0.5**halving
             new, moved = problem.changed(size, share * step), sized.moved(q, share * poses)
+            if (new.factors > 0).all():
+                moved = problem.onto(new, moved)
             new_cost = problem.cost(new, moved)
             if new_cost <= cost:
                 size, q, cost = new, moved, new_cost
@@ -277,5 +282,6 @@ def _followed(problem: ScaleProblem, fitted: PoseProblem, q: Array, covariance: 
     """How many of the numbers seen the fit can follow: the coordinates that they determine, and of factors and offsets
     the share that they, not the prior, have determined."""
     J = fitted.marker_jacobian(q) * (problem.weights > 0)[..., None, None]
-    rank = np.linalg.matrix_rank(J.reshape(len(J), -1, J.shape[-1])).sum()
+    _, along = fitted.pseudo_inverse(q, problem.frames.time)
+    rank = np.linalg.matrix_rank(J.reshape(len(J), -1, J.shape[-1]) @ along).sum()
     return float(rank + (1 - np.diagonal(covariance) / problem.deviations**2).sum())

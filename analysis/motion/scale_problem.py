@@ -17,6 +17,10 @@ and weights W of a frame, N = J^T W J, B = J^T W P,
 
 N^+ is the pseudo-inverse: what no marker of a frame shows does not move in it. The inverse of the matrix at the left is
 the covariance of (s, d), to first order.
+
+Constraints phi(q, s) = 0 of the model hold in every frame. With A = dphi/dq and C = dphi/ds poses move by
+(I - A^+ A) y - A^+ C delta, so that J (I - A^+ A) and P - J A^+ C stand for J and P above, and Newton's method brings
+them onto the constraints of the new size.
 """
 
 from collections.abc import Mapping
@@ -26,15 +30,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.problem import Data, PoseProblem
+from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.analysis.motion.structure import Data
+from myoquat.core.typing import Array
 from myoquat.joints.motion import kinematics, world_poses
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
 __all__ = ["ScaleProblem", "Size"]
 
 CHUNK = 128  # frames whose derivatives are held at the same time
+STEP = 1e-4  # of a factor, by which constraints are differentiated
+HELD = 1e-10  # |phi| of the constraints of a pose that counts
 RANK = 1e-9  # of the largest eigenvalue of a frame's normal matrix, below which a direction is not seen
 
 
@@ -102,14 +109,15 @@ class ScaleProblem:
         )
         couplers = {coupler.name: coupler for coupler in model.couplers}
         driven = tuple(couplers[c.name] for c in self.poses.couplers)
-        return replace(self.poses, system=model.system, markers=markers, couplers=driven)
+        return replace(self.poses, system=model.system, markers=markers, couplers=driven, constraints=model.constraints)
 
     @cached_property
     def _skeleton(self) -> Model:
         """The model without what has no influence on the markers."""
         return replace(
-            self.model, muscles=(), forces=(), constraints=(), actuators=(), inputs=(), markers=self.poses.markers
-        )
+            self.model, muscles=(), forces=(), constraints=self.poses.constraints, actuators=(), inputs=(),
+            markers=self.poses.markers,
+        )  # fmt: skip
 
     def residuals(self, problem: PoseProblem, q: Array, rows: slice = slice(None)) -> Array:
         """(t, m, 3) x - p, zero where a marker was not seen."""
@@ -119,11 +127,18 @@ class ScaleProblem:
         found = [np.broadcast_to(r, (len(q), 3)) for r in problem.marker_residuals(poses, given)]
         return np.where(given.position_weights[..., None] > 0, np.stack(found, axis=-2), 0.0)
 
+    def onto(self, size: Size, q: Array) -> Array:
+        """(t, nq) poses brought onto the constraints of the model in that size, which is positive."""
+        return self.sized(size).brought(q, self.frames.time) if self.poses.constraints else q
+
     def cost(self, size: Size, q: Array) -> float:
-        """What is minimised; infinite for factors that are not positive."""
+        """What is minimised; infinite for factors that are not positive, and poses off the constraints."""
         if not (size.factors > 0).all():
             return np.inf
-        r = self.residuals(self.sized(size), q)
+        sized = self.sized(size)
+        if not (np.abs(_violation(sized, q, self.frames.time)) <= HELD).all():
+            return np.inf
+        r = self.residuals(sized, q)
         prior = (self.vector(size) - self.mean) / self.deviations
         return float((self.weights[..., None] * r * r).sum() + prior @ prior)
 
@@ -152,15 +167,38 @@ class ScaleProblem:
             P = self._by_size(problem, others, q[rows], rows, r)
             J = _flat(w[..., None] * problem.marker_jacobian(q[rows]))
             P, r = _flat(w[..., None] * P), (w * r).reshape(len(w), -1, 1)
-            for row, open_ in problem.open_rows(q[rows], (_transposed(J) @ r)[..., 0]):
-                J[..., row] *= open_[:, None]
+            J, back, along = self._along(problem, q[rows], rows, J, r)
+            moved = back @ self._held_by_size(size, q[rows], rows)
+            P, J = P - J @ moved, J @ along
             N = np.linalg.pinv(_transposed(J) @ J, rcond=RANK, hermitian=True) @ _transposed(J)
             poses.append((N @ r)[..., 0])
-            coupling.append(N @ P)
-            left = P - J @ coupling[-1]  # P^T W P - B^T N^+ B = P^T W (P - J N^+ B)
+            coupling.append(N @ P + moved)
+            left = P - J @ (N @ P)  # P^T W P - B^T N^+ B = P^T W (P - J N^+ B)
             A += np.einsum("tip,tik->pk", P, left, optimize=True)
             h += np.einsum("tip,ti->p", left, r[..., 0])
         return Arrow((A + A.T) / 2, h, np.concatenate(poses), np.concatenate(coupling))
+
+    def _along(self, problem: PoseProblem, q: Array, rows: slice, J: Array, r: Array) -> tuple[Array, Array, Array]:
+        """(J (t, i, n) without coordinates that press against their bounds, A^+ (t, n, k), I - A^+ A (t, n, n))."""
+        back, along = problem.pseudo_inverse(q, self.frames.time[rows])
+        open_ = np.ones((len(q), J.shape[-1]))
+        for row, one in problem.open_rows(q, (along @ (_transposed(J) @ r))[..., 0]):
+            open_[:, row] = one
+        if not open_.all():
+            back, along = problem.pseudo_inverse(q, self.frames.time[rows], open_)
+        return J * open_[:, None, :], back, along
+
+    def _held_by_size(self, size: Size, q: Array, rows: slice) -> Array:
+        """(t, k, p) dphi/d(s, d) of the constraints, by central differences."""
+        time, count = self.frames.time[rows], len(self.mean)
+        moves = [STEP * e for e in np.eye(count)[: len(size.factors)]] if self.poses.constraints else []
+        pairs = [(self.changed(size, move), self.changed(size, -move)) for move in moves]
+        columns = [(_violation(self.sized(a), q, time) - _violation(self.sized(b), q, time)) / (2 * STEP)
+                   for a, b in pairs]  # fmt: skip
+        if not columns:
+            return np.zeros((len(q), 0, count))
+        rest = np.zeros((*columns[0].shape, count - len(columns)))
+        return np.concatenate([np.stack(columns, axis=-1), rest], axis=-1)
 
     def _by_size(self, problem: PoseProblem, others: list[PoseProblem], q: Array, rows: slice, r: Array) -> Array:
         """(t, m, 3, p) dp/d(s, d)."""
@@ -174,6 +212,11 @@ class ScaleProblem:
             R = poses[frame.link][0] @ frame.R if frame.link >= 0 else frame.R
             P[:, marker, :, k + 3 * i : k + 3 * i + 3] = R
         return P
+
+
+def _violation(problem: PoseProblem, q: Array, time: Array) -> Array:
+    """(t, k) phi of the constraints of a problem, (t, 0) without any."""
+    return np.zeros((len(q), 0)) if problem.equations is None else problem.equations.position(q, time)
 
 
 def _flat(A: Array) -> Array:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from myoquat.analysis.motion.problem import Sensor
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Orientations
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.errors import ModelError
@@ -20,8 +22,6 @@ from myoquat.joints.quaternion import (
     quaternion_multiply,
     rotation_matrix,
 )
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["calibrate_orientations"]

@@ -24,13 +24,13 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import gaps_of
 from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coupler, follow
 
 __all__ = ["check_cutoff", "differentiate", "even_times", "smooth"]

@@ -10,12 +10,13 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
+from myoquat.dynamics.constraints import ConstraintArrays
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, iterate
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 
 __all__ = ["Frames", "fit_frames"]
 
@@ -24,6 +25,8 @@ SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no furt
 SETTLED = 1e-8  # the same, at which a frame counts as settled
 STRIDE = 32  # frames between those that are solved one after the other in a batch
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
+ON_THEM = 1e-13  # |phi| of the constraints above which a pose is brought onto them
+HELD = 1e-10  # |phi| of the constraints of a frame that counts as settled
 WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
 
 
@@ -44,20 +47,32 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Solver:
-    """The two kernels of a problem: the poses, and how good they are."""
+    """The kernels of a problem: the poses, how good they are, and poses brought onto the constraints, if it has any."""
 
     solve: Callable[..., Array]
     assess: Callable[..., tuple[Array, ...]]
+    bring: Callable[..., Array] | None
     problem: PoseProblem
 
     @classmethod
-    @functools.lru_cache(maxsize=8)
     def of(cls, problem: PoseProblem) -> "_Solver":
-        """The kernels, kept for the next frames of the same problem."""
+        """The kernels, kept for the next frames of the same problem unless code of a user is part of it."""
+        return cls._kept(problem) if problem.lasting else cls._made(problem)
+
+    @classmethod
+    @functools.lru_cache(maxsize=8)
+    def _kept(cls, problem: PoseProblem) -> "_Solver":
+        return cls._made(problem)
+
+    @classmethod
+    def _made(cls, problem: PoseProblem) -> "_Solver":
 
         def solved(z: Array, data: Array) -> Array:
             found: Array = iterate(problem.step, z, data, STEPS, SETTLE)
             return found
+
+        def brought(q: Array, t: Array) -> Array:
+            return problem.brought(q, t)
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data))
@@ -67,8 +82,32 @@ class _Solver:
         return cls(
             kernel_for(("pose_steps", problem.key), lambda content: compile(solved, steps, ["z_new"], content=content)),
             kernel_for(("pose_errors", problem.key), lambda content: compile(assessed, errors, content=content)),
+            None
+            if problem.equations is None
+            else kernel_for(
+                ("pose_brought", problem.key),
+                lambda content: compile(brought, {"q": nq, "t": ()}, ["q_new"], content=content),
+            ),
             problem,
         )
+
+    def onto(self, q: Array, data: Array) -> Array:
+        """(..., nq) poses with bounds kept, couplers followed, and brought onto the constraints where that is possible
+        nearby."""
+        q = self.problem.allowed(q)
+        if self.bring is None:
+            return q
+        found = self.bring(q, np.broadcast_to(self.problem.unpacked(data).time, q.shape[:-1]))
+        finite = np.isfinite(found).all(axis=-1, keepdims=True)
+        return np.where(finite, found, q)
+
+    def violation(self, q: Array, data: Array) -> Array:
+        """(...) the greatest |phi| of the constraints."""
+        if self.problem.equations is None:
+            return np.zeros(q.shape[:-1])
+        phi = ConstraintArrays(self.problem.equations).position(q, self.problem.unpacked(data).time)
+        worst: Array = np.abs(phi).max(axis=-1, initial=0.0)
+        return worst
 
     def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
@@ -83,16 +122,21 @@ def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, 
     empty: Array = np.all(np.concatenate([frames.lost, frames.silent], axis=-1), axis=-1)
     q, size = np.empty((len(time), problem.system.nq)), np.empty(len(time))
     if start.ndim == 2:
-        q[:], size[:] = solver(start, data, FAR)
+        q[:], size[:] = solver(solver.onto(start, data), data, FAR)
     elif len(time):
         first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
-        q[first], size[first] = _first(problem, solver, problem.allowed(start), data[first])
+        q[first], size[first] = _first(problem, solver, solver.onto(start, data[first]), data[first])
         stride = 1 if method == "sequential" else STRIDE
         _spread(solver, q, size, data, first, stride)
     q = _normalized(problem, q)
     if start.ndim == 1:
         _mend(problem, solver, q, size, data)
-    return _assessed(solver, time, frames, q, (size <= SETTLED) & ~empty, empty)
+    held = solver.violation(q, data)
+    off = held > ON_THEM
+    if off.any():
+        q[off] = solver.onto(q[off], data[off])
+        held = solver.violation(q, data)
+    return _assessed(solver, time, frames, q, (size <= SETTLED) & (held <= HELD) & ~empty, empty, held)
 
 
 def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> tuple[Array, float]:
@@ -103,6 +147,7 @@ def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> 
     """
     tries = np.concatenate([start[None], _turned(problem, start)])
     rows = np.broadcast_to(data, (len(tries), len(data)))
+    tries = solver.onto(tries, rows)
     found, size = solver(tries, rows, FAR)
     found = _normalized(problem, found)
     cost = solver.assess(found, np.ascontiguousarray(rows))[0]
@@ -189,7 +234,9 @@ def _normalized(problem: PoseProblem, q: Array) -> Array:
     return q
 
 
-def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array) -> FittedMotion:
+def _assessed(
+    solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array, held: Array
+) -> FittedMotion:
     """The result, with the errors of every frame."""
     cost, markers, sensors, tasks = solver.assess(q, np.ascontiguousarray(frames.data))
     return FittedMotion(
@@ -202,6 +249,7 @@ def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: A
         sensor_error=np.where(frames.silent, np.nan, sensors),
         task_error=tasks,
         cost=cost,
+        constraint_error=held,
         settled=settled,
         empty=empty,
     )

@@ -24,6 +24,7 @@ from myoquat.analysis.muscles.recruitment import (
     Reserve,
     ReserveActuator,
     WholeTrial,
+    consistent_derivatives,
     consistent_motion,
     redundancy,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "calibrate_muscles",
     "compare_models",
     "computed_muscle_control",
+    "consistent_derivatives",
     "consistent_motion",
     "emg_activations",
     "emg_driven",

@@ -5,9 +5,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.metabolics import Fiber, MetabolicCost
 from myoquat.muscle.model import Model

@@ -3,15 +3,15 @@ to them: torques, from which the forces of the constraints have dropped out, and
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["coupler_drift", "free_moment_arms", "free_torques", "free_velocities"]
+__all__ = ["free_moment_arms", "free_torques", "free_velocities"]
 
 INDEPENDENT = 1e-10  # of the greatest pivot: rows of A below it say nothing new
 REGULAR = 1e-7  # of the greatest singular value of the driven columns: below it they do not determine a motion
@@ -116,17 +116,6 @@ def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     driven = {place[coupler.dependent] for coupler in model.couplers}
     free = [k for k in range(system.nu) if k not in held and k not in driven]
     return free, np.broadcast_to(C[:, :, free], (len(q), system.nu, len(free)))
-
-
-def coupler_drift(model: Model, q: Array, u: Array) -> Array:
-    """(poses, nu) d with udot = C udot_free + d for the C of `free_velocities`: what the curvature of couplers adds at
-    q (poses, nq), u (poses, nu)."""
-    place, d = _velocity_of(model), np.zeros(u.shape)
-    for coupler in _in_order(model):
-        driver, k = model.system.coordinate(coupler.independent, q), place[coupler.independent]
-        bend = coupler.function.curvature(driver) * u[:, k] ** 2 + coupler.function.slope(driver) * d[:, k]
-        d[:, place[coupler.dependent]] = coupler.scale * bend
-    return d
 
 
 def _in_order(model: Model) -> list[Coupler]:

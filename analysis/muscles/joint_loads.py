@@ -4,60 +4,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
-from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.analysis.muscles.free import coupler_drift, free_velocities
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import is_imported
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions, mass_matrix
+from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
+from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.libraries import is_imported
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import limit_torques, muscle_wrenches, path_jacobian
-from myoquat.muscle.forces import LoadingForce
-from myoquat.muscle.forces.coordinate_spring import CoordinateForce
+from myoquat.muscle.forces import LoadingForce, MeasuredForce
 from myoquat.muscle.limits import has_loads
 from myoquat.muscle.model import Model
 from myoquat.muscle.points import DrivenPoint
 
-__all__ = ["JointLoads", "Load", "joint_loads"]
+__all__ = ["JointLoads", "Load", "joint_loads", "own_wrenches"]
 
 SIDES = ("child", "parent")
-AXES = ("x", "y", "z")
-
-
-class Load(NamedTuple):
-    """force [N], moment [N m] about the point, and the point [m], each (t, 3) in the axes of one frame (the point seen
-    from its origin).
-
-    >>> import numpy as np
-    >>> from myoquat.analysis.muscles import Load
-    >>> load = Load(force=np.array([0.0, 0, 20.0]), moment=np.zeros(3), point=np.zeros(3))
-    >>> load.force
-    array([ 0.,  0., 20.])
-    """
-
-    force: Array
-    moment: Array
-    point: Array
 
 
 @dataclass(frozen=True, eq=False)
 class JointLoads:
     """wrench (t, bodies, 6): the force [N] and the torque [N m] that each body gets through its joint, at its origin in
-    world axes: all that passes there, with actuators, springs and dampers of the joint, so that every body's momentum
-    is balanced. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
+    world axes: all that passes there, with actuators, springs, dampers, limits, couplers and locks of the joint, so
+    that every body's momentum is balanced. NaN where redundant constraints leave it open: `undetermined` names these
+    joints. `applied` (t, bodies, 6) is what muscles and external loads do to the bodies, in the same way; `driven`
     (t, nu) [N m, N] what muscles do to the coordinates that move points of their paths. `motion` has the accelerations
-    that they belong to.
+    that they belong to, `constraints` the forces of the model's constraints, None for a model without.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import joint_loads
@@ -76,9 +59,18 @@ class JointLoads:
     wrench: Array
     applied: Array
     driven: Array
+    constraints: ConstraintForces | None = None
 
     def __repr__(self) -> str:
-        return f"<JointLoads {self.wrench.shape[1]} joints, {len(self.motion.time)} frames>"
+        lost = self.undetermined
+        rest = f"; not determined: {', '.join(lost)}" if lost else ""
+        return f"<JointLoads {self.wrench.shape[1]} joints, {len(self.motion.time)} frames{rest}>"
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """The joints whose load redundant constraints leave open in some frame; their loads are NaN there."""
+        lost = np.asarray(np.isnan(self.wrench).any(axis=(0, 2)))
+        return tuple(self._name(i) for i, own in enumerate(lost) if own and self._name(i) in self.joints)
 
     @cached_property
     def _poses(self) -> Poses:
@@ -122,9 +114,7 @@ class JointLoads:
             i = self._index(joint)
             ends = dict(zip(SIDES, self._ends(i), strict=True))
             load = self.of(joint, on=on, frame=frame)
-            root = f"{self._name(i)}_on_{ends[on]}_in_{ends.get(frame, frame)}"
-            for kind, values in zip("fmp", load, strict=True):
-                columns |= {f"{root}_{kind}{axis}": values[:, k] for k, axis in enumerate(AXES)}
+            columns |= load_columns(f"{self._name(i)}_on_{ends[on]}_in_{ends.get(frame, frame)}", load)
         return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
 
     @property
@@ -135,12 +125,15 @@ class JointLoads:
 
     @cached_property
     def residual(self) -> "pd.DataFrame":
-        """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads
-        and the model's limits; zero where these alone move it. Springs and dampers are no part of it."""
+        """A column per velocity: the generalized force [N m, N] that the motion needs beyond muscles, external loads,
+        and the model's limits and constraints; zero where these alone move it. Springs and dampers are no part of it;
+        what motors (`torque`) give and what holds locks and couplers is."""
         m, system = self.motion, self.model.system
-        torque = inverse_dynamics(system, m.q, m.u, m.udot, self.applied) - self.driven  # type: ignore[arg-type]
-        if self.model.limits or self.model.forces:
-            torque = torque - limit_torques(self.model, m.q, m.u, m.time)  # type: ignore[arg-type]
+        assert m.u is not None
+        assert m.udot is not None
+        torque = _lacking(self.model, m, m.udot, self.applied, self.driven)
+        if self.constraints is not None:
+            torque = torque - self.constraints.force
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
 
     def _index(self, joint: str) -> int:
@@ -170,22 +163,29 @@ def joint_loads(
     torque: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
 ) -> JointLoads:
-    """Forces and moments in every joint of a model that moves while muscles pull and loads act.
+    """Forces and moments in every joint of a model that moves while muscles pull and loads act, and the forces of its
+    constraints.
 
     motion         q and u, and udot, the accelerations. Without udot they are those that muscles, loads, gravity, the
-                   model's limits and `torque` cause (forward dynamics), as OpenSim's JointReaction takes them.
+                   model's limits and passive forces, and `torque` cause (forward dynamics), as OpenSim's JointReaction
+                   takes them.
     muscle_forces  (t, m) tensions [N] in the order of the model's muscles, or a table whose columns are muscles by name
                    (columns of others are passed over), at the times of the motion. None: muscles do not pull.
     loads          external loads, interpolated at the times of the motion.
-    torque         (t, nu) what motors at the joints give, for a motion without udot.
+    torque         (t, nu) what motors at the joints give, such as reserves: for a motion without udot, or a model with
+                   constraints, whose forces depend on it.
     wrenches       (t, bodies, 6) further forces [N] and torques [N m] on the bodies at their origins, in world axes.
 
     Each body's momentum is balanced, whether or not the forces produce the motion: what is missing appears in the loads
-    about the joints' own axes, and in `JointLoads.residual`. Without udot, locked coordinates stay and couplers
-    are followed; what holds them is in the loads.
-    Raises ValueError for a motion of another system or without u, tensions or wrenches of another shape or with NaN, a
-    table without a muscle of the model, and, without udot, couplers of coordinates that a quaternion has replaced;
-    ModelError for a model with constraints or passive forces between bodies.
+    about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves; where
+    forces are missing, those of the motion that the forces would cause (`myoquat.dynamics.constraints.HeldMotion`).
+    Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are
+    followed; what holds them is in the loads.
+    `Redundancy.joint_loads` takes muscles, reserves and loads of a solution.
+
+    Raises ValueError for a motion of another system or without u, and tensions, torques or wrenches of another shape or
+    with NaN, a table without a muscle of the model, a torque that has no effect; ModelError for constraints on velocities, and passive forces of
+    one's own that do not say on which bodies they act.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import joint_loads
@@ -202,9 +202,9 @@ def joint_loads(
     motion.check_system(system)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
-    _check_pairs(model)
-    if motion.udot is not None and torque is not None:
-        raise ValueError("torque has no effect on a motion that has its accelerations")
+    if motion.udot is not None and torque is not None and not model.constraints:
+        raise ValueError("torque has no effect on a motion that has its accelerations, without constraints")
+    own = own_wrenches(model, motion)
     applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
     if muscle_forces is not None:
         tensions = _tensions(model, motion, muscle_forces)
@@ -213,43 +213,81 @@ def joint_loads(
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
     if wrenches is not None:
-        applied = applied + _further(wrenches, applied.shape)
-    if motion.udot is None:
-        given = driven if torque is None else driven + real_array("torque", torque)
-        motion = Motion(system, motion.time, motion.q, motion.u, _accelerations(model, motion, applied, given))
-    assert motion.udot is not None
+        applied = applied + _finite("wrenches", wrenches, applied.shape)
+    motors = np.zeros(driven.shape) if torque is None else _finite("torque", torque, driven.shape)
+    return _balanced(model, motion, (applied, own), driven, motors)
+
+
+def own_wrenches(model: Model, motion: Motion) -> Array:
+    """(t, bodies, 6) what the model's passive forces do to its bodies, at their origins in world axes. ModelError for
+    one that does not say on which bodies it acts."""
+    for force in model.forces:
+        if not isinstance(force, (LoadingForce, MeasuredForce)):
+            raise ModelError(
+                "it does not say on which bodies it acts, so that the loads of joints are not determined; make it a "
+                "MeasuredForce or a LoadingForce, or take the model without",
+                element=force.element,
+            )
     assert motion.u is not None
-    own = force_wrenches(model, motion.q, motion.u, motion.time) if has_loads(model) else 0.0
-    wrench = joint_reactions(system, motion.q, motion.u, motion.udot, applied + own)
-    return JointLoads(model, motion, wrench, applied, driven)
+    if not has_loads(model):
+        return np.zeros((len(motion.time), len(model.system.bodies), 6))
+    return force_wrenches(model, motion.q, motion.u, motion.time)
 
 
-def _further(given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    wrenches = real_array("wrenches", given)
-    if wrenches.shape != shape or not np.isfinite(wrenches).all():
-        raise ValueError(f"wrenches must be finite numbers of shape {shape}, not {wrenches.shape}")
-    return wrenches
+def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], driven: Array, motors: Array) -> JointLoads:
+    """The loads with all forces known: accelerations where the motion has none, constraints, then the joints. wrenches:
+    those applied, and those of the model's passive forces."""
+    applied, own = wrenches
+    system, q, u, udot = model.system, motion.q, motion.u, motion.udot
+    assert u is not None
+    constrained = bool(model.constraints)
+    held = HeldMotion(model, q, motion.time) if constrained or (udot is None and _restricted(model)) else None
+    if udot is None:
+        udot = _accelerations(model, motion, applied, driven + motors, held)
+        motion = Motion(system, motion.time, q, u, udot)
+    if held is None or not constrained:
+        return JointLoads(model, motion, joint_reactions(system, q, u, udot, applied + own), applied, driven)
+    multipliers = held.multipliers(_lacking(model, motion, udot, applied, driven + motors))
+    wrench = joint_reactions(system, q, u, udot, applied + own + held.wrenches(multipliers))
+    wrench[held.undetermined] = np.nan
+    return JointLoads(model, motion, wrench, applied, driven, ConstraintForces.of_multipliers(held, multipliers))
 
 
-def _check_pairs(model: Model) -> None:
-    """ModelError for constraints and springs between bodies, whose part in the loads is not known here."""
-    between = [c.label for c in model.constraints]
-    between += [force.element for force in model.forces if not isinstance(force, (CoordinateForce, LoadingForce))]
-    if between:
-        raise ModelError(
-            "its part in the loads of joints is not determined; take the model without", element=between[0]
-        )
+def _restricted(model: Model) -> bool:
+    return bool(model.couplers) or any(coordinate.locked for coordinate in model.coordinates)
+
+
+def _lacking(model: Model, motion: Motion, udot: Array, applied: Array, driven: Array) -> Array:
+    """(t, nu) what a motion with accelerations udot needs beyond all forces but those of constraints."""
+    assert motion.u is not None
+    torque = inverse_dynamics(model.system, motion.q, motion.u, udot, applied) - driven
+    if model.limits or model.forces:
+        torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
+    return torque
+
+
+def _accelerations(model: Model, motion: Motion, applied: Array, driven: Array, held: HeldMotion | None) -> Array:
+    """(t, nu) udot that the forces cause, constraints kept, couplers followed and locked coordinates at rest."""
+    q, u = motion.q, motion.u
+    assert u is not None
+    if held is not None:
+        return held.acceleration(u, -_lacking(model, motion, np.zeros(u.shape), applied, driven))
+    tau = driven + limit_torques(model, q, u, motion.time) if model.limits or model.forces else driven
+    return forward_dynamics(model.system, q, u, tau, applied)
+
+
+def _finite(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
+    values = real_array(name, given)
+    if values.shape != shape or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite numbers of shape {shape}, not {values.shape}")
+    return values
 
 
 def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -> Array:
     if is_imported("pandas") and isinstance(given, pd.DataFrame):
         labels = [str(label) for label in given.columns]
         given = given.to_numpy(dtype=float)[:, indices_of("column of tensions for", model.muscle_names, labels)]
-    tensions = real_array("muscle_forces", given)
-    shape = (len(motion.time), len(model.muscles))
-    if tensions.shape != shape or not np.isfinite(tensions).all():
-        raise ValueError(f"muscle_forces must be finite numbers of shape {shape}, not {tensions.shape}")
-    return tensions
+    return _finite("muscle_forces", given, (len(motion.time), len(model.muscles)))
 
 
 def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:
@@ -257,21 +295,4 @@ def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> A
     if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path):
         return np.zeros((len(motion.time), model.system.nu))
     result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - external_force(model, motion.q, wrenches)
-    return result
-
-
-def _accelerations(model: Model, motion: Motion, applied: Array, tau: Array) -> Array:
-    """(t, nu) udot = C w + d that the forces cause, C^T (M udot + b - tau) = 0: locked coordinates at rest, couplers
-    followed, d what their curvature adds."""
-    q, u, system = motion.q, motion.u, model.system
-    assert u is not None
-    if model.limits or model.forces:
-        tau = tau + limit_torques(model, q, u, motion.time)
-    if not model.couplers and not any(c.locked for c in model.coordinates):
-        return forward_dynamics(system, q, u, tau, applied)
-    C, d = free_velocities(model, q)[1], coupler_drift(model, q, u)
-    missing = tau - inverse_dynamics(system, q, u, d, applied)
-    normal = np.swapaxes(C, -1, -2) @ mass_matrix(system, q) @ C
-    w = np.linalg.solve(normal, vecmat(missing, C)[..., None])[..., 0]
-    result: Array = matvec(C, w) + d
     return result

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.muscles.recruitment import JointCone
 from myoquat.analysis.muscles.recruitment.joint_cone import angles_of
+from myoquat.core.arguments import check_kinds, real_array_with_gaps
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.labels import figure_label
 from myoquat.joints.picture import Picture, curve_styles
-from myoquat.kernels.kinds import check_kinds, real_array_with_gaps
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["plot_activations", "plot_loads", "plot_socket"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.muscles.fibers import MuscleFibers
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Motion
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.metabolics import MetabolicCost, Umberger2010
 from myoquat.muscle.model import Model

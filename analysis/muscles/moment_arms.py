@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.checks import check_array
@@ -18,9 +21,6 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = ["FRAMES", "moment_arms"]

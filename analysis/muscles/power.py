@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.joints.labels import printable
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
 __all__ = ["PowerCheck", "power_check", "random_poses"]

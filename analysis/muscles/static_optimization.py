@@ -18,14 +18,15 @@ import numpy as np
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.lines import least_activations, tangents
 from myoquat.analysis.muscles.tables import named_columns
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import casadi, scipy
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
 from myoquat.joints.checks import check_array
+from myoquat.joints.compiled import traced_once
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import casadi, scipy
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
 
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
@@ -74,6 +75,7 @@ class StaticOptimization:
         return pd.DataFrame(named_columns(rows))
 
 
+@traced_once()
 def static_optimization(
     model: Model,
     q: ArrayLike,

@@ -8,11 +8,11 @@ import numpy as np
 
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.muscles.units import coordinate_units
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import ArrayLike
 from myoquat.joints import convert_coordinates
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import ArrayLike
 from myoquat.muscle import Model, path_lengths
 
 __all__ = ["compare_models", "moment_arm_surface"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["named_columns"]
 

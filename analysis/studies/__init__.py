@@ -1,4 +1,13 @@
-"""Studies: a model with varied parameters, simulated thousands of times, nothing lost."""
+"""Studies: a model with varied parameters, simulated thousands of times, nothing lost. Needs the extra `studies`."""
+
+from myoquat.core.lazy_imports import missing_extra
+
+try:
+    import google_crc32c
+    import xarray
+    import zarr
+except ModuleNotFoundError as error:
+    raise missing_extra(error) from None
 
 from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
@@ -27,3 +36,5 @@ __all__ = [
     "to_trajectories",
     "verify_results",
 ]
+
+_LIBRARIES = google_crc32c, xarray, zarr  # what the modules above stand on

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.specification import Specification
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle import Parameters
 
 __all__ = ["Columns"]

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from myoquat.analysis.studies.vary import Axis
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["DESIGNS", "Design"]
 

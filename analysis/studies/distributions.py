@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 
 __all__ = ["DISTRIBUTIONS", "quantiles"]
 

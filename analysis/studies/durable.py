@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["Flusher", "flush", "flush_tree"]
+from myoquat.analysis.studies.errors import StoreError
+
+__all__ = ["Flusher", "check_links", "flush", "flush_tree"]
 
 FLUSHES = 8  # at once
 
@@ -26,6 +28,16 @@ def flush_tree(folder: Path) -> None:
     """Bring a folder with all that is in it to the disk."""
     with ThreadPoolExecutor(FLUSHES) as pool:
         list(pool.map(flush, (*folder.rglob("*"), folder)))
+
+
+def check_links(folder: Path) -> None:
+    """StoreError where a folder holds a symbolic link, or a junction of Windows: what is written there would land where
+    it leads."""
+    is_junction = getattr(os.path, "isjunction", os.path.islink)  # from Python 3.12 on
+    for above, folders, files in os.walk(folder):
+        for path in (Path(above, name) for name in (*folders, *files)):
+            if path.is_symlink() or is_junction(path):
+                raise StoreError(f"{path} is a link, and writing would change what it leads to; a store holds none")
 
 
 class Flusher:

@@ -16,14 +16,14 @@ from myoquat.analysis.studies.columns import Columns
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.summaries.base import Moment
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import lasting_content
+from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
-from myoquat.kernels.classes import is_foreign
-from myoquat.kernels.content import lasting_content
-from myoquat.kernels.typing import Array
 from myoquat.muscle.checks import check_laws
 
 __all__ = ["Engine", "check_simulation"]

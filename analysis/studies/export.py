@@ -5,9 +5,10 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import missing_extra
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
-from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["check_export", "export", "to_table", "to_trajectories", "units_of"]
 
@@ -109,5 +110,8 @@ def export(results: xr.Dataset, path: str | Path, *, overwrite: bool = False) ->
     if Path(path).suffix == ".csv":
         data = table.to_csv().encode()
     else:
-        data = table.to_parquet()
+        try:
+            data = table.to_parquet()
+        except ImportError:  # pandas names its two engines, not the extra that brings one
+            raise missing_extra(ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")) from None
     write_bytes(path, data)

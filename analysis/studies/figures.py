@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
-from myoquat.kernels.typing import Array
 
 __all__ = ["plot_heat_map", "plot_spaghetti", "plot_tornado"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.summaries import SUMMARIES
-from myoquat.kernels.kinds import real_array
+from myoquat.core.arguments import real_array
 
 __all__ = ["Keep"]
 

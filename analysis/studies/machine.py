@@ -13,7 +13,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 import myoquat
-from myoquat.kernels.settings import target
+from myoquat.kernels.runtime.settings import target
 
 __all__ = ["ROOMS", "fingerprint", "machine", "release", "surroundings"]
 

@@ -6,7 +6,7 @@ import xarray as xr
 from myoquat.analysis.studies.layout import coordinates, sizes, variables
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import attributes, in_order
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Memory", "dataset_of"]
 

@@ -16,8 +16,8 @@ from myoquat.analysis.studies.memory import dataset_of
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
+from myoquat.core.arguments import PATH, check_kinds
 from myoquat.kernels import Outcome
-from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.muscle import Model
 
 __all__ = ["recompute", "study_of"]

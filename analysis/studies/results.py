@@ -6,7 +6,7 @@ from typing import Protocol
 
 import xarray as xr
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Done", "Results", "RunReport", "stored"]
 

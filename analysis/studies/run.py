@@ -19,8 +19,8 @@ from myoquat.analysis.studies.memory import Memory
 from myoquat.analysis.studies.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Store
-from myoquat.kernels.progress import progress_bar
-from myoquat.kernels.settings import thread_count
+from myoquat.core.progress import progress_bar
+from myoquat.kernels.runtime.settings import thread_count
 
 __all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
 

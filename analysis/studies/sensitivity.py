@@ -14,9 +14,9 @@ from scipy import stats
 
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.recompute import study_of
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
 __all__ = ["correlation", "main_effects", "outputs_of", "sobol_indices"]

@@ -17,11 +17,11 @@ from myoquat.analysis.studies.design import Design
 from myoquat.analysis.studies.keep import Keep
 from myoquat.analysis.studies.trial import MuscleTrial, TrialKeep
 from myoquat.analysis.studies.vary import axes_of, parameters_of
+from myoquat.core.arguments import check_unmasked
+from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
-from myoquat.kernels.kinds import check_unmasked
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters
 
 __all__ = ["Specification"]

@@ -21,7 +21,7 @@ from zarr.codecs import Crc32cCodec
 
 from myoquat.analysis.studies.checked import CHECKSUM_BYTES, CheckedStore
 from myoquat.analysis.studies.describe import description, differences
-from myoquat.analysis.studies.durable import Flusher, flush, flush_tree
+from myoquat.analysis.studies.durable import Flusher, check_links, flush, flush_tree
 from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.groups import consolidate, group_at
 from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
@@ -30,8 +30,8 @@ from myoquat.analysis.studies.machine import fingerprint, machine, release
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.typing import Array
 
 __all__ = [
     "FORMAT",
@@ -262,6 +262,7 @@ class Store:
         """The store at a path, to go on with. Raises StoreError, saying what differs, if it is of another study,
         other code unless that is allowed, or another processor."""
         found = _check_results(path)
+        check_links(path)
         if found["format_version"] != VERSION:
             raise StoreError(
                 f"{path} was begun by myoquat {found['myoquat']} in format version {found['format_version']}, which "

@@ -9,8 +9,8 @@ import numpy as np
 from myoquat.analysis.muscles.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve
 from myoquat.analysis.muscles.recruitment.coupled import check_recruited
 from myoquat.analysis.studies.plain import plain
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 

@@ -19,8 +19,8 @@ from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.varied import VariedDemands, check_varied
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES, Solved
+from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, Parameters
 from myoquat.muscle.checks import check_laws
 
@@ -68,13 +68,14 @@ class TrialEngine:
         found = solution.found
         solved, m = are_met(found.status), demands.lengths.shape[1]
         force = demands.tensions(found.x[:, :m])
-        pressed = demands.pressed(force)
+        pressed = demands.pressed(force, found.x[:, m:])
         margin = np.array([cone.half_angle for cone in trial.cones])
         if trial.cones:
             margin = margin - angles_of(trial.cones, pressed)
         given = found.x[:, m:] * np.array([reserve.strength for reserve in trial.reserves])
         at = Solved(found.x[solved, :m], force[solved], given[solved], pressed[solved], margin[solved] if trial.cones
-                    else np.zeros((solved.sum(), 0)), partial(self._reactions, force, p, solved))  # fmt: skip
+                    else np.zeros((solved.sum(), 0)),
+                    partial(self._reactions, force, found.x[:, m:], p, solved))  # fmt: skip
         row: dict[str, Array] = {"unsolved": np.array(float((~solved).sum()))}
         for name in self.study.kept.summaries:
             summary = TRIAL_SUMMARIES[name]
@@ -86,8 +87,8 @@ class TrialEngine:
         found: Any = self.study.parameters.bind(p)
         return cast(Model, found)
 
-    def _reactions(self, force: Array, p: Array, solved: Array) -> Array:
-        return self.varied.reactions(force, p)[solved]
+    def _reactions(self, force: Array, controls: Array, p: Array, solved: Array) -> Array:
+        return self.varied.reactions(force, controls, p)[solved]
 
     @property
     def _sizes(self) -> dict[str, int]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.distributions import DISTRIBUTIONS, quantiles
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 from myoquat.muscle import Parameters
 
 __all__ = ["Axis", "axes_of", "parameters_of"]

@@ -7,8 +7,8 @@ from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Store, check_store, stored_description
+from myoquat.core.arguments import PATH, check_kinds
 from myoquat.joints.errors import shortened
-from myoquat.kernels.kinds import PATH, check_kinds
 from myoquat.muscle import Model
 
 __all__ = ["Verification", "verify", "verify_results"]

@@ -12,6 +12,7 @@ from myoquat.analysis.tools.outputs import Outputs
 from myoquat.analysis.tools.report import Section, check_report, write_report
 from myoquat.analysis.tools.scale import run_scale
 from myoquat.analysis.tools.sensors import run_sensor_placer, run_sensor_tracking
+from myoquat.data.files import files_read
 from myoquat.data.setups import (
     AnalyzeSetup,
     CmcSetup,
@@ -31,6 +32,7 @@ __all__ = ["run_setup"]
 def run_setup(
     path: str | Path,
     *,
+    model: str | Path | None = None,
     rotations: str = "file",
     overwrite: bool = True,
     anywhere: bool = False,
@@ -49,29 +51,30 @@ def run_setup(
     Of ForwardTool: controls of files and of functions, external loads and corrections toward the states of a file; rows
     are as far apart as the longest step allows, and no more than 0.01 s; analyses are those of AnalyzeTool.
 
+    model: a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned.
     rotations: how ball joints of the model are described meanwhile, "file" or "quaternion"; results are in the file's
     coordinates either way. overwrite: files that exist are replaced, as OpenSim's tools do. anywhere: the setup may
     write outside its own folder, which a stranger's should not. tell: what is done with lines about the progress.
     report: an .html page, wherever that is, with what was told and a figure of every table. All files are written when
-    everything is computed, or none.
+    everything is computed, or none: also if one would replace another, or a file that was read.
 
     ModelError with file and line for a setup that is broken, names files that do not exist, asks for what is not known
     here, or would write outside its folder; otherwise errors of the functions that do the work, with the setup's name.
     """
     page = None if report is None else Path(report)
     check_report(page, overwrite)
-    setup = read_setup(path, anywhere)
     outputs, told = Outputs(overwrite), []
 
     def tell_and_keep(line: str) -> None:
         told.append(line)
         tell(line)
 
-    _run(setup, outputs, rotations, tell_and_keep)
+    with files_read() as read:
+        _run(read_setup(path, anywhere, model), outputs, rotations, tell_and_keep)
     if page is not None:
         sections = [Section(place.name, table) for place, table in outputs.tables]
         outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))
-    return outputs.write()
+    return outputs.write(read)
 
 
 def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:

@@ -14,11 +14,12 @@ from myoquat.analysis.tools.analyses.moving import note
 from myoquat.analysis.tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.analysis.tools.report import told
+from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.data.files import file_name
 from myoquat.data.motions import Motion
 from myoquat.data.setups import CmcSetup
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.model import Model
 
@@ -108,4 +109,4 @@ def _note_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:
         if ending == "Actuation_force":
             helped = {f"{name}_help": found.help[:, k] for k, name in enumerate(found.velocities)}
             table = table.assign(**helped)
-        outputs.table(setup.results / f"{setup.name}_{ending}.sto", table, title, degrees)
+        outputs.table(setup.results / file_name(f"{setup.name}_{ending}.sto"), table, title, degrees)

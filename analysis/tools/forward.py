@@ -14,7 +14,9 @@ from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.analyze import analyse
 from myoquat.analysis.tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.data.files import file_name
 from myoquat.data.leftovers import Census
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.loads import read_external_loads
@@ -28,7 +30,6 @@ from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.constraints import Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
@@ -219,7 +220,7 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
     told = {} if inputs is None else dict(zip(model.muscle_names, inputs[: len(index)].T, strict=True))
     if motion.controls is not None:
         told |= dict(zip(model.control_names, motion.controls[: len(index)].T, strict=False))
-    outputs.table(setup.results / f"{setup.name}_controls.sto", pd.DataFrame(told, index), "controls", False)
+    outputs.table(setup.results / file_name(f"{setup.name}_controls.sto"), pd.DataFrame(told, index), "controls", False)
     for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
         columns = {}
         for k, (name, joint) in enumerate(_places(model)):
@@ -227,7 +228,10 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
             columns[f"/jointset/{joint}/{name}/speed"] = rows.u[:, k] * scale[k]
         columns |= _of_muscles(moving) | actuator_columns(model, moving.controls)
         outputs.table(
-            setup.results / f"{setup.name}_{ending}", pd.DataFrame(columns, index), "states", ending.endswith("mot")
+            setup.results / file_name(f"{setup.name}_{ending}"),
+            pd.DataFrame(columns, index),
+            "states",
+            ending.endswith("mot"),
         )
 
 

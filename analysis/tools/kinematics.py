@@ -10,11 +10,12 @@ import pandas as pd
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.data.files import file_name
 from myoquat.data.motions import Markers, load_markers, load_motion
 from myoquat.data.setups import InverseKinematicsSetup, Task
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["fitted_to_tasks", "run_inverse_kinematics"]
@@ -41,10 +42,10 @@ def run_inverse_kinematics(
          f"{int((~fit.settled).sum())} not settled")  # fmt: skip
     outputs.table(setup.motion, fit.angles(in_degrees=True), "Coordinates", True)
     if setup.errors:
-        path = setup.results / f"{setup.name}_ik_marker_errors.sto"
+        path = setup.results / file_name(f"{setup.name}_ik_marker_errors.sto")
         outputs.table(path, _errors(fit), "Model Marker Errors from IK", False)
     if setup.locations:
-        path = setup.results / f"{setup.name}_ik_model_marker_locations.sto"
+        path = setup.results / file_name(f"{setup.name}_ik_model_marker_locations.sto")
         outputs.table(path, _locations(model, fit), "Model Marker Locations from IK", False)
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table
 from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators.base import Actuator
 from myoquat.muscle.model import Model
 

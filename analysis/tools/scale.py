@@ -11,13 +11,13 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
 from myoquat.analysis.tools.kinematics import fitted_to_tasks
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.data.marker_set import with_markers
 from myoquat.data.motions import Markers, load_markers
 from myoquat.data.setups import ScaleSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
-from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -26,7 +26,7 @@ __all__ = ["run_scale"]
 
 def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
     """Scale the model, place its markers, and note the files."""
-    model = _with_markers(load_model(setup.model), setup.markers)
+    model = with_markers(load_model(setup.model), setup.markers)
     if setup.scaler is not None:
         scaler = setup.scaler
         factors = _factors(setup, model, scaler)
@@ -49,17 +49,6 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
     outputs.xml(placer.marker_file, lambda: _marker_set(model))
     if placer.motion is not None:
         outputs.table(placer.motion, fit.angles(in_degrees=True), "static pose", True)
-
-
-def _with_markers(model: Model, markers: Sequence[Marker]) -> Model:
-    """Markers of the same name replaced, others added."""
-    known = (model.system.ground, *model.system.body_names)
-    for marker in markers:
-        if marker.body not in known:
-            raise ModelError(f"body {marker.body!r} does not exist", element=f"marker {marker.name!r}")
-    given = {marker.name: marker for marker in markers}
-    kept = [given.pop(marker.name, marker) for marker in model.markers]
-    return replace(model, markers=(*kept, *given.values()))
 
 
 def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup) -> dict[str, Array]:

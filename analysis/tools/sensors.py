@@ -11,7 +11,7 @@ from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.data import load_model
-from myoquat.data.files import write_text
+from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Orientations, load_orientations
 from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups.sensors import SensorPlacerSetup, SensorTrackingSetup
@@ -58,11 +58,11 @@ def run_sensor_tracking(
     tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "
          f"{int((~fit.settled).sum())} not settled")  # fmt: skip
     name = f"ik_{setup.orientations.stem}"
-    motion = setup.motion or setup.results / f"{name}.mot"
+    motion = setup.motion or setup.results / file_name(f"{name}.mot")
     outputs.table(motion, fit.angles(in_degrees=True), name, True)
     if setup.errors:
         errors = pd.DataFrame(fit.sensor_error, pd.Index(fit.time, name="time"), pd.Index(fit.sensor_names))
-        outputs.table(setup.results / f"{name}_orientationErrors.sto", errors, "OrientationErrors", False)
+        outputs.table(setup.results / file_name(f"{name}_orientationErrors.sto"), errors, "OrientationErrors", False)
 
 
 def _turned(path: Path, angles: tuple[float, ...]) -> Orientations:

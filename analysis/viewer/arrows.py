@@ -6,9 +6,9 @@ import numpy as np
 
 from myoquat.analysis.viewer.kinds import Loads
 from myoquat.analysis.viewer.reel import Frame
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 
 __all__ = ["Arrows", "arrow_ends", "check_frames"]
 

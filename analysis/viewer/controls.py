@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
 from myoquat.joints.axes import in_angles
 from myoquat.joints.labels import widget_label
 from myoquat.joints.types.spherical import shorter
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow
 

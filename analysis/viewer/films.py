@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.viewer.kinds import Film, MotionLike
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_motion
 from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.dynamics import Trajectory
 from myoquat.joints.convert import convert_coordinates
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 
 __all__ = ["film_of"]

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Film", "Loads", "MotionLike"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.files import write_bytes
 from myoquat.joints.encoder import NO_ENCODER
-from myoquat.kernels.typing import Array
 
 __all__ = ["RATE", "can_encode", "check_film", "check_picture", "write_film"]
 

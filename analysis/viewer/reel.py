@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.viewer.tubes import pieces
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.polylines import polylines
 

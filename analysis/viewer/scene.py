@@ -8,8 +8,8 @@ import numpy as np
 
 from myoquat.analysis.viewer.shapes import Mesh, limb, shape_mesh, surface
 from myoquat.analysis.viewer.tubes import tubes
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.polylines import polylines
 from myoquat.muscle.wrapping import Wrap

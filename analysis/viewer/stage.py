@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.analysis.viewer.reel import Frame, frames
 from myoquat.analysis.viewer.scene import Part, Scene
 from myoquat.analysis.viewer.shapes import sphere, tube
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Stage", "floor_lines", "shades"]
 

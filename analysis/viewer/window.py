@@ -22,10 +22,10 @@ from myoquat.analysis.viewer.recording import RATE, check_film, check_picture, w
 from myoquat.analysis.viewer.reel import Reel, frames
 from myoquat.analysis.viewer.scene import FIELD, Scene
 from myoquat.analysis.viewer.stage import Stage, floor_lines
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import load_model
 from myoquat.data.files import check_output, write_bytes, write_text
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import Model
 
 __all__ = ["Viewer", "view"]

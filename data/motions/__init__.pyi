@@ -1,3 +1,4 @@
+from .angles import angle_quality as angle_quality
 from .angles import lock_distance as lock_distance
 from .coordinates import motion_from_states as motion_from_states
 from .coordinates import states_from_motion as states_from_motion

@@ -1,8 +1,8 @@
 """The file's own angles of ball joints that a model describes by quaternions, both ways, and their rates.
 
-R = R(a1, f1) R(a2, f2) R(a3, f3) with f_k = factor_k x_k + offset_k and orthogonal axes a_k (see
-`myoquat.joints.types.angles.Angles`). The child's angular velocity in its own axes is omega = sum of b_k fdot_k with
-b_3 = a3, b_2 = R3^T a2, b_1 = R3^T R2^T a1; det [b1 b2 b3] = +-cos f2, zero in gimbal lock.
+R = R(a1, f1) R(a2, f2) R(a3, f3) with f_k a linear function of the coordinates x and fixed axes a_k (see
+`myoquat.joints.Angles`). The child's angular velocity in its own axes is omega = sum of b_k fdot_k with b_3 = a3,
+b_2 = R3^T a2, b_1 = R3^T R2^T a1; det [b1 b2 b3] is zero in gimbal lock.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.joints.checks import check_state
@@ -18,15 +20,12 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.types.successive import child_axes
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 
-__all__ = ["angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
+__all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
 
 DEGREE = np.pi / 180
-LOCKED = 1e-12  # |cos f2| below which rates of angles have no value
+LOCKED = 1e-12  # |det B| of unit factors below which rates of angles have no value
 
 
 class BallAngles(NamedTuple):
@@ -83,6 +82,8 @@ def with_quaternions(
             omega = omega if ball.in_child else matvec(rotation_matrix(Q), omega)
             added |= {name: omega[:, i] / unit for i, name in enumerate(system.velocity_names[ball.omega])}
             used += [given[speed] for speed in speeds]
+        behind = [d.name for d in ball.angles.dependents]
+        used += [given[n] for n in (*behind, *(f"{name}_u" for name in behind)) if n in given]
     if not added:
         return frame
     result = pd.concat([frame.drop(columns=used), pd.DataFrame(added, index=frame.index)], axis=1)
@@ -104,33 +105,31 @@ def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | Non
         x = None
         if ball:
             x = unwrapped_angles(ball.angles, q[:, ball.quaternion])
-            columns |= {name: x[:, k] / unit for k, name in enumerate(ball.angles.names)}
+            columns |= {n: ball.angles.coordinate(x, k) / unit for k, n in enumerate(ball.angles.all_names)}
         if u is not None:
             stop = ball.omega.start if ball else iu.stop
             speeds |= {labels["u"][k]: u[:, k] / (unit if turning["u"][k] else 1.0) for k in range(iu.start, stop)}
             if ball and x is not None:
                 rates = _rates(ball, q[:, ball.quaternion], u[:, ball.omega], x)
                 speeds |= {f"{name}_u": rates[:, k] / unit for k, name in enumerate(ball.angles.names)}
+                speeds |= {f"{d.name}_u": d.factor * rates[:, d.place] / unit for d in ball.angles.dependents}
     frame = pd.DataFrame(columns | speeds, index=pd.Index(time, name="time"))
     frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
     return frame
 
 
 def unwrapped_angles(angles: Angles, Q: Array) -> Array:
-    """(t, 3) angles x [rad] of Q (t, 4), continuous from frame to frame: with the triple (f1, f2, f3) goes
-    (f1 + pi, pi - f2, f3 + pi), and every full turn of each; the nearest to the frame before is taken, beginning with
-    the principal one."""
-    factors, offsets = np.array(angles.factors), np.array(angles.offsets)
-    f = angles.values(Q) * factors + offsets
-    unwrapped: Array = (nearest_branch(f, f * np.array([1.0, -1.0, 1.0]) + np.pi) - offsets) / factors
-    return unwrapped
+    """(t, 3) angles x [rad] of Q (t, 4), continuous from frame to frame: of the two triples of each rotation, and of
+    full turns of each of its three angles, the nearest to the frame before, beginning with that of `Angles.values`."""
+    first = angles.rotations(angles.values(Q[:1]))
+    return angles.coordinates(nearest_branch(angles.triple(Q), angles.triple(Q, second=True), first))
 
 
-def nearest_branch(f: Array, twin: Array) -> Array:
+def nearest_branch(f: Array, twin: Array, start: Array | None = None) -> Array:
     """(t, 3) of two triples f and twin (t, 3) [rad] of the same rotations, and of full turns of each angle, those that
-    are nearest to the frame before, beginning with the first of f."""
+    are nearest to the frame before, beginning with the first of f, or with that nearest to `start` (1, 3)."""
     choices, result = np.stack([f, twin]), np.empty_like(f)
-    last = f[0] if len(f) else f
+    last = (f if start is None else start)[0] if len(f) else f
     for row in range(len(f)):
         near = choices[:, row] + 2 * np.pi * np.round((last - choices[:, row]) / (2 * np.pi))
         last = near[np.argmin(((near - last) ** 2).sum(axis=-1))]
@@ -139,7 +138,8 @@ def nearest_branch(f: Array, twin: Array) -> Array:
 
 
 def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
-    """|cos f2| of every quaternion joint with named angles at q (t, nq), by body: 1 far from, 0 in gimbal lock.
+    """How far every quaternion joint with named angles is from its gimbal lock at q (t, nq), by body: the sine of the
+    angle from its second rotation to the lock, |cos f2| for orthogonal axes; 0 in the lock.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -154,24 +154,45 @@ def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
     found = {}
     for ball in balls(system):
         x = ball.angles.values(q[..., ball.quaternion])
-        middle = x[..., 1] * ball.angles.factors[1] + ball.angles.offsets[1]
-        found[system.body_names[ball.body]] = np.abs(np.cos(middle))
+        found[system.body_names[ball.body]] = ball.angles.lock_sine(x)
+    return pd.DataFrame(found)
+
+
+def angle_quality(model: SystemLike, q: Array) -> "pd.DataFrame":
+    """What the file's angles of every quaternion joint are worth at q (t, nq), two columns by body.
+
+    'unreached' [rad]: how far the rotation is from the nearest one that the file's axes can reach, whose angles are
+    then given; zero where they reach it. 'condition': the condition number of omega = B xdot at the angles; infinite,
+    or past 1e15, in gimbal lock.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (-0.1, np.sqrt(0.99), 0.0)  # the third is six degrees off
+    >>> arm = mq.Body("arm", "ground", mq.joints.SphericalJoint(angles=mq.joints.Angles(("a", "b", "c"), axes)))
+    >>> Q = mq.joints.quaternion_exp([[0.3, 0.4, 0.5], [0.0, 0.0, -0.1]])
+    >>> mq.data.angle_quality(mq.ArticulatedSystem((arm,)), Q)[("arm", "unreached")].round(4).to_list()
+    [0.0, 0.1]
+    """
+    system = system_of(model)
+    q = check_state("q", q, system.nq, system.coordinate_names)
+    found: dict[tuple[str, str], Array] = {}
+    for ball in balls(system):
+        Q, name = q[..., ball.quaternion], system.body_names[ball.body]
+        found[name, "unreached"] = ball.angles.unreached(Q)
+        found[name, "condition"] = np.linalg.cond(ball.angles.rate_matrix(ball.angles.values(Q)))
     return pd.DataFrame(found)
 
 
 def angle_axes(angles: Angles, x: Array) -> Array:
-    """(..., 3, 3) B with omega = B xdot in child axes; its columns are the axes b_k times factor_k."""
-    f = x * np.array(angles.factors) + np.array(angles.offsets)
-    axes = np.stack(np.broadcast_arrays(*child_axes(angles.axes, np.moveaxis(f, -1, 0)), subok=True), axis=-1)
-    columns: Array = axes * np.array(angles.factors)
-    return columns
+    """(..., 3, 3) B with omega = B xdot in child axes."""
+    return angles.rate_matrix(x)
 
 
 def _rates(ball: BallAngles, Q: Array, omega: Array, x: Array) -> Array:
     """(t, 3) rates of the angles; NaN where they are locked."""
     omega = omega if ball.in_child else vecmat(omega, rotation_matrix(Q))
     B = angle_axes(ball.angles, x)
-    free = np.abs(np.linalg.det(B)) > LOCKED * np.abs(np.prod(ball.angles.factors))
+    free = np.abs(np.linalg.det(B)) > LOCKED * abs(np.linalg.det(ball.angles.matrix))
     result = np.full(x.shape, np.nan)
     result[free] = np.linalg.solve(B[free], omega[free][..., None])[..., 0]
     return result

@@ -12,19 +12,20 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from myoquat.core.lazy_imports import missing_extra, subprocess
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.files import read_start
 from myoquat.data.motions.series import indices_of
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.data.motions.trc import AXES, METRES
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import subprocess
-from myoquat.kernels.typing import Array
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
 
@@ -125,6 +126,8 @@ def _plate(path: Path, units: list[str], measured: list[Array], start: float, ra
 
 def _read(path: Path, kind: Literal["points", "plates", "channels"]) -> tuple[dict[str, Any], list[Array]]:
     """What `c3d_child` finds, in a process of its own: the library ends it on some damaged files."""
+    if find_spec("ezc3d") is None:
+        raise missing_extra(ModuleNotFoundError("No module named 'ezc3d'", name="ezc3d"))
     start, size = read_start(path, FIRST_BYTES, MAX_BYTES)
     _check_parameters(path, start, size)
     seconds = SECONDS + int(SECONDS_PER_BYTE * size)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.files import check_output, read_text, write_text
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
 from myoquat.data.motions.storage import MAX_BYTES
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_columns", "write_columns"]
 
@@ -20,13 +20,13 @@ def read_columns(path: str | Path) -> "pd.DataFrame":
     number, or times do not increase.
     """
     path = Path(path)
-    lines = [(n, text.replace(",", "\t")) for n, text in enumerate(read_text(path, MAX_BYTES).splitlines(), start=1)]
-    labels = [label.strip().strip('"') for label in lines[0][1].split("\t")]
+    lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES))
+    labels = [label.strip().strip('"') for label in next(lines)[1].split("\t")]
     check_labels(path, 1, labels)
     if labels[0] != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=1)
-    table = parse_rows(path, lines[1:], labels, gaps=True)
-    check_times(path, lines[1:], table[:, 0])
+    table, rows = parse_rows(path, lines, labels, gaps=True)
+    check_times(path, rows, table[:, 0])
     return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
 
 

@@ -5,16 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.muscles import muscle_columns
 from myoquat.joints.axes import in_angles
 from myoquat.joints.checks import check_array
 from myoquat.joints.convert import convert_coordinates, convert_velocities
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["bare_name", "coordinate_labels", "motion_from_states", "states_from_motion", "turning_entries"]
@@ -133,6 +133,9 @@ def motion_from_states(
         turning = np.array(turning_entries(system, kind))
         values = np.where(turning, array / DEGREE, array) if in_degrees else array
         columns |= {names[kind][i]: values[:, i] for i in range(values.shape[1])}
+        if angles and kind == "q":
+            unit = DEGREE if in_degrees else 1.0
+            columns |= {name: system.coordinate(name, array) / unit for name in system.angle_names}
     if isinstance(model, Model):
         columns |= muscle_columns(model, activation, muscle_states)
     frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))
@@ -146,7 +149,7 @@ def _continuous(given: ArticulatedSystem, system: ArticulatedSystem, q: Array) -
     for name, (i, k) in given.angle_names.items():
         if name in system.coordinate_names:
             column, joint = system.coordinate_names.index(name), given.bodies[i].joint
-            period = 2 * np.pi / abs(joint.angles.factors[k])  # type: ignore[attr-defined]
+            period = float(joint.angles.periods[k])  # type: ignore[attr-defined]
             result[:, column] = np.unwrap(q[:, column], period=period)
     return result
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.c3d import read_c3d_channels
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, indices_of, interpolated
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Emg", "load_emg"]
 

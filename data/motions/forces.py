@@ -7,6 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, write_text
 from myoquat.data.motions.c3d import read_c3d_plates
 from myoquat.data.motions.loads import LoadEntry, external_loads_text, read_external_loads
@@ -23,10 +27,6 @@ from myoquat.data.motions.series import (
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.data.motions.trc import AXES
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Forces", "columns_of", "load_forces"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "save_table"]
 

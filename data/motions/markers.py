@@ -5,6 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.c3d import read_c3d_points
 from myoquat.data.motions.series import (
     assign,
@@ -19,10 +23,6 @@ from myoquat.data.motions.series import (
 )
 from myoquat.data.motions.trc import AXES, read_markers, write_markers
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Markers", "load_markers"]
 

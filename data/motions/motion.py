@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
@@ -16,10 +20,6 @@ from myoquat.joints.checks import warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Motion", "load_motion"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.files import check_output, read_text, write_text
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.rows import check_labels, check_times, parse_rows
 from myoquat.data.motions.series import assign, axes_rotation, check_names, check_series, check_time, cut, indices_of
-from myoquat.data.motions.storage import MAX_BYTES
+from myoquat.data.motions.storage import MAX_BYTES, read_header
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Orientations", "load_orientations"]
 
@@ -216,7 +216,7 @@ def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
     return result
 
 
-def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers: list[int]) -> Orientations:
+def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers: Array) -> Orientations:
     """The sensors; ModelError, a ValueError, with the line of a quaternion that is none."""
     try:
         return Orientations(time, names, Q)
@@ -230,34 +230,29 @@ def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers:
             good = middle
         except ValueError:
             bad = middle
-    raise ModelError(told, file=path, line=numbers[good])
+    raise ModelError(told, file=path, line=int(numbers[good]))
 
 
-def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, list[int]]:
+def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
     """Times, names, the four numbers of each cell in the file's order, and the lines of the rows."""
     if not path.exists():
         raise ModelError("no such file", file=path)
-    lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
-    end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
-    if end is None:
-        raise ModelError("no line 'endheader' up to here: this is no .sto file", file=path, line=len(lines))
-    header = dict(text.strip().partition("=")[::2] for _, text in lines[:end])
+    lines = read_lines(path, MAX_BYTES)
+    head, (number, text) = read_header(path, lines)
+    header = dict(text.strip().partition("=")[::2] for _, text in head)
     if header.get("DataType") != "Quaternion":
-        raise ModelError("no line 'DataType=Quaternion': this file holds no orientations", file=path, line=end + 1)
-    labels_at = next((i for i in range(end + 1, len(lines)) if lines[i][1].strip()), None)
-    if labels_at is None:
-        raise ModelError("no line of labels after 'endheader'", file=path, line=end + 1)
-    number, text = lines[labels_at]
+        told = "no line 'DataType=Quaternion': this file holds no orientations"
+        raise ModelError(told, file=path, line=len(head) + 1)
     labels = [label.strip() for label in text.rstrip().split("\t")]
     check_labels(path, number, labels)
     if labels[0].lower() != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
     wide = [labels[0], *(f"{label} {part}" for label in labels[1:] for part in COMPONENTS)]
-    body = [(i, _wide(path, i, line, labels)) for i, line in lines[labels_at + 1 :] if line.strip()]
-    table = parse_rows(path, body, wide, gaps=True)
-    check_times(path, body, table[:, 0])
+    body = ((i, _wide(path, i, line, labels)) for i, line in lines if line.strip())
+    table, rows = parse_rows(path, body, wide, gaps=True)
+    check_times(path, rows, table[:, 0])
     Q = table[:, 1:].reshape(len(table), len(labels) - 1, 4)
-    return table[:, 0], tuple(labels[1:]), Q, [number for number, _ in body]
+    return table[:, 0], tuple(labels[1:]), Q, rows
 
 
 def _wide(path: Path, number: int, text: str, labels: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Rows of numbers in a text file, read with their line numbers and written so that they read back equal."""
 
 import math
+from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,13 +15,20 @@ __all__ = ["check_labels", "check_times", "format_rows", "parse_rows"]
 Line = tuple[int, str]  # number and text
 
 
-def parse_rows(path: Path, lines: Iterable[Line], labels: Sequence[str], *, gaps: bool) -> np.ndarray:
-    """(n, len(labels)) numbers, a row each line; ModelError with the line for a wrong count or no number.
+def parse_rows(
+    path: Path, lines: Iterable[Line], labels: Sequence[str], *, gaps: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, len(labels)) numbers and the numbers (n,) of their lines, a row each line that is not blank; ModelError with
+    the line for a wrong count or no number.
 
     gaps: an empty cell or 'nan' is a gap in the record, NaN; otherwise it is an error.
     """
-    rows = [_row(path, line, labels, gaps) for line in lines if line[1].strip()]
-    return np.array(rows).reshape(len(rows), len(labels))
+    cells, numbers = array("d"), array("q")
+    for line in lines:
+        if line[1].strip():
+            cells.extend(_row(path, line, labels, gaps))
+            numbers.append(line[0])
+    return np.array(cells).reshape(len(numbers), len(labels)), np.array(numbers, dtype=int)
 
 
 def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool) -> list[float]:
@@ -66,13 +74,13 @@ def check_labels(path: Path, line: int, labels: Sequence[str]) -> None:
         known.add(label)
 
 
-def check_times(path: Path, lines: Sequence[Line], times: np.ndarray) -> None:
-    """ModelError at the first row whose time is a gap or not after the one before."""
+def check_times(path: Path, lines: Sequence[int] | np.ndarray, times: np.ndarray) -> None:
+    """ModelError at the first row whose time is a gap or not after the one before, with its line."""
     wrong = np.isnan(times)
     wrong[1:] |= ~(np.diff(times) > 0)
     if wrong.any():
         row = int(np.argmax(wrong))
-        number = [number for number, text in lines if text.strip()][row]
+        number = int(lines[row])
         before = f"after {times[row - 1]:.10g}" if row else "there"
         raise ModelError(f"time must increase: {times[row]:.10g} is not {before}", file=path, line=number)
 

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.core.arguments import real_array, real_array_with_gaps
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.checks import check_array
-from myoquat.kernels.kinds import real_array, real_array_with_gaps
-from myoquat.kernels.libraries import difflib
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = [
     "assign",
@@ -59,11 +59,13 @@ def check_time(time: ArrayLike) -> Array:
 def check_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names as a tuple; ValueError for one that is empty or comes twice."""
     found = tuple(map(str, names))
+    known: set[str] = set()
     for i, name in enumerate(found):
         if not name:
             raise ValueError(f"{kind} {i} has no name")
-        if name in found[:i]:
+        if name in known:
             raise ValueError(f"the {kind} {name!r} comes twice")
+        known.add(name)
     return found
 
 

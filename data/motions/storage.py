@@ -7,23 +7,24 @@ sentence "Angles are in degrees." (or "radians.") of older files. The rest is ke
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.data.files import check_output, read_text, write_text
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.leftovers import ImplausibleWarning
 from myoquat.data.motions.rows import Line, check_labels, check_times, format_rows, parse_rows
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
 
-__all__ = ["read_motion", "write_motion"]
+__all__ = ["MAX_BYTES", "read_header", "read_motion", "tell", "write_motion"]
 
-MAX_BYTES = 2**30  # a motion capture of an hour stays below
+MAX_BYTES = 256 * 2**20  # ten minutes of motion capture stay below
+MAX_HEADER_LINES = 10000
 PRINTED = 2e-10  # in rows that OpenSim writes twice the last of ten decimals may differ
 SHOWN = 5  # labels that are told
 Told = Callable[[int, str], None]  # of a line: what is odd in it
@@ -35,11 +36,11 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
-    dictionary of all its entries. Raises ModelError with file and line for a header without end, an nColumns that the
-    table contradicts, labels missing, a row of another length, an entry that is no finite number, times that do not
-    increase. What OpenSim reads though it is odd is read with an ImplausibleWarning, or refused if `strict`: a row that
-    is there twice, as RRA and CMC write their last, counts once, while two different rows of one time are an error; of
-    columns with one label the first is kept; all rows are read whatever nRows says.
+    dictionary of all its entries. Raises ModelError with file and line for a header without end, labels missing, a row
+    of another length, an entry that is no finite number, times that do not increase. What OpenSim reads though it is
+    odd is read with an ImplausibleWarning, or refused if `strict`: a row that is there twice, as RRA and CMC write
+    their last, counts once, while two different rows of one time are an error; of columns with one label the first is
+    kept; all rows and columns are read whatever nRows and nColumns say. A file holds at most 256 MiB.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -53,54 +54,65 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """
     check_kinds(path=(path, PATH))
     path = Path(path)
-    lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
-    end = next((i for i, (_, text) in enumerate(lines) if text.strip().lower() == "endheader"), None)
-    if end is None:
-        raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=len(lines))
-    header, name = _header(path, lines[:end])
-    labels_at = next((i for i in range(end + 1, len(lines)) if lines[i][1].strip()), None)
-    if labels_at is None:
-        raise ModelError("no line of labels after 'endheader'", file=path, line=end + 1)
-    number, text = lines[labels_at]
+    lines = read_lines(path, MAX_BYTES)
+    head, (number, text) = read_header(path, lines)
+    header, name = _header(path, head)
     text = text.rstrip()  # a tab at the end of a line is no label
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]
     check_labels(path, number, list(dict.fromkeys(labels)))
     if labels[0].lower() != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
-    body = [line for line in lines[labels_at + 1 :] if line[1].strip()]
-    table = parse_rows(path, body, labels, gaps=False)
-    told = partial(_tell, path, strict)
+    table, rows = parse_rows(path, lines, labels, gaps=False)
+    told = partial(tell, path, strict)
     _check_counts(path, header, table, told)
-    table, body = _without_repeated_rows(table, body, told)
-    check_times(path, body, table[:, 0])
+    table, rows = _without_repeated_rows(table, rows, told)
+    check_times(path, rows, table[:, 0])
     table, labels = _without_repeated_labels(table, labels, number, told)
     frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
     entries = {key: value for key, (value, _) in header.items()}
-    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, lines[:end]), "header": entries}
+    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, head), "header": entries}
     return frame
 
 
-def _tell(path: Path, strict: bool, line: int, message: str) -> None:
+def read_header(path: Path, lines: Iterator[Line]) -> tuple[list[Line], Line]:
+    """The lines up to 'endheader', and the first after it that is not blank, which holds the labels; ModelError where
+    one of both is missing."""
+    head: list[Line] = []
+    for line in lines:
+        if line[1].strip().lower() == "endheader":
+            labels = next((line for line in lines if line[1].strip()), None)
+            if labels is None:
+                raise ModelError("no line of labels after 'endheader'", file=path, line=line[0])
+            return head, labels
+        if len(head) == MAX_HEADER_LINES:
+            break
+        head.append(line)
+    raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=max(len(head), 1))
+
+
+def tell(path: Path, strict: bool, line: int, message: str) -> None:
     """A warning that says what is odd, or, where `strict`, a ModelError."""
     if strict:
         raise ModelError(message, file=path, line=line)
     warnings.warn(f"{path}:{line}: {message}", ImplausibleWarning, stacklevel=4)
 
 
-def _without_repeated_rows(table: np.ndarray, body: list[Line], told: Told) -> tuple[np.ndarray, list[Line]]:
-    """The rows and lines without those that the next row says once more, which are counted."""
-    repeated = np.isclose(table[1:], table[:-1], rtol=1e-9, atol=PRINTED).all(axis=1) & (np.diff(table[:, 0]) == 0)
+def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, told: Told) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and their lines without those that the next row says once more, which are counted."""
+    repeated = np.diff(table[:, 0]) == 0
+    same = np.flatnonzero(repeated)
+    repeated[same] = np.isclose(table[same + 1], table[same], rtol=1e-9, atol=PRINTED).all(axis=1)
     if not repeated.any():
-        return table, body
+        return table, lines
     first, count = int(np.argmax(repeated)), int(repeated.sum())
     many = "a row is" if count == 1 else f"{count} rows are"
     told(
-        body[first + 1][0],
+        int(lines[first + 1]),
         f"{many} written twice, the first of {table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
     )
     kept = np.append(~repeated, True)
-    return table[kept], [line for line, keep in zip(body, kept, strict=True) if keep]
+    return table[kept], lines[kept]
 
 
 def _without_repeated_labels(
@@ -154,7 +166,7 @@ def write_motion(
     if not np.isfinite(table).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
         raise ValueError(f"{labels[column]!r} is {table[row, column]} in row {row}; finite numbers are needed")
-    check_times(path, [(i, "row") for i in range(len(table))], table[:, 0])
+    check_times(path, range(len(table)), table[:, 0])
     degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
     lines = [name or frame.attrs.get("name") or path.stem, "version=1"]
     lines += [f"nRows={len(table)}", f"nColumns={len(labels)}"]
@@ -192,12 +204,12 @@ def _in_degrees(path: Path, header: dict[str, tuple[str, int]], lines: list[Line
 
 
 def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray, told: Told) -> None:
-    """ModelError where the header gives another number of columns; another number of rows is told."""
+    """Tell where the header gives another number of rows or columns; ModelError where it gives no number."""
     for key, found, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
         given: tuple[Any, int] | None = header.get(key)
         if given is None or given[0] == str(found):
             continue
         message = f"{key} is {given[0]}, but the table has {found} {what}"
-        if key == "nColumns" or not given[0].isdigit():
+        if not given[0].isdigit():
             raise ModelError(message, file=path, line=given[1])
         told(given[1], f"{message}; all of them are read")

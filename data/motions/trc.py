@@ -4,16 +4,17 @@ Three lines of header (file type; names of the entries; their values), a line wi
 columns, a line X1 Y1 Z1 X2 ..., perhaps an empty one, then a row each frame: number, time [s], x, y, z of each marker.
 """
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.files import check_output, read_text, write_text
+from myoquat.core.arguments import PATH, check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.rows import check_labels, check_times, format_rows, parse_rows
-from myoquat.data.motions.storage import MAX_BYTES
+from myoquat.data.motions.storage import MAX_BYTES, tell
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.kinds import PATH, check_kinds
-from myoquat.kernels.libraries import pandas as pd
 
 __all__ = ["read_markers", "write_markers"]
 
@@ -31,12 +32,14 @@ ENTRIES = [
 ]
 
 
-def read_markers(path: str | Path) -> "pd.DataFrame":
+def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .trc file: columns (marker, "x" | "y" | "z") in metres, the index `time` [s]; a gap in a record is NaN.
 
     `.attrs["header"]` keeps the header's entries, among them the file's own "Units". Raises ModelError with file and
-    line for a header that is not one, unknown units, counts that the table contradicts, markers without a name or with
-    the same, a row of another length, an entry that is no number, times that do not increase.
+    line for a header that is not one, unknown units, another number of markers than the header gives, markers without a
+    name or with the same, a row of another length, an entry that is no number, times that do not increase. All rows are
+    read whatever NumFrames says, with an ImplausibleWarning where it says otherwise, or refused if `strict`. A file
+    holds at most 256 MiB.
 
     >>> import tempfile
     >>> from myoquat.data import Markers, read_markers
@@ -48,20 +51,24 @@ def read_markers(path: str | Path) -> "pd.DataFrame":
     """
     check_kinds(path=(path, PATH))
     path = Path(path)
-    lines = list(enumerate(read_text(path, MAX_BYTES).splitlines(), start=1))
-    if len(lines) < 5 or not lines[0][1].startswith("PathFileType"):
+    lines = read_lines(path, MAX_BYTES)
+    head = [text for _, text in islice(lines, 5)]
+    if len(head) < 5 or not head[0].startswith("PathFileType"):
         told = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
         raise ModelError(told, file=path, line=1)
-    header = _header(path, lines[1][1], lines[2][1])
+    header = _header(path, head[1], head[2])
     if header["Units"] not in METRES:
         raise ModelError(f"Units is one of {', '.join(METRES)}, not {header['Units']!r}", file=path, line=3)
-    names = _names(path, lines[3][1], header["NumMarkers"])
+    names = _names(path, head[3], header["NumMarkers"])
     labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
-    table = parse_rows(path, lines[5:], labels, gaps=True)
-    check_times(path, lines[5:], table[:, 1])
+    table, rows = parse_rows(path, lines, labels, gaps=True)
+    check_times(path, rows, table[:, 1])
     for key, found in (("NumMarkers", len(names)), ("NumFrames", len(table))):
+        message = f"{key} is {header[key]}, but the table has {found}"
+        if header[key] != str(found) and (key == "NumMarkers" or not header[key].isdigit()):
+            raise ModelError(message, file=path, line=3)
         if header[key] != str(found):
-            raise ModelError(f"{key} is {header[key]}, but the table has {found}", file=path, line=3)
+            tell(path, strict, 3, f"{message} rows; all of them are read")
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
     frame = pd.DataFrame(table[:, 2:] * METRES[header["Units"]], pd.Index(table[:, 1], name="time"), columns)
     frame.attrs = {"header": header}
@@ -94,7 +101,7 @@ def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", 
         raise ValueError("the columns must be (marker, 'x'), (marker, 'y'), (marker, 'z'), marker by marker")
     check_labels(path, 0, names)
     times = frame.index.to_numpy(dtype=float)
-    check_times(path, [(i, "row") for i in range(len(times))], times)
+    check_times(path, range(len(times)), times)
     rate = repr(float(f"{(len(times) - 1) / (times[-1] - times[0]):.9g}")) if len(times) > 1 else "1"
     values = [rate, rate, str(len(times)), str(len(names)), units, rate, "1", str(len(times))]
     head = [["PathFileType", "4", "(X/Y/Z)", path.name], ENTRIES, values]

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from myoquat.core.typing import Array
 from myoquat.data.document import text
 from myoquat.data.motions.forces import columns_of
 from myoquat.data.motions.loads import LoadEntry, load_entry
 from myoquat.data.motions.storage import read_motion
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseLinear
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces import PrescribedForce
 
 __all__ = ["EXTERNAL", "data_of", "external_force", "read_external"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import unchecked
 from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.frames import GROUND, Frame, Frames
@@ -14,7 +15,6 @@ from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.records import unchecked
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle

@@ -58,15 +58,16 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
 }
 
 
-def read_setup(path: str | Path, anywhere: bool = False) -> Setup:
+def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | None = None) -> Setup:
     """The setup in a file of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
     ForwardTool, IMUPlacer or IMUInverseKinematicsTool.
 
-    Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder.
+    Files that it names are looked for from its own folder. anywhere: it may name outputs outside that folder. model: a
+    file in place of <model_file>, which OpenSim's application leaves unassigned.
     ModelError with file and line for another document, a tool that is not known, an entry that is missing or no number,
     a file that does not exist, and an output elsewhere.
     """
-    document = open_setup(Path(path), anywhere)
+    document = open_setup(Path(path), anywhere, None if model is None else Path(model))
     read = SETUPS.get(document.root.tag)
     if read is None:
         known = ", ".join(name for name in SETUPS if "Kinemt" not in name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.data.document import boolean, number, numbers, text
-from myoquat.data.setups.document import SetupDocument
+from myoquat.data.setups.document import SetupDocument, checked_name
 from myoquat.data.xml import Element, complain
 
 __all__ = [
@@ -105,9 +105,7 @@ def _common(element: Element) -> tuple[str, int, bool]:
     interval = number(element, "step_interval", 1.0)
     if not 1 <= interval <= MAX_INTERVAL or interval != int(interval):
         complain(element.find("step_interval"), f"<step_interval> must be a count of frames, not {interval:g}")
-    name = element.get("name") or element.tag
-    if "/" in name or "\\" in name:
-        complain(element, f"the name {name!r} is part of names of files, and holds a separator of folders")
+    name = checked_name(element, element.get("name") or element.tag)
     return name, int(interval), boolean(element, "in_degrees", True)
 
 
@@ -135,9 +133,7 @@ def _bodies(_: SetupDocument, element: Element) -> Analysis:
 
 
 def _point(_: SetupDocument, element: Element) -> Analysis:
-    name = text(element, "point_name", "NONAME")
-    if "/" in name or "\\" in name:
-        complain(element.find("point_name"), f"the name {name!r} is part of names of files, and holds a separator")
+    name = checked_name(element.find("point_name"), text(element, "point_name", "NONAME"))
     body, seen_from = text(element, "body_name", "ground"), text(element, "relative_to_body_name", "ground")
     return PointKinematicsSetup(*_common(element), body, seen_from, name, numbers(element, "point", 3, (0.0,) * 3))
 

@@ -50,7 +50,7 @@ class AnalyzeSetup:
 def read_analyze(document: SetupDocument) -> AnalyzeSetup:
     """The setup of an <AnalyzeTool>; ModelError where no analysis that is on is known."""
     root = document.root
-    model = document.needed_file(root, "model_file")
+    model = document.model_file(root)
     coordinates, states = document.file(root, "coordinates_file"), document.file(root, "states_file")
     if (coordinates is None) == (states is None):
         complain(root, "<AnalyzeTool> needs <coordinates_file> or <states_file>, one of them")

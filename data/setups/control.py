@@ -45,7 +45,7 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
     return CmcSetup(
         document.name,
         document.path,
-        document.needed_file(root, "model_file"),
+        document.model_file(root),
         forces,
         document.needed_file(root, "desired_kinematics_file"),
         document.file(root, "external_loads_file"),

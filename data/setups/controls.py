@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.document import boolean, number
 from myoquat.data.motions import load_table
 from myoquat.data.setups.document import members
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 
 __all__ = ["Control", "read_controls"]
 

@@ -5,30 +5,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.data.document import number, numbers, text
+from myoquat.data.files import file_name
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
 
-__all__ = ["SetupDocument", "members", "open_setup"]
+__all__ = ["SetupDocument", "checked_name", "members", "open_setup"]
 
 NOTHING = ("", "Unassigned")
 
 
 @dataclass(frozen=True)
 class SetupDocument:
-    """The element of the tool, the file that it stands in, and whether it may write `anywhere`, not only in the folder
-    of that file."""
+    """The element of the tool, the file that it stands in, whether it may write `anywhere`, not only in the folder of
+    that file, and the file of the `model` in place of that of the setup."""
 
     root: Element
     path: Path
     anywhere: bool = False
+    model: Path | None = None
 
     @property
     def name(self) -> str:
         """The tool's name, by which OpenSim names results: no path."""
         name = self.root.get("name") or ""
-        if "/" in name or "\\" in name:
-            complain(self.root, f"the name {name!r} is part of names of files, and holds a separator of folders")
-        return name
+        return checked_name(self.root, name) if name else ""
+
+    def model_file(self, parent: Element) -> Path:
+        """The file of the model: the one given, else that of <model_file>."""
+        if self.model is not None:
+            return self.model
+        if text(parent, "model_file", "") in NOTHING:
+            complain(parent, "<model_file> names no model; --model FILE (model=FILE) gives one")
+        return self.needed_file(parent, "model_file")
 
     def file(self, parent: Element, tag: str) -> Path | None:
         """The file that an entry names, None if it names none; ModelError where it does not exist."""
@@ -56,6 +64,9 @@ class SetupDocument:
 
     def _inside(self, parent: Element, tag: str, path: Path) -> Path:
         """The path, if something may be written there."""
+        for part in path.relative_to(self.path.parent).parts if path.is_relative_to(self.path.parent) else ():
+            if part != "..":
+                checked_name(parent if parent.find(tag) is None else parent.find(tag), part)
         if not self.anywhere and not path.resolve().is_relative_to(self.path.parent.resolve()):
             told = f"<{tag}> names {path}, outside the folder of this setup; --anywhere (anywhere=True) writes there"
             complain(parent.find(tag), told)
@@ -97,6 +108,14 @@ class SetupDocument:
         return set_in(path, tag)
 
 
+def checked_name(element: Element | None, name: str) -> str:
+    """The name of an element, which becomes part of a file's name; ModelError for one that cannot."""
+    try:
+        return file_name(name)
+    except ModelError as error:
+        complain(element, error.message)
+
+
 def set_in(path: Path, tag: str, *older: str) -> tuple[list[Element], SetupDocument]:
     """The elements of the set in a file of its own, by its tag or those of older versions."""
     root = parse(path)
@@ -113,7 +132,7 @@ def members(holder: Element) -> list[Element]:
     return [] if found is None else [e for e in found if isinstance(e.tag, str)]
 
 
-def open_setup(path: Path, anywhere: bool = False) -> SetupDocument:
+def open_setup(path: Path, anywhere: bool = False, model: Path | None = None) -> SetupDocument:
     """The document in a file; ModelError with file and line for anything else."""
     if not os.path.isfile(path):  # nor names that no file can have
         raise ModelError("no such file", file=path)
@@ -123,4 +142,6 @@ def open_setup(path: Path, anywhere: bool = False) -> SetupDocument:
         if not tools:
             raise ModelError("<OpenSimDocument> holds no tool", file=path, line=root.sourceline)
         root = tools[0]
-    return SetupDocument(root, path, anywhere)
+    if model is not None and not os.path.isfile(model):
+        raise ModelError("no such model file", file=model)
+    return SetupDocument(root, path, anywhere, model)

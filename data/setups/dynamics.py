@@ -27,7 +27,7 @@ class InverseDynamicsSetup:
 def read_inverse_dynamics(document: SetupDocument) -> InverseDynamicsSetup:
     """The setup of an <InverseDynamicsTool>."""
     root = document.root
-    model, motion = document.needed_file(root, "model_file"), document.needed_file(root, "coordinates_file")
+    model, motion = document.model_file(root), document.needed_file(root, "coordinates_file")
     output = document.output(root, "output_gen_force_file", document.results) or document.results / "inverse_dynamics"
     return InverseDynamicsSetup(
         document.name,

@@ -59,7 +59,7 @@ def read_forward(document: SetupDocument) -> ForwardSetup:
     return ForwardSetup(
         document.name,
         document.path,
-        document.needed_file(root, "model_file"),
+        document.model_file(root),
         force_sets(document, root),
         states,
         document.file(root, "external_loads_file"),

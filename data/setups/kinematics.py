@@ -31,7 +31,7 @@ class InverseKinematicsSetup:
 def read_inverse_kinematics(document: SetupDocument) -> InverseKinematicsSetup:
     """The setup of an <InverseKinematicsTool>."""
     root = document.root
-    model, markers = document.needed_file(root, "model_file"), document.needed_file(root, "marker_file")
+    model, markers = document.model_file(root), document.needed_file(root, "marker_file")
     return InverseKinematicsSetup(
         document.name,
         document.path,

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.document import boolean, last_name, number, numbers, text
-from myoquat.data.setups.document import SetupDocument, members, set_in
+from myoquat.data.document import boolean, number, numbers, text
+from myoquat.data.marker_set import read_marker_set
+from myoquat.data.setups.document import SetupDocument, members
 from myoquat.data.setups.tasks import Task, read_tasks
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
@@ -74,7 +75,7 @@ def read_scale(document: SetupDocument) -> ScaleSetup:
     maker = root.find("GenericModelMaker")
     if maker is None:
         complain(root, "<ScaleTool> needs <GenericModelMaker>")
-    model = document.needed_file(maker, "model_file")
+    model = document.model_file(maker)
     marker_file = document.file(maker, "marker_set_file")
     mass = number(root, "mass", -1.0)
     scaler, placer = root.find("ModelScaler"), root.find("MarkerPlacer")
@@ -83,25 +84,10 @@ def read_scale(document: SetupDocument) -> ScaleSetup:
         document.path,
         model,
         mass if mass > 0 else None,
-        () if marker_file is None else _markers(marker_file),
+        () if marker_file is None else read_marker_set(marker_file),
         _scaler(document, scaler) if scaler is not None and boolean(scaler, "apply", True) else None,
         _placer(document, placer) if placer is not None and boolean(placer, "apply", True) else None,
     )
-
-
-def _markers(path: Path) -> tuple[Marker, ...]:
-    """The markers of a <MarkerSet> file, of this or an older version."""
-    elements, _ = set_in(path, "MarkerSet")
-    try:
-        return tuple(_marker(element) for element in elements)
-    except ModelError as error:
-        raise error.located(path, error.line) from None
-
-
-def _marker(element: Element) -> Marker:
-    tag = "body" if element.find("body") is not None else "socket_parent_frame"
-    body = last_name(text(element, tag))
-    return Marker(element.get("name") or "", body, numbers(element, "location", 3), boolean(element, "fixed"))
 
 
 def _scaler(document: SetupDocument, element: Element) -> ScalerSetup:

@@ -46,7 +46,7 @@ class SensorTrackingSetup:
 def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
     """The setup of an <IMUPlacer>."""
     root = document.root
-    model = document.needed_file(root, "model_file")
+    model = document.model_file(root)
     orientations = document.needed_file(root, "orientation_file_for_calibration")
     base, heading = text(root, "base_imu_label", ""), text(root, "base_heading_axis", "")
     if base and heading.lstrip("-") not in ("x", "y", "z"):
@@ -60,7 +60,7 @@ def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
 def read_sensor_tracking(document: SetupDocument) -> SensorTrackingSetup:
     """The setup of an <IMUInverseKinematicsTool>."""
     root = document.root
-    model = document.needed_file(root, "model_file")
+    model = document.model_file(root)
     orientations = document.needed_file(root, "orientations_file")
     if document.file(root, "marker_file") is not None:
         complain(root.find("marker_file"), "<marker_file> must be empty: OpenSim tracks sensors without markers")

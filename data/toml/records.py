@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from myoquat.core.lazy_imports import tomlkit
 from myoquat.data.toml.values import array, boolean, check_keys, integer, number, string
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.types import Joint
-from myoquat.kernels.libraries import tomlkit
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw

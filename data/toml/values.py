@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from myoquat.core.lazy_imports import tomlkit
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
-from myoquat.kernels.libraries import tomlkit
 
 if TYPE_CHECKING:
     from tomlkit.items import Array

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from myoquat.core.lazy_imports import tomlkit
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import write_fields, write_record
 from myoquat.data.toml.values import array
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.system import Body
-from myoquat.kernels.libraries import tomlkit
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce

@@ -1,6 +1,7 @@
 """URDF behind the verbs of every model format: a URDF file holds a system, what drives its joints, and no muscles."""
 
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from myoquat.data.leftovers import Census, Leftovers
@@ -49,8 +50,10 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
 def _obeying(model: Model) -> Model:
     """The model, with a start that its couplers allow where the neutral one is none."""
     q = model.start
-    for _ in model.couplers:  # a joint may mimic one that mimics a third, whatever the order of the file
-        follow(model.couplers, model.system.coordinate_names, q)
+    driven = {coupler.dependent: coupler for coupler in model.couplers}
+    drivers = {name: [coupler.independent] for name, coupler in driven.items()}
+    order = TopologicalSorter(drivers).static_order()  # a joint may mimic one that mimics a third
+    follow([driven[name] for name in order if name in driven], model.system.coordinate_names, q)
     return model if (q == model.start).all() else replace(model, start_q=tuple(map(float, q)))
 
 

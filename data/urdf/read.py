@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from myoquat.core.arguments import PATH, check_kinds
 from myoquat.data.urdf import xml
 from myoquat.data.urdf.links import materials, pose, read_inertial, read_shapes
 from myoquat.data.xml import Element, located
@@ -27,7 +28,6 @@ from myoquat.joints.types import (
     RevoluteJoint,
     SphericalJoint,
 )
-from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["BASES", "load_urdf", "read_system"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
+from myoquat.core.arguments import PATH, check_kinds
 from myoquat.data.files import check_output, write_text
 from myoquat.data.urdf.drives import UNLIMITED
 from myoquat.data.urdf.written import NO_DRIVE, Drive, joint_name
@@ -16,7 +17,6 @@ from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.shapes import Shape
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import PlanarJoint, PrismaticJoint, RevoluteJoint
-from myoquat.kernels.kinds import PATH, check_kinds
 
 __all__ = ["write_system", "write_urdf"]
 

@@ -3,6 +3,7 @@
 from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
+from myoquat.dynamics.constraints.multipliers import HeldMotion
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.joints.constraints import (
     Constraint,
@@ -29,6 +30,7 @@ __all__ = [
     "Constraints",
     "CoordinateCoupler",
     "Distance",
+    "HeldMotion",
     "Holonomic",
     "NonHolonomic",
     "OnSurface",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.least import least_motions
@@ -12,14 +13,14 @@ from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
-__all__ = ["AssemblyError", "assemble"]
+__all__ = ["AssemblyError", "assemble", "mobilities"]
 
 ASSEMBLED = 1e-10  # |phi| [m, rad] of an assembled pose
 ROUNDS, HALVINGS = 100, 12  # of Newton's method; of a step
 LONGEST = 0.5  # [rad, m] that a round may move one velocity's coordinate
+RELUCTANCE = 1e-3  # of the motion of a dependent coordinate: what an independent one does for the same constraint
 
 
 class AssemblyError(ValueError):
@@ -46,14 +47,16 @@ def assemble(
     q: ArrayLike,
     constraints: Sequence[Constraint] = (),
     *,
-    time: float = 0.0,
+    time: ArrayLike = 0.0,
     strict: bool = True,
 ) -> Array:
-    """(..., nq) poses near q (..., nq) that satisfy the constraints of a model, and further ones, at a time [s].
+    """(..., nq) poses near q (..., nq) that satisfy the constraints of a model, and further ones, at times (...) [s].
 
-    Every pose moves by the smallest motion that the linearized constraints ask for, in the Euclidean norm of the
-    velocities, until |phi| < 1e-10; coordinates that the model has locked stay. That is a pose nearby, not exactly the
-    nearest. Constraints on velocities do not matter. Redundant constraints are no hindrance.
+    Dependent coordinates, which couplers say to follow others, move first: where they alone can satisfy the constraints,
+    nothing else moves. Elsewhere a motion of an independent coordinate counts 1000 times as much as one of a dependent
+    coordinate. Every step is the smallest motion that the linearized constraints ask for, in the Euclidean norm of the
+    velocities with these weights, until |phi| < 1e-10; coordinates that the model has locked stay. That is a pose
+    nearby, not exactly the nearest. Constraints on velocities do not matter. Redundant constraints are no hindrance.
 
     Raises AssemblyError where no such pose is found, with the first of them and the constraint that is off the most;
     with strict=False those poses are NaN. ValueError for arrays that do not fit.
@@ -74,27 +77,50 @@ def assemble(
     arrays = ConstraintArrays(held)
     if not wanted or not len(rows) or not arrays.position(rows, time).shape[-1]:
         return rows.reshape(start.shape)
-    residual = _solve(arrays, rows, time, _moving(model))
+    times = np.broadcast_to(np.asarray(time, dtype=float), start.shape[:-1]).reshape(-1)
+    residual = _first_that_solves(arrays, rows, times, mobilities(model, constraints))
     failed = ~(residual < ASSEMBLED)
     if failed.any() and strict:
         batch = start.shape[:-1]
         poses = tuple(tuple(int(i) for i in np.unravel_index(k, batch)) for k in np.flatnonzero(failed))
-        raise AssemblyError(_message(system, wanted, rows, failed, time), poses, residual.reshape(batch))
+        raise AssemblyError(_message(system, wanted, rows, failed, times), poses, residual.reshape(batch))
     rows[failed] = np.nan
     return rows.reshape(start.shape)
 
 
-def _moving(model: SystemLike) -> Array:
-    """(nu,) 1 for velocities that assembling may use, 0 for those of locked coordinates."""
+def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tuple[Array, ...]:
+    """How easily each velocity (nu,) moves when constraints are met, in the order in which this is tried: first the
+    dependent coordinates of couplers alone, where there are any, then all, independent ones reluctantly; locked ones
+    never."""
     system = system_of(model)
-    moving = np.ones(system.nu)
+    moving, driven = np.ones(system.nu), np.zeros(system.nu)
+    known = {*system.coordinate_names}
     for coordinate in model.coordinates if isinstance(model, Model) else ():
-        if coordinate.locked and coordinate.name in system.coordinate_names:
+        if coordinate.locked and coordinate.name in known:
             moving[list(system.indices.velocities_of_coordinate(coordinate.name))] = 0.0
-    return moving
+    for constraint in constraints_of(model, constraints):
+        dependent = getattr(constraint, "dependent", None)
+        if dependent in known:
+            driven[list(system.indices.velocities_of_coordinate(dependent))] = 1.0
+    if not driven.any():
+        return (moving,)
+    return moving * driven, moving * np.where(driven > 0, 1.0, RELUCTANCE)
 
 
-def _solve(arrays: ConstraintArrays, q: Array, t: float, moving: Array) -> Array:
+def _first_that_solves(arrays: ConstraintArrays, q: Array, t: Array, tries: Sequence[Array]) -> Array:
+    """(n,) |phi| at rows q (n, nq) at times t (n,), which are moved in place as the first of `tries` does that
+    assembles them, or else the last."""
+    start, left = q.copy(), np.full(len(q), np.inf)
+    for moving in tries:
+        open_ = np.flatnonzero(~(left < ASSEMBLED))
+        if len(open_):
+            part = start[open_]
+            left[open_] = _solve(arrays, part, t[open_], moving)
+            q[open_] = part
+    return left
+
+
+def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array) -> Array:
     """(n,) |phi| at rows q (n, nq), which are moved in place until none of them gets nearer."""
     left: Array = np.abs(arrays.position(q, t)).max(axis=-1)
     if not moving.any():
@@ -103,18 +129,18 @@ def _solve(arrays: ConstraintArrays, q: Array, t: float, moving: Array) -> Array
     for _ in range(ROUNDS):
         if not len(open_):
             break
-        phi = arrays.position(q[open_], t)
-        P = arrays.position_jacobian(q[open_], t) * moving
+        phi = arrays.position(q[open_], t[open_])
+        P = arrays.position_jacobian(q[open_], t[open_]) * moving
         step = -moving * least_motions(P, phi)
         step *= np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=-1, keepdims=True), LONGEST))
-        found, error = _shortened(arrays, q[open_], t, step, left[open_])
+        found, error = _shortened(arrays, q[open_], t[open_], step, left[open_])
         better = error < left[open_]
         q[open_[better]], left[open_[better]] = found[better], error[better]
         open_ = open_[better & (error > 0)]
     return left
 
 
-def _shortened(arrays: ConstraintArrays, q: Array, t: float, step: Array, before: Array) -> tuple[Array, Array]:
+def _shortened(arrays: ConstraintArrays, q: Array, t: Array, step: Array, before: Array) -> tuple[Array, Array]:
     """(q, |phi|) after steps that are halved where they do not help."""
     share = np.ones(len(q))
     found, error = q, before
@@ -128,10 +154,10 @@ def _shortened(arrays: ConstraintArrays, q: Array, t: float, step: Array, before
     return found, error
 
 
-def _message(system: ArticulatedSystem, constraints: Sequence[Constraint], q: Array, failed: Array, t: float) -> str:
+def _message(system: ArticulatedSystem, constraints: Sequence[Constraint], q: Array, failed: Array, t: Array) -> str:
     """Which poses, and how far off the worst constraint of the first of them is."""
     first = int(np.flatnonzero(failed)[0])
-    off = [float(np.abs(c.position(system, q[first], np.array(t))).max(initial=0.0)) for c in constraints]
+    off = [float(np.abs(c.position(system, q[first], t[first])).max(initial=0.0)) for c in constraints]
     worst = int(np.argmax(off))
     return (
         f"{int(failed.sum())} of {len(q)} poses cannot be assembled; at pose {first} {constraints[worst].label} "

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.content import content_key
+from myoquat.core.typing import Array
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.blocks import solve_small
 from myoquat.dynamics.regularity import singular_velocity
@@ -22,8 +24,6 @@ from myoquat.joints import state
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.content import content_key
-from myoquat.kernels.typing import Array
 
 __all__ = ["Constraints"]
 

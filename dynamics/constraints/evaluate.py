@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
@@ -13,9 +15,7 @@ from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE, Constrained, augmented, working
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.trace import trace
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.tracing.trace import trace
 
 __all__ = ["ConstraintArrays"]
 
@@ -92,7 +92,7 @@ class ConstraintArrays:
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
         """Rank of A at one pose, in the metric of M; ModelError where the motion is not determined there."""
-        A, M = self.jacobian(q, t), self._metric(real_array("q", q), t)
+        A, M = self.jacobian(q, t), self.metric(real_array("q", q), t)
         check_pose(self.system, M)
         C = np.linalg.solve(np.linalg.cholesky(M), A.T)
         s = np.linalg.svd(C, compute_uv=False)
@@ -140,20 +140,20 @@ class ConstraintArrays:
         tape = trace(rows, {"q": nq, "u": nu, "t": ()}, None, "constraints_rows").tape
         return any(node.operation == "input" and node.number == nq + nu for node in tape.nodes)
 
-    # ---- parts -----------------------------------------------------------------------------------------------
-
-    def _metric(self, q: Array, t: ArrayLike) -> Array:
-        """(nu, nu) M, or M + A^T A where the mass matrix is singular in every pose."""
-        M = composite.mass(self.system, q)
+    def metric(self, q: ArrayLike, t: ArrayLike) -> Array:
+        """(..., nu, nu) M, or M + A^T A where the mass matrix is singular in every pose."""
+        M = composite.mass(self.system, np.asarray(q, dtype=float))
         if not self.constraints.weightless:
             return M
         A = self.jacobian(q, t)
-        heavy: Array = M + A.T @ A
+        heavy: Array = M + np.swapaxes(A, -1, -2) @ A
         return heavy
+
+    # ---- parts -----------------------------------------------------------------------------------------------
 
     def _least(self, A: Array, q: Array, t: float, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted; ModelError where that is not determined."""
-        M = self._metric(q, t)
+        M = self.metric(q, t)
         check_pose(self.system, M)
         L = np.linalg.cholesky(M)
         C = np.linalg.solve(L, A.T).T

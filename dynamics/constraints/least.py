@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
-from myoquat.kernels.typing import Array
 
 __all__ = ["least_motions"]
 

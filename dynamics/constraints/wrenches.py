@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
-from myoquat.dynamics.wrenches import separate_bodies, wrenches_of_work
 from myoquat.joints.constraints.base import Holonomic
-from myoquat.kernels.typing import Array
+from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
 
 __all__ = ["constraint_wrenches"]
 

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop
-from myoquat.kernels.typing import Array
 
 __all__ = ["FixedStep"]
 

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import Stages, StepLoop, step_loop
-from myoquat.kernels.typing import Array
 
 __all__ = ["LieRungeKutta4"]
 

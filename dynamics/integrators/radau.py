@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.kinds import CALLABLE, check_kinds
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 
 __all__ = ["Radau", "differences"]
 

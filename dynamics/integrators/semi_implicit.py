@@ -2,12 +2,12 @@
 
 from typing import ClassVar
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints import state
 from myoquat.joints.stacking import joined
 from myoquat.kernels import StepLoop, step_loop
-from myoquat.kernels.typing import Array
 
 __all__ = ["SemiImplicitEuler"]
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.typing import Array
 from myoquat.dynamics import composite, energy, factor
 from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
@@ -14,8 +15,7 @@ from myoquat.joints import state
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
 from myoquat.kernels import Kernel, StepLoop, step_loop
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Variational"]
 

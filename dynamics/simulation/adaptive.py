@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.equations import mass_matrix
 from myoquat.dynamics.integrators import Radau, StateEquations
@@ -25,8 +27,6 @@ from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Kernel, Outcome
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 
 __all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, AdaptiveRun, solve
 from myoquat.dynamics.simulation.run import Run
-from myoquat.kernels.typing import Array
 
 __all__ = ["solve_batch"]
 

@@ -7,9 +7,9 @@ from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels import Tabulated, is_symbolic
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = ["Control", "ControlLike", "Inputs", "check_numbers", "element", "is_constant"]

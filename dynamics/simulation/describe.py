@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from myoquat.core.lazy_imports import html
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.kernels.libraries import html
 
 __all__ = ["counted", "described", "html_table"]
 

@@ -6,6 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
 from myoquat.dynamics.regularity import check_regular
@@ -14,8 +16,6 @@ from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
 from myoquat.dynamics.simulation.starts import MuscleStarts
 from myoquat.joints.checks import check_state
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime

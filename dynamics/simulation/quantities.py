@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, energy, reactions
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.door import system_of
-from myoquat.kernels.typing import Array
 from myoquat.muscle import actuators, limits, states
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters

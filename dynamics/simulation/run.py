@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Run"]
 

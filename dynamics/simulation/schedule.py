@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Schedule", "Timing"]
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.progress import progress_bar
+from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
 from myoquat.dynamics.simulation.batches import solve_batch
@@ -22,9 +24,8 @@ from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.dynamics.simulation.trajectory import Trajectory
+from myoquat.joints.compiled import traced_once
 from myoquat.joints.door import SystemLike
-from myoquat.kernels.progress import progress_bar
-from myoquat.kernels.typing import ArrayLike
 
 __all__ = ["SimulationWarning", "simulate"]
 
@@ -149,6 +150,7 @@ class _Solution:
         )  # fmt: skip
 
 
+@traced_once()
 def _fixed_step(
     model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event],
     progress: bool | None,
@@ -183,6 +185,7 @@ def _fixed_step(
     return _Solution(problem, inputs, problem.controls(inputs), run, steps)
 
 
+@traced_once()
 def _adaptive(
     model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event]
 ) -> _Solution:

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import lasting_content
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
@@ -12,12 +15,10 @@ from myoquat.dynamics.simulation.methods import BASELINE, MethodChoice, method_n
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.compiled import kernel_for, traced_once
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome, StepLoop
-from myoquat.kernels.classes import is_foreign
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Simulator"]
 
@@ -111,8 +112,9 @@ class Simulator:
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
             constants["time_constant"] = BASELINE * schedule.h if time_constant is None else time_constant
-        x = self.method.begin(problem.equations, q, u, *problem.own_start(q, controls, inputs, p, timing.start))
-        return self._advance(x, timing, controls, constants, tick)
+        with traced_once():
+            x = self.method.begin(problem.equations, q, u, *problem.own_start(q, controls, inputs, p, timing.start))
+            return self._advance(x, timing, controls, constants, tick)
 
     def _advance(
         self, x: Array, timing: Timing, controls: dict[str, Control], constants: dict[str, Any], tick: Tick | None
@@ -155,11 +157,12 @@ class Simulator:
             and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
         )
         lanes = 1 if single else None
-        if lanes not in self._loops:
+        found = self._loops.get(lanes)
+        if found is None:
             equations, stabilization = self.problem.equations, self.problem.choice.stabilization
             method = self.method if is_foreign(type(self.method)) else self.method.name
-            self._loops[lanes] = kernel_for(
-                ("simulate", method, stabilization, equations.key, lanes),
-                lambda content: self.method.loop(equations, stabilization, lanes, content),
-            )
-        return self._loops[lanes]
+            key = ("simulate", method, stabilization, equations.key, lanes)
+            found = kernel_for(key, lambda content: self.method.loop(equations, stabilization, lanes, content))
+            if lasting_content(key) is not None:  # else code of a user may do something else at the next call
+                self._loops[lanes] = found
+        return found

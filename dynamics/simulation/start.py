@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.simulation.controls import check_numbers
 from myoquat.joints.checks import check_array, check_state, warn_far
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.quaternion import normalize
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["Start"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.content import lasting_content
+from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import VariedEquations
-from myoquat.kernels.content import lasting_content
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.path import lengths

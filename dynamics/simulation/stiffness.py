@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.simulation.trajectory import Trajectory
 from myoquat.joints import state
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.kinds import stacked_laws

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.equations import forward_dynamics
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
@@ -14,7 +15,6 @@ from myoquat.dynamics.simulation.controls import Control, element
 from myoquat.dynamics.simulation.run import Run
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.kernels import Outcome
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import actuator_forces, limit_torques, muscle_torques
 from myoquat.muscle.model import Model
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 
 __all__ = ["Columns"]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import motion_from_states, save_table
 from myoquat.data.motions.muscles import actuator_columns
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
@@ -22,8 +24,6 @@ from myoquat.dynamics.simulation.trajectory_files import OPTIONAL, REQUIRED, Ori
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Outcome
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.contact_forces import force_wrenches
 from myoquat.muscle.evaluate import (

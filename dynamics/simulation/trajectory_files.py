@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.files import check_output, regular_file, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
@@ -24,7 +25,6 @@ from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.door import SystemLike, system_of
 from myoquat.joints.errors import ModelError, shortened
 from myoquat.kernels import Outcome
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 

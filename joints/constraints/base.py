@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import state
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Constraint", "Holonomic", "NonHolonomic", "check_bodies", "check_coordinates", "point_of"]
 

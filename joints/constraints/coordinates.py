@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, check_coordinates
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Linear
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 
 __all__ = ["CoordinateCoupler", "PolynomialCoupler", "Prescribed"]
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, NonHolonomic
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 
 __all__ = ["PositionFormula", "VelocityFormula"]
 

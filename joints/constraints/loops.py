@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, check_bodies, point_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import quaternion_from_euler
@@ -11,8 +12,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types.direction import perpendiculars, unit_axis
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.analytic import arctan2
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.analytic import arctan2
 
 __all__ = ["ORIGIN", "Distance", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Vector", "Weld"]
 

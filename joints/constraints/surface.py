@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import point_of
 from myoquat.joints.constraints.loops import ORIGIN, Pair, Vector
 from myoquat.joints.errors import ModelError
@@ -11,7 +12,6 @@ from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["OnSurface"]
 

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 
 __all__ = ["AxisFunction"]
 

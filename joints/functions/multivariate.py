@@ -5,8 +5,8 @@ from functools import cache
 from math import comb
 from typing import Any
 
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 
 __all__ = ["MultivariatePolynomial"]
 

@@ -6,10 +6,10 @@ from math import factorial
 
 import numpy as np
 
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
 
 __all__ = ["NaturalSpline"]
 

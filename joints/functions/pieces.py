@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.arrays import as_array, is_symbolic
-from myoquat.kernels.lookup import looked_up
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.kernels.control_flow.table_lookup import looked_up
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 
 __all__ = ["chosen", "increasing", "integrated"]
 

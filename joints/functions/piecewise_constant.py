@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated
-from myoquat.kernels.typing import Array
 
 __all__ = ["PiecewiseConstant"]
 

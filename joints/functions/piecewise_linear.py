@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated
-from myoquat.kernels.typing import Array
 
 __all__ = ["PiecewiseLinear"]
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.kernels.typing import Array
 
 __all__ = ["Constant", "Linear", "Polynomial"]
 

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated
-from myoquat.kernels.once import once
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.memoize import once
 
 __all__ = ["SimmSpline"]
 

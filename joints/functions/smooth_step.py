@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.kernels.typing import Array
 
 __all__ = ["SmoothStep"]
 

@@ -1,5 +1,6 @@
 """Joint types: one file each, all with the verbs of `myoquat.joints.types.base.Joint`."""
 
+from myoquat.joints.types.angles import Angles, Dependent
 from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.types.constant_curvature import ConstantCurvatureJoint
 from myoquat.joints.types.custom import Axis, CustomJoint
@@ -7,6 +8,8 @@ from myoquat.joints.types.ellipsoid import EllipsoidJoint
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.types.fixed import FixedJoint
 from myoquat.joints.types.floating import FloatingJoint
+from myoquat.joints.types.follower import FollowerJoint, Turn
+from myoquat.joints.types.gimbal import GimbalJoint
 from myoquat.joints.types.planar import PlanarJoint
 from myoquat.joints.types.prismatic import PrismaticJoint
 from myoquat.joints.types.reversal import ReversedJoint
@@ -17,13 +20,17 @@ from myoquat.joints.types.universal import UniversalJoint
 
 __all__ = [
     "JOINT_FACTS",
+    "Angles",
     "Axis",
     "ConstantCurvatureJoint",
     "CustomJoint",
+    "Dependent",
     "EllipsoidJoint",
     "EulerJoint",
     "FixedJoint",
     "FloatingJoint",
+    "FollowerJoint",
+    "GimbalJoint",
     "Joint",
     "JointFacts",
     "PlanarJoint",
@@ -31,6 +38,7 @@ __all__ = [
     "ReversedJoint",
     "RevoluteJoint",
     "SphericalJoint",
+    "Turn",
     "UniversalJoint",
     "joint_table",
 ]

@@ -1,70 +1,203 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.joints.rotations.davenport import (
+    davenport_from_quaternion,
+    davenport_rate_matrix,
+    lock_sine,
+    quaternion_from_davenport,
+    unreached_angle,
+    wrapped,
+)
+from myoquat.joints.vectors import matvec
 
-__all__ = ["Angles"]
+__all__ = ["Angles", "Dependent"]
 
 ORTHOGONAL = 1e-9  # cosine between two axes
+LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations
 Vector3 = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Angles(Record):
-    """R = R(a1, f1) R(a2, f2) R(a3, f3), f_k = factor_k x_k + offset_k: rotations about orthogonal unit axes a_k of the
-    joint frame, each after the ones before, by coordinates x = (x1, x2, x3) with `names`.
+class Dependent(Record):
+    """A further coordinate of a file that follows one of a ball joint's angles: x = factor x_place + offset."""
 
-    With A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ; a left-handed triple counts its third rotation
-    backwards. Raises ValueError for axes that are not orthogonal unit vectors, or a factor of zero.
+    name: str
+    place: int
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Angles(Record):
+    """R = R(a1, f1) R(a2, f2) R(a3, f3): rotations about unit axes a_k of the joint frame, each after the ones before,
+    by f_k = factor_k y_k + offset_k of the coordinates x = (x1, x2, x3) with `names`. y is x, or `mixing` x with a
+    matrix (3, 3) where a rotation sums several coordinates.
+
+    Orthogonal axes: with A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ; a left-handed triple counts
+    its third rotation backwards. Other axes: generalized Davenport angles (`myoquat.joints.davenport_from_quaternion`),
+    which reach all rotations only if a2 is orthogonal to both others. `dependents` are coordinates that follow one of
+    the three. `ranges` of x, if there are any, choose between the two triples of a rotation. Raises ValueError for axes
+    that are not unit vectors, for successive ones that are parallel, or a factor of zero.
     """
 
     names: tuple[str, str, str]
     axes: tuple[Vector3, Vector3, Vector3]
     factors: Vector3 = (1.0, 1.0, 1.0)
     offsets: Vector3 = (0.0, 0.0, 0.0)
+    mixing: tuple[Vector3, Vector3, Vector3] | None = None
+    dependents: tuple[Dependent, ...] = ()
+    ranges: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         A = np.array(self.axes, dtype=float)
-        if A.shape != (3, 3) or np.abs(A @ A.T - np.eye(3)).max() > ORTHOGONAL:
-            raise ValueError(f"the axes of a ball joint's angles must be orthogonal unit vectors, not {self.axes}")
+        if A.shape != (3, 3) or np.abs(np.linalg.norm(A, axis=-1) - 1).max() > ORTHOGONAL:
+            raise ValueError(f"the axes of a ball joint's angles must be three unit vectors, not {self.axes}")
+        quaternion_from_davenport(np.zeros(3), self.axes)
         if not all(self.factors):
             raise ValueError(f"the factors of a ball joint's angles must not be zero: {self.factors}")
+        if self.mixing is not None and abs(np.linalg.det(np.array(self.mixing))) < LEAST_DETERMINANT:
+            raise ValueError(f"the coordinates of a ball joint do not determine its rotations: {self.mixing}")
+        if len(self.ranges) not in (0, 3):
+            raise ValueError(f"the ranges of a ball joint's angles must be three, not {self.ranges}")
 
     @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names of x, then those of the coordinates that follow one of them."""
+        return (*self.names, *(dependent.name for dependent in self.dependents))
+
+    @cached_property
+    def are_orthogonal(self) -> bool:
+        """Whether the three axes are orthogonal to each other: the angles are then an Euler sequence about them."""
+        A = np.array(self.axes)
+        return bool(np.abs(A @ A.T - np.eye(3)).max() <= ORTHOGONAL)
+
+    @cached_property
     def _signs(self) -> Array:
         """(3,) the third rotation counts backwards in a left-handed triple."""
         return np.array([1.0, 1.0, np.sign(np.linalg.det(np.array(self.axes)))])
 
     @property
     def _frame(self) -> Array:
-        """(3, 3) A, the right-handed frame along the axes as columns."""
+        """(3, 3) A, the right-handed frame along orthogonal axes as columns."""
         return np.array(self.axes).T * self._signs
+
+    # ---- rotations and coordinates ---------------------------------------------------------------------------
+
+    @cached_property
+    def matrix(self) -> Array:
+        """(3, 3) df/dx."""
+        mixing = np.eye(3) if self.mixing is None else np.array(self.mixing)
+        matrix: Array = np.array(self.factors)[:, None] * mixing
+        return matrix
+
+    @cached_property
+    def periods(self) -> Array:
+        """(3,) the least shift of each coordinate x_k [rad] by a full turn: 2 pi / |factor_k| where it turns alone."""
+        steps = np.abs(2 * np.pi * np.linalg.inv(self.matrix))
+        least: Array = np.where(steps > 0, steps, np.inf).min(axis=1)
+        return least
+
+    def rotations(self, x: Array) -> Array:
+        """(..., 3) f [rad] of the coordinates x (..., 3)."""
+        scaled = x * np.array(self.factors) if self.mixing is None else matvec(self.matrix, x)
+        result: Array = scaled + np.array(self.offsets)
+        return result
+
+    def coordinates(self, f: Array) -> Array:
+        """(..., 3) x of the rotations f (..., 3) [rad]."""
+        if self.mixing is None:
+            result: Array = (f - np.array(self.offsets)) / np.array(self.factors)
+            return result
+        return matvec(np.linalg.inv(self.matrix), f - np.array(self.offsets))
+
+    def coordinate(self, x: Array, place: int) -> Array:
+        """(...) the coordinate at a place of `all_names`, from x (..., 3)."""
+        if place < 3:
+            return x[..., place]
+        dependent = self.dependents[place - 3]
+        value: Array = dependent.factor * x[..., dependent.place] + dependent.offset
+        return value
+
+    def rate_matrix(self, x: Array) -> Array:
+        """(..., 3, 3) B with omega = B xdot in child axes; singular in the lock."""
+        B = davenport_rate_matrix(self.rotations(x), self.axes)
+        if self.mixing is None:
+            columns: Array = B * np.array(self.factors)
+            return columns
+        return B @ self.matrix
+
+    # ---- quaternions -----------------------------------------------------------------------------------------
 
     def quaternion(self, x: Array) -> Array:
         """(..., 4) Q of the coordinates x (..., 3) [rad]."""
-        phi = self._signs * (x * np.array(self.factors) + np.array(self.offsets))
+        f = self.rotations(x)
+        if not self.are_orthogonal:
+            return quaternion_from_davenport(f, self.axes)
         frame = quaternion_from_matrix(self._frame)
-        return quaternion_multiply(
-            quaternion_multiply(frame, quaternion_from_euler(phi, "XYZ")), quaternion_conjugate(frame)
-        )
+        turned = quaternion_multiply(frame, quaternion_from_euler(self._signs * f, "XYZ"))
+        return quaternion_multiply(turned, quaternion_conjugate(frame))
 
     def are_of(self, sequence: str) -> bool:
         """Whether x is phi of an Euler sequence itself: the same axes in order, factors one and offsets zero."""
         plain = self.factors == (1.0, 1.0, 1.0) and self.offsets == (0.0, 0.0, 0.0)
+        plain = plain and self.mixing is None and not self.dependents
         return plain and self.axes == tuple(tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in sequence)
 
-    def values(self, Q: Array) -> Array:
-        """(..., 3) coordinates x [rad] of Q: angles f1, f3 in (-pi, pi], f2 in [-pi/2, pi/2]; only the sum or the
-        difference of the outer ones is determined at the lock, f2 = +-pi/2, and one is then taken as zero."""
+    def triple(self, Q: Array, second: bool = False) -> Array:
+        """(..., 3) rotations f [rad] of Q, all in (-pi, pi]: the first solution, whose f2 lies in the half turn between
+        two locks that holds zero, or the second. Where the axes cannot reach Q, those of the nearest rotation."""
+        if not self.are_orthogonal:
+            return davenport_from_quaternion(Q, self.axes, second)
         frame = quaternion_from_matrix(self._frame)
         aligned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
-        phi = self._signs * euler_from_quaternion(aligned, "XYZ")
-        result: Array = (phi - np.array(self.offsets)) / np.array(self.factors)
-        return result
+        f: Array = self._signs * euler_from_quaternion(aligned, "XYZ")
+        return wrapped(f * np.array([1.0, -1.0, 1.0]) + np.pi) if second else f
+
+    def values(self, Q: Array) -> Array:
+        """(..., 3) coordinates x [rad] of Q: the first solution of `triple`, or where there are `ranges` that which
+        leaves them less. Only the sum or the difference of the outer rotations of orthogonal axes is determined in the
+        lock, f2 = +-pi/2, and one is then taken as zero."""
+        x = self._turned(self.triple(Q))
+        if not self.ranges:
+            return x
+        other = self._turned(self.triple(Q, second=True))
+        chosen: Array = np.where((self._excess(other) < self._excess(x))[..., None], other, x)
+        return chosen
+
+    def _turned(self, f: Array) -> Array:
+        """(..., 3) coordinates of f (..., 3); one that sums several rotations within half a turn of zero."""
+        x = self.coordinates(f)
+        if self.mixing is None:
+            return x
+        periods = 2 * np.pi * np.linalg.inv(self.matrix)
+        for k in range(3):
+            if periods[k, k]:
+                turns = np.floor(x[..., k] / periods[k, k] + 0.5)
+                x = x - turns[..., None] * periods[:, k]
+        return x
+
+    def _excess(self, x: Array) -> Array:
+        """(...) how far coordinates x (..., 3) are outside their ranges, together [rad]."""
+        low, high = np.array(self.ranges).T
+        total: Array = np.sum(np.maximum(np.maximum(low - x, x - high), 0.0), axis=-1)
+        return total
+
+    # ---- where the angles fail -------------------------------------------------------------------------------
+
+    def lock_sine(self, x: Array) -> Array:
+        """(...) |sin| of the angle from the second rotation to the lock: zero in it, one half way between two."""
+        return lock_sine(self.rotations(x)[..., 1], self.axes)
+
+    def unreached(self, Q: Array) -> Array:
+        """(...) angle [rad] from Q to the nearest rotation that the axes can reach; zero where they reach it."""
+        return np.zeros(Q.shape[:-1]) if self.are_orthogonal else unreached_angle(Q, self.axes)

@@ -7,11 +7,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["VELOCITY_FRAMES", "CoordinateJoint", "Joint", "JointFacts"]
 

@@ -11,12 +11,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.analytic import arctan2
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.analytic import arctan2
 
 __all__ = ["ConstantCurvatureJoint"]
 

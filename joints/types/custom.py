@@ -6,14 +6,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Linear, Multiplier
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import cross, vecmat
-from myoquat.kernels.once import once
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.memoize import once
 
 __all__ = ["Axis", "CustomJoint"]
 

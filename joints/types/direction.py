@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import unchecked
+from myoquat.core.typing import Array
 from myoquat.joints.types.base import CoordinateJoint
-from myoquat.kernels.records import unchecked
-from myoquat.kernels.typing import Array
 
 __all__ = ["AxisJoint", "DirectedJoint", "perpendiculars", "unit_axis"]
 

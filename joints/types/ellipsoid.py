@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.euler import FACTS as EULER_FACTS
 from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["EllipsoidJoint"]
 

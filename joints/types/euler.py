@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.euler import (
     axes,
     euler_from_quaternion,
@@ -19,7 +20,6 @@ from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.successive import angular_drift
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["EulerJoint"]
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.kernels.typing import Array
 
 __all__ = ["FixedJoint"]
 

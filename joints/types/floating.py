@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import random_quaternions, rotation_matrix
 from myoquat.joints.stacking import joined, transpose
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.types.spherical import SphericalJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["FloatingJoint"]
 

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import AxisJoint, perpendiculars
 from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["PlanarJoint"]
 

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import DirectedJoint
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["PrismaticJoint"]
 

@@ -5,10 +5,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import transpose
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.vectors import cross, matvec, row_cross, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["ReversedJoint"]
 

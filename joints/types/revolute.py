@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import DirectedJoint
 from myoquat.joints.vectors import axis_angle_matrix
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["RevoluteJoint"]
 

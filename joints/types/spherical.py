@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_exp,
@@ -18,7 +19,6 @@ from myoquat.joints.rates import G, G_parent
 from myoquat.joints.stacking import components, transpose, vector
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
-from myoquat.kernels.typing import Array
 
 __all__ = ["SphericalJoint", "shorter"]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["Vector3", "angular_drift", "child_axes", "successive_rotations"]
 

@@ -6,6 +6,8 @@ from myoquat.joints.types import (
     euler,
     fixed,
     floating,
+    follower,
+    gimbal,
     planar,
     prismatic,
     reversal,
@@ -38,6 +40,8 @@ _MODULES = (
     ellipsoid,
     constant_curvature,
     reversal,
+    gimbal,
+    follower,
 )
 
 JOINT_FACTS: dict[str, JointFacts] = {m.FACTS.kind: m.FACTS for m in _MODULES} | {"custom": CUSTOM}

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import components
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.direction import unit_axis
 from myoquat.joints.types.successive import Vector3, angular_drift, child_axes, successive_rotations
-from myoquat.kernels.typing import Array
 
 __all__ = ["UniversalJoint"]
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators.coordinate import CoordinateActuator
 
 __all__ = ["ActivationCoordinateActuator"]

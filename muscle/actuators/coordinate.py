@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.actuators.base import ScalarActuator
 
 __all__ = ["CoordinateActuator"]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector
 from myoquat.muscle.loads import Load, Poses, unit_vector, world_point
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle.actuators.base import ScalarActuator, Vector
 from myoquat.muscle.loads import Load, Poses, unit_vector
 

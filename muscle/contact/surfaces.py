@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 
+from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.records import Record
 
 __all__ = ["ContactEllipsoid", "ContactHalfSpace", "ContactSphere", "ContactSurface"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import dot, matvec, vecmat
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.loads import Poses, unit_vector, world_point
 

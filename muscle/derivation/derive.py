@@ -11,7 +11,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.kernels.arrays import as_array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle import jacobians
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import lengths

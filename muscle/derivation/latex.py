@@ -9,7 +9,7 @@ import sympy
 
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import EulerJoint, FixedJoint
-from myoquat.kernels.arrays import as_array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.derivation.derive import Derivation
 from myoquat.muscle.derivation.describe import description
 from myoquat.muscle.derivation.latex_text import document, escaped, subscript

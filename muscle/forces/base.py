@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
 from myoquat.muscle.loads import Load, Poses, generalized_force
 
 __all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of"]
@@ -104,6 +105,8 @@ class MeasuredForce(PassiveForce):
     (array([0.5]), -10.0)
     """
 
+    in_joints: ClassVar[bool] = False  # whether they act within joints, which then pass them on, not on bodies
+
     @abstractmethod
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., k) x [m, rad]: the formula, on floats and symbols."""
@@ -121,9 +124,25 @@ class MeasuredForce(PassiveForce):
 
     def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu) J^T f: the formula, on floats and symbols."""
-        still = np.zeros(system.nu)
-        J = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
+        J = self._along(system, q)
         return vecmat(self.force(self.measures(system, q), matvec(J, u)), J)
+
+    def wrenches(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """(..., bodies, 6) force [N] and torque [N m] on every body at its origin, in world axes, whose virtual work
+        is that of the measures' forces: the formula, on floats and symbols."""
+        f = self.force(self.measures(system, q), matvec(self._along(system, q), u))
+
+        def work(motion: Array) -> Array:
+            result: Array = np.sum(f * self.measures(separate_bodies(system, motion), q), axis=-1)
+            return result
+
+        return wrenches_of_work(system, q, work)
+
+    def _along(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(..., k, nu) J with dx/dt = J u."""
+        still = np.zeros(system.nu)
+        J: Array = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
+        return J
 
     def check(self, system: ArticulatedSystem) -> None:
         for f in fields(self):

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.analytic import arctan2
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.analytic import arctan2
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["ORIGIN", "Bushing", "FrameForce", "Vector", "six"]

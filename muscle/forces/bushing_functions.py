@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.stacking import vector
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces.bushing import ORIGIN, FrameForce, Vector, six
 
 __all__ = ["BushingFunctions"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import dot
-from myoquat.kernels.typing import Array
 from myoquat.muscle.contact import ContactSurface, Touch, touch
 from myoquat.muscle.forces.base import LoadingForce
 from myoquat.muscle.loads import Load, Poses, point_velocity

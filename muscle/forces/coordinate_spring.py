@@ -1,11 +1,12 @@
 """A spring and damper on one coordinate."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["CoordinateForce", "CoordinateSpring"]
@@ -15,6 +16,7 @@ __all__ = ["CoordinateForce", "CoordinateSpring"]
 class CoordinateForce(MeasuredForce):
     """A force on the `coordinate` x by name; an angle that a quaternion has replaced can have one too."""
 
+    in_joints: ClassVar[bool] = True
     coordinate: str
 
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:

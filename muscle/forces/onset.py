@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["engaged", "engaged_energy"]
 

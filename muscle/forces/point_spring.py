@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["PointForce", "PointSpring"]

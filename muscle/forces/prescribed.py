@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.stacking import vector
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle.forces.base import LoadingForce
 from myoquat.muscle.loads import Load, Poses
 

@@ -1,15 +1,16 @@
 """Limits of a ball joint: a cone of directions and a range of the twist, continuous over all rotations."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import dot, matvec
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 from myoquat.muscle.forces.onset import engaged, engaged_energy
 from myoquat.muscle.loads import unit_vector
@@ -51,6 +52,7 @@ class SwingTwistLimit(MeasuredForce):
     array([-0.546, -0.255])
     """
 
+    in_joints: ClassVar[bool] = True
     body: str
     swing: float = np.pi
     twist: tuple[float, float] = ALL_ROUND

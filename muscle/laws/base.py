@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.ranges import Range, check_ranges
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array, ArrayLike
 
 __all__ = ["ForceLaw", "PushWarning"]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 
 __all__ = ["Corners", "sharpness"]
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.class_content import identity, is_foreign
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.ranges import ranges_of
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.classes import identity, is_foreign
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.laws.bracketing import find_root
 
 __all__ = ["LawKind", "equilibrium_lengths", "kind_of", "law_of", "numbers_of"]

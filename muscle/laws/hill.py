@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.arguments import check_unmasked, real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
-from myoquat.kernels.kinds import check_unmasked, real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, kind_of, numbers_of
 
@@ -35,8 +35,8 @@ class HillLaw(ForceLaw):
     max_isometric_force F0 [N], optimal_fiber_length l_M0 [m], tendon_slack_length l_Ts [m], 0 with a rigid tendon for
     none, pennation alpha_0 [rad] at l_M0, max_contraction_velocity vmax [l_M0 / s], tendon "elastic" or "rigid",
     tendon_strain at F0, minimum_activation: an activation below it is taken to be as large (OpenSim's rule), so that
-    the fiber's speed stays finite where it divides by the activation; derivatives by such an activation are zero.
-    maximum_pennation [rad].
+    the fiber's speed stays finite where it divides by the activation; derivatives by such an activation are zero. It
+    may be 0; only rates of fiber lengths then need damping (`check_rates`). maximum_pennation [rad].
 
     With a rigid tendon a fiber that shortens faster than it can pushes: F < 0, as the curves of the sources go on
     (`can_push`). pull_only=True is the law F = max(0, ...), which is not smooth where it becomes zero.
@@ -205,10 +205,15 @@ class HillLaw(ForceLaw):
                 f"pennation must lie in [0, {self.maximum_pennation:.6g}), below the greatest, not {self.pennation}",
                 element=element,
             )
-        if self.tendon == "elastic" and self.minimum_activation == 0 and not self.is_damped:
+
+    def check_rates(self, element: str) -> None:
+        """ModelError for a law whose `state_rate` is not finite at activation 0: with an elastic tendon, no damping and
+        a minimum_activation of 0 the fiber's speed divides by the activation."""
+        unbounded = isinstance(self.minimum_activation, (int, float)) and self.minimum_activation == 0
+        if self.tendon == "elastic" and unbounded and not self.is_damped:
             raise ModelError(
-                "minimum_activation must be positive with an elastic tendon and no damping: the fiber's speed divides "
-                "by the activation",
+                "minimum_activation is 0, but the speed of a fiber with an elastic tendon and no damping divides by "
+                'the activation; set minimum_activation to 0.01, OpenSim\'s default, or tendon to "rigid"',
                 element=element,
             )
 

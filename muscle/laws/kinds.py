@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import Record, unchecked
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels.arrays import as_array, is_symbolic
-from myoquat.kernels.mapped import mapped
-from myoquat.kernels.records import Record, unchecked
-from myoquat.kernels.typing import Array
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["of_laws", "stacked_laws"]

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.corners import Corners, sharpness
 from myoquat.muscle.laws.hill import HillLaw
 

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive, Range
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.ligament import PASSIVE
 

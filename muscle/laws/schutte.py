@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import Positive, Range
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.rigid_tendon import ACTIVE
 

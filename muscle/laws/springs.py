@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative, Positive
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["PathActuator", "PathSpring"]

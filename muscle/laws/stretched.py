@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.class_content import identity, is_foreign
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.classes import identity, is_foreign
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.bracketing import narrowed
 from myoquat.muscle.laws.equilibrium import LawKind, law_of
 

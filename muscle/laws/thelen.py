@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.hill import HillLaw
 
 __all__ = ["Thelen2003"]

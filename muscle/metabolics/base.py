@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import HillLaw
 
 __all__ = ["Fiber", "MetabolicCost", "recruited"]
@@ -48,7 +48,8 @@ class Fiber(NamedTuple):
         state: Array | None = None, *, mass: Array | float, slow: Array | float = 0.5,
     ) -> "Fiber":  # fmt: skip
         """The fiber of a law at a path length [m], its speed [m/s] and an activation, and, with an elastic tendon, its
-        own state: the formula, on floats and symbols."""
+        own state: the formula, on floats and symbols. ModelError where an elastic tendon needs a least activation."""
+        law.check_rates(f"law {law.kind!r}")
         l, _, v = law.fiber(*at, state)  # type: ignore[arg-type]
         scale = law.optimal_fiber_length
         active, passive, damping = law.fiber_parts(l / scale, v / (law.max_contraction_velocity * scale), at[2])  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive
-from myoquat.kernels.typing import Array
 from myoquat.muscle.metabolics.base import Fiber, MetabolicCost, recruited
 
 __all__ = ["Umberger2010"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from myoquat.kernels.arrays import is_symbolic
-from myoquat.kernels.records import unchecked
+from myoquat.core.records import unchecked
+from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["with_values"]
 

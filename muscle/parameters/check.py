@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.body import INERTIA_TOLERANCE
 from myoquat.joints.checks import UNIT_TOLERANCE
 from myoquat.joints.door import system_of
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import full
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import Place
 from myoquat.muscle.parameters.pairs import check_pairs

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import Place
 

@@ -1,7 +1,7 @@
 """Surfaces that are alone on their piece of a path: one formula for all of a kind.
 
 Each gives its contact from the two ends of the piece, all in its body's frame. While a kernel is traced, the surfaces
-of a kind and quadrant stand there once: those with a closed form as a table (`myoquat.kernels.mapped`), those that are
+of a kind and quadrant stand there once: those with a closed form as a table (`control_flow.map_rows`), those that are
 solved as a function that is called (`touch`).
 """
 
@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.records import unchecked
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels.arrays import as_array, is_symbolic
-from myoquat.kernels.mapped import mapped
-from myoquat.kernels.records import unchecked
-from myoquat.kernels.typing import Array
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.touch import Touch, touched
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.records import Record
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["QUADRANTS", "Contact", "Geodesic", "Line", "Near", "Wrap"]
 

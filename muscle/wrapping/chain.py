@@ -15,11 +15,11 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import iterate
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.base import Contact, Wrap
 from myoquat.muscle.wrapping.ordering import guessed, moved, started
 from myoquat.muscle.wrapping.rivals import shortest

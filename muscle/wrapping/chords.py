@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.vectors import direction, dot, plane_of, size, unit
 
 __all__ = ["BOW", "CHORD", "Bow", "Chord"]

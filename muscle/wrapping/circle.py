@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Plane", "Winding", "around", "beside"]
 

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.vectors import direction, dot, unit
 

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.extrapolation import extrapolated
 
 __all__ = ["FINE", "Force", "finite", "followed", "within"]

@@ -15,8 +15,8 @@ from functools import partial, reduce
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.vectors import dot
 
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]

@@ -10,9 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.sweeping import WHERE, Chain, points, touching

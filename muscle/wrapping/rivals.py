@@ -14,9 +14,9 @@ from operator import add, or_
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.ordering import moved
 from myoquat.muscle.wrapping.rounds import HELD, roughly, tightened

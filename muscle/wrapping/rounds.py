@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Wrap
 from myoquat.muscle.wrapping.geodesics import finite
 from myoquat.muscle.wrapping.sweeping import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["Poses", "Site", "distance"]
 

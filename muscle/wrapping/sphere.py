@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.kernels.arrays import as_array
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.circle import Plane, Winding, around, beside
 from myoquat.muscle.wrapping.vectors import dot, nearest, plane_of, project, unit

@@ -15,9 +15,9 @@ from operator import or_
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near, Wrap
 from myoquat.muscle.wrapping.courses import Placed
 from myoquat.muscle.wrapping.places import after, before

@@ -17,9 +17,9 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Near
 from myoquat.muscle.wrapping.geodesics import within
 from myoquat.muscle.wrapping.moments import Bridge, Tangent, Turn, along_tube, bridge, passes_tube, tangent

@@ -10,9 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Near, Wrap
 
 __all__ = ["JUMP", "SIZE", "START", "Touch", "cut", "nowhere", "packed_near", "touched", "unpacked_near"]

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
-from myoquat.kernels.typing import Array
 from myoquat.muscle.wrapping.base import Contact, Line, Near
 from myoquat.muscle.wrapping.courses import VARIED, Course, Placed, followed_on, laid, within_plane
 from myoquat.muscle.wrapping.geodesics import FINE

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, dot
-from myoquat.kernels.typing import Array
 
 __all__ = ["direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
 

@@ -15,7 +15,7 @@ import pytest
 from myoquat.analysis.command import COMMANDS, main
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
-from myoquat.kernels.cache import LIMIT_BYTES
+from myoquat.kernels.runtime.cache import LIMIT_BYTES
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 
 LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
@@ -250,9 +250,9 @@ def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     script = (
         "from myoquat.analysis.command import main; import sys\n"
         "calls = set()\n"
-        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-16:])))\n"
+        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-24:])))\n"
         "main(['warm', 'two_link'])\n"
-        "print(('trace', 'kernels/trace.py') in calls)\n"
+        "print(('trace', 'kernels/tracing/trace.py') in calls)\n"
     )
     found = [
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

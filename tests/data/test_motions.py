@@ -178,7 +178,7 @@ def test_columns_may_be_passed_over(system):
     [
         (GOOD.replace("endheader\n", ""), 8, "no line 'endheader'"),
         (HEADER, 6, "no line of labels"),
-        (GOOD.replace("nColumns=3", "nColumns=4"), 4, "nColumns is 4"),
+        (GOOD.replace("nColumns=3", "nColumns=many"), 4, "nColumns is many, but the table has 3 columns"),
         (GOOD.replace("-45\t.25", "-45"), 9, "2 columns; the header names 3"),
         (GOOD.replace("-45", "nan"), 9, "column 'flexion': nan is not finite"),
         (GOOD.replace("-45", "x"), 9, "'x' is not a number"),
@@ -212,6 +212,7 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path):
     ("text", "line", "message"),
     [
         (GOOD.replace("nRows=2", "nRows=3"), 3, "nRows is 3, but the table has 2 rows; all of them are read"),
+        (GOOD.replace("nColumns=3", "nColumns=40"), 4, "nColumns is 40, but the table has 3 columns; all of them are"),
         (GOOD.replace("nRows=2", "nRows=1"), 3, "nRows is 1, but the table has 2 rows; all of them are read"),
         (GOOD.replace("slide", "flexion"), 7, "several columns are labelled 'flexion'; the first of each is kept"),
         (HEADER.replace("nRows=2", "nRows=6") + "time\tflexion\tslide\n" + TWICE, 11, "3 rows are written twice"),
@@ -236,6 +237,32 @@ answer = [values.get(i) for i in range(values.getSize())]
 """
     with pytest.warns(ImplausibleWarning):
         assert read_motion(path)["flexion"].to_list() == in_opensim(script, str(path))
+
+
+@pytest.mark.peers
+def test_opensim_reads_tables_whose_counts_are_wrong(tmp_path, markers, in_opensim):
+    path = write(tmp_path, GOOD.replace("nColumns=3", "nColumns=40"), "x.sto")
+    write_markers(markers, tmp_path / "x.trc")
+    write(tmp_path, (tmp_path / "x.trc").read_text().replace("\t4\t2\tm", "\t9\t2\tm", 1), "y.trc")
+    script = """
+storage, markers = opensim.TimeSeriesTable(arguments[0]), opensim.TimeSeriesTableVec3(arguments[1])
+answer = [storage.getNumColumns(), storage.getNumRows(), markers.getNumColumns(), markers.getNumRows()]
+"""
+    with pytest.warns(ImplausibleWarning):
+        shapes = *read_motion(path).shape[::-1], *read_markers(tmp_path / "y.trc").shape[::-1]
+    columns, rows, coordinates, frames = shapes
+    assert in_opensim(script, str(path), str(tmp_path / "y.trc")) == [columns, rows, coordinates // 3, frames]
+
+
+def test_a_marker_file_is_read_whatever_its_number_of_frames(tmp_path, markers):
+    """As published files have it: 3514 in the header, 1991 in the table."""
+    write_markers(markers, tmp_path / "x.trc")
+    path = write(tmp_path, (tmp_path / "x.trc").read_text().replace("\t4\t2\tm", "\t9\t2\tm", 1), "y.trc")
+    message = "NumFrames is 9, but the table has 4 rows; all of them are read"
+    with pytest.warns(ImplausibleWarning, match=rf"y\.trc:3: {message}"):
+        pd.testing.assert_frame_equal(read_markers(path), markers, rtol=4e-16)
+    with pytest.raises(ModelError, match=message):
+        read_markers(path, strict=True)
 
 
 @pytest.mark.peers
@@ -293,7 +320,8 @@ def test_markers_go_through_a_file_and_back(tmp_path, markers, units):
     [
         ("PathFileType", "Path", 1, "no line 'PathFileType'"),
         ("\tm\t", "\tinch\t", 3, "Units is one of"),
-        ("\t4\t2\tm", "\t5\t2\tm", 3, "NumFrames is 5, but the table has 4"),
+        ("\t4\t2\tm", "\t4\t3\tm", 3, "NumMarkers is 3, but the table has 2"),
+        ("\t4\t2\tm", "\tx\t2\tm", 3, "NumFrames is x, but the table has 4"),
         ("\ttoe\t", "\theel\t", 4, "'heel' comes twice"),
         ("Frame#\tTime", "Time\tFrame#", 4, "must begin with"),
         ("0.25", "zero", 8, "'zero' is not a number"),

@@ -18,15 +18,17 @@ from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.verification import verify_results
-from myoquat.analysis.viewer.shapes import read_mesh
+from myoquat.analysis.viewer.meshes import read_mesh
 from myoquat.data import load_forces, load_model, load_orientations, motions
+from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import read_setup
+from myoquat.data.setups.controls import read_controls
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
-from myoquat.kernels import build
-from myoquat.kernels.cache import Cache
+from myoquat.kernels.runtime import build
+from myoquat.kernels.runtime.cache import Cache
 
-from . import captures, mutate, setups
+from . import captures, mutate, sets, setups
 
 DATA = Path(__file__).parents[1] / "data"
 STUDY = b"""format = "myoquat-study"
@@ -108,7 +110,10 @@ def toml_seeds(folder: Path) -> list[bytes]:
 
 
 def mjcf_seeds(folder: Path) -> list[bytes]:
-    return [saved("two_link", ".xml")(folder), saved("two_link_euler", ".xml")(folder)]
+    """Models that were saved, one with classes, tendons and what goes with them, and one that includes a file."""
+    (folder / "part.xml").write_text(sets.MJCF_PART)
+    saved_ones = [saved("two_link", ".xml")(folder), saved("two_link_euler", ".xml")(folder)]
+    return [*saved_ones, *(sets.MJCF.format(part).encode() for part in ("", '<include file="part.xml"/>'))]
 
 
 def motion_seeds(folder: Path) -> list[bytes]:
@@ -157,6 +162,30 @@ def load_seeds(folder: Path) -> list[bytes]:
     return [LOADS]
 
 
+def read_moving(path: Path) -> None:
+    """A motion of the model whose coordinates the table names."""
+    motions.load_motion(path, load_model("two_link"))
+
+
+def read_tasks(path: Path) -> None:
+    """A setup of CMC that names the tasks."""
+    folder = path.parent
+    for name in ("leg.osim", "reserves.xml", "walk.mot"):
+        (folder / name).touch()
+    (folder / "cmc.xml").write_text(setups.CMC.replace("tasks.xml", path.name))
+    read_setup(folder / "cmc.xml")
+
+
+def read_marker_set(path: Path) -> None:
+    """A setup of scaling that names the markers."""
+    folder = path.parent
+    for name in ("leg.osim", "walk.trc"):
+        (folder / name).touch()
+    named = f"</model_file><marker_set_file>{path.name}</marker_set_file></GenericModelMaker>"
+    (folder / "scale.xml").write_text(setups.SCALE.replace("</model_file></GenericModelMaker>", named))
+    read_setup(folder / "scale.xml")
+
+
 def c3d_seeds(folder: Path) -> list[bytes]:
     """Markers and channels, without and with a force plate."""
     for name, plate in (("seed.c3d", False), ("plate.c3d", True)):
@@ -168,7 +197,9 @@ def setup_seeds(folder: Path) -> list[bytes]:
     """Setups beside the files that they name, which are not opened."""
     for name in ("leg.osim", "placed.osim", "reserves.xml", "walk.trc", "walk.mot", "walk.sto"):
         (folder / name).touch()
+    (folder / "tasks.xml").write_text(sets.TASKS)
     texts = (setups.IK, setups.ID, setups.REACTION, setups.SCALE, setups.WHOLE, setups.PLACER, setups.TRACKING)
+    texts += (setups.CMC, setups.FORWARD)
     return [text.encode() for text in texts]
 
 
@@ -386,6 +417,11 @@ KINDS = {
         text_kind("loads", ".xml", load_seeds, mutate.xml, load_forces, *MODELS),
         text_kind("c3d", ".c3d", c3d_seeds, mutate.head, captures.read_c3d, *MODELS),
         text_kind("setup", ".xml", setup_seeds, mutate.xml, read_setup, *MODELS),
+        text_kind("tasks", ".xml", lambda folder: [sets.TASKS.encode()], mutate.xml, read_tasks, *MODELS),
+        text_kind("markers", ".xml", lambda folder: [sets.MARKERS.encode()], mutate.xml, read_marker_set, *MODELS),
+        text_kind("controls", ".xml", lambda folder: [sets.CONTROLS.encode()], mutate.xml, read_controls, *MODELS),
+        text_kind("actuators", ".xml", lambda folder: [sets.ACTUATORS.encode()], mutate.xml, read_force_set, *MODELS),
+        text_kind("motion", ".sto", motion_seeds, mutate.text, read_moving, *MODELS),
         text_kind("vtp", ".vtp", lambda folder: [VTP], mutate.xml, read_mesh, *MODELS),
         text_kind("obj", ".obj", lambda folder: [OBJ], mutate.text, read_mesh, *MODELS),
         text_kind("stl", ".stl", lambda folder: STL, mutate.text, read_mesh, *MODELS),

@@ -2,6 +2,8 @@
 
 __all__ = [
     "ANALYSES",
+    "CMC",
+    "FORWARD",
     "ID",
     "IK",
     "MOVES",
@@ -85,3 +87,17 @@ TRACKING = """<OpenSimDocument Version="40000"><IMUInverseKinematicsTool name="w
 <sensor_to_opensim_rotations>-1.5 0.1 0.2</sensor_to_opensim_rotations><results_directory>out</results_directory>
 <OrientationWeightSet><objects><OrientationWeight name="foot_imu"><weight>2</weight></OrientationWeight></objects>
 </OrientationWeightSet></IMUInverseKinematicsTool></OpenSimDocument>"""
+CMC = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>leg.osim</model_file>
+<force_set_files>reserves.xml</force_set_files><results_directory>found</results_directory>
+<initial_time>0.1</initial_time><final_time>0.18</final_time><desired_kinematics_file>walk.mot</desired_kinematics_file>
+<task_set_file>tasks.xml</task_set_file><cmc_time_window>0.01</cmc_time_window>
+<lowpass_cutoff_frequency>6</lowpass_cutoff_frequency></CMCTool></OpenSimDocument>"""
+FORWARD = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file>leg.osim</model_file>
+<force_set_files>reserves.xml</force_set_files><results_directory>found</results_directory>
+<initial_time>0.105</initial_time><final_time>0.3</final_time>
+<integrator_error_tolerance>1e-8</integrator_error_tolerance>
+<AnalysisSet name="Analyses"><objects><Kinematics name="Kinematics"><on>true</on></Kinematics><ForceReporter name="All">
+<on>true</on></ForceReporter></objects></AnalysisSet><ControllerSet name="Controllers"><objects>
+<ControlSetController name="steps"><controls_file>walk.sto</controls_file></ControlSetController>
+<CorrectionController name="correction"><kp>4</kp><kv>1</kv></CorrectionController></objects></ControllerSet>
+<states_file>walk.sto</states_file></ForwardTool></OpenSimDocument>"""

@@ -99,7 +99,7 @@ def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
     [
         ({"rotations": BALL.rotations[:2]}, "2 coordinates rotate it"),
         ({"rotations": BALL.rotations[:1]}, "one coordinate rotates it"),
-        ({"rotations": (*BALL.rotations[:2], Axis(Y, 0))}, "not orthogonal"),
+        ({"rotations": (*BALL.rotations[:2], Axis(TILTED[1], 0))}, "successive axes are parallel"),
         ({"rotations": (*BALL.rotations[:2], Axis(Z, 0, SimmSpline((0.0, 1.0), (0.0, 2.0))))}, "not a linear function"),
         ({"translations": (Axis(X, 0),)}, "centre moves with its rotations"),
     ],

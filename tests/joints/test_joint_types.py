@@ -23,8 +23,8 @@ from myoquat.joints import (
 from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.sampling import KINDS, random_joint
 from myoquat.joints.vectors import axis_angle_matrix, matvec
-from myoquat.kernels.arrays import symbols_casadi
-from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.symbolic.arrays import symbols_casadi
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 COUNT = 6
 STEP = 4e-3
@@ -98,6 +98,8 @@ def test_sizes_of_the_issue():
         "ellipsoid": (3, 3),
         "constant_curvature": (3, 3),
         "reversed": (6, 6),
+        "gimbal": (3, 3),
+        "follower": (0, 0),  # it moves with another joint's coordinates
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from myoquat.core.content import content_digest
 from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import Distance, PointLoop
 from myoquat.dynamics.constraints.equations import Constraints
@@ -20,7 +21,6 @@ from myoquat.joints import (
 )
 from myoquat.joints.functions import PiecewiseLinear, Polynomial, SimmSpline
 from myoquat.joints.types import Axis
-from myoquat.kernels.content import content_digest
 from myoquat.muscle import Model, Muscle, PathPoint, path_lengths
 
 

@@ -13,6 +13,7 @@ from myoquat import joints
 from myoquat.joints import ArticulatedSystem, Body, EulerJoint, RevoluteJoint, SphericalJoint, with_rotations
 
 FLOATS_ONLY = {
+    "condition_davenport": "takes singular values",
     "joint_table": "lists the joint types",
     "quaternion_from_rotation": "takes a SciPy Rotation, which holds floats",
     "random_quaternions": "draws numbers",
@@ -39,7 +40,14 @@ VALUES: dict[str, Any] = {
     "q": np.array([*Q, 0.4]), "u": np.array([0.1, -0.2, 0.3, 0.5]), "udot": np.array([0.3, 0.1, -0.2, 0.4]),
     "point": np.array([0.1, 0.2, 0.3]), "about": np.array([-0.1, 0.4, 0.2]),
 }  # fmt: skip
-FIXED = {"sequence": "YZX", "model": SYSTEM, "source": SYSTEM, "target": EULER, "frame": "lower"}
+FIXED = {
+    "sequence": "YZX",
+    "directions": ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8)),
+    "model": SYSTEM,
+    "source": SYSTEM,
+    "target": EULER,
+    "frame": "lower",
+}
 
 
 def _call(name: str, values: dict[str, Any]) -> np.ndarray:

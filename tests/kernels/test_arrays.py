@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from myoquat.kernels.arrays import (
+from myoquat.kernels.symbolic.arrays import (
     SymbolArray,
     as_array,
     as_casadi_vector,
@@ -19,7 +19,7 @@ from myoquat.kernels.arrays import (
     symbols_casadi,
     symbols_sympy,
 )
-from myoquat.kernels.elements import SCALAR_OPERATIONS
+from myoquat.kernels.symbolic.elements import SCALAR_OPERATIONS
 
 # ---- a NumPy function evaluated through symbols ------------------------------------------------------------
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.cache import Cache, digest
+from myoquat.core.digests import digest
+from myoquat.kernels.runtime.cache import Cache
 
 
 def wave(q):

@@ -8,8 +8,8 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.called import called
-from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.control_flow.out_of_line_call import called
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 
 @dataclass(frozen=True)

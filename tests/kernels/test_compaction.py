@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.called import called
-from myoquat.kernels.compaction import BLOCKS
-from myoquat.kernels.lifetimes import arrays_of, at_once, in_time
-from myoquat.kernels.packing import Ends
-from myoquat.kernels.tape import Node, Tape, arguments
+from myoquat.kernels.codegen.compaction import BLOCKS
+from myoquat.kernels.codegen.slot_allocation import arrays_of, at_once, in_time
+from myoquat.kernels.control_flow.out_of_line_call import called
+from myoquat.kernels.tracing.tape import Ends, Node, Tape, arguments
 
 SIZES = [1, 2, 7, 8, 9, 8 * BLOCKS - 1, 8 * BLOCKS, 8 * BLOCKS + 1, 203]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from myoquat.kernels.content import content_digest, content_key
-from myoquat.kernels.records import Record
+from myoquat.core.content import content_digest, content_key
+from myoquat.core.records import Record
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import notice, sources
-from myoquat.kernels.content import FOREIGN, content_digest, lasting_content
+from myoquat.core import progress_message
+from myoquat.core.content import FOREIGN, content_digest, lasting_content
+from myoquat.kernels.runtime import source_digest
 
 Q = np.random.default_rng(0).normal(size=(7, 4))
 
@@ -98,20 +99,20 @@ def test_a_function_put_in_another_place_is_noticed(folder, monkeypatch):
     made(Formula(), folder)
     from_here = Formula()
     monkeypatch.setattr("myoquat.joints.rates.G", lambda Q: Q)
-    assert sources.sources_digest() is None
+    assert source_digest.sources_digest() is None
     assert made(from_here, folder).source == "compiled"  # under the key of its program
     assert from_here.runs == 1
 
 
 def test_a_method_put_in_another_place_is_noticed(monkeypatch):
     monkeypatch.setattr("myoquat.joints.types.SphericalJoint.check", lambda self: None, raising=False)
-    assert sources.sources_digest() is None
+    assert source_digest.sources_digest() is None
 
 
 def test_sources_that_changed_since_the_import_are_noticed(monkeypatch):
-    path = next(iter(sources._AT_IMPORT))
-    monkeypatch.setitem(sources._AT_IMPORT, path, (0, 0))
-    assert sources.sources_digest() is None
+    path = next(iter(source_digest._AT_IMPORT))
+    monkeypatch.setitem(source_digest._AT_IMPORT, path, (0, 0))
+    assert source_digest.sources_digest() is None
 
 
 def test_everything_imported_the_digest_stands():
@@ -119,7 +120,7 @@ def test_everything_imported_the_digest_stands():
     code = (
         "import pkgutil, importlib, myoquat\n"
         "for found in pkgutil.walk_packages(myoquat.__path__, 'myoquat.'): importlib.import_module(found.name)\n"
-        "from myoquat.kernels.sources import sources_digest\n"
+        "from myoquat.kernels.runtime.source_digest import sources_digest\n"
         "assert sources_digest() is not None\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
@@ -133,8 +134,8 @@ class Terminal(io.StringIO):
 def test_a_word_while_waiting(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(notice, "PATIENCE", 0.01)
-    with notice.waiting("compiling a model"), notice.waiting("compiling a part"):
+    monkeypatch.setattr(progress_message, "PATIENCE", 0.01)
+    with progress_message.waiting("compiling a model"), progress_message.waiting("compiling a part"):
         while not terminal.getvalue():
             time.sleep(0.001)
     said = terminal.getvalue()
@@ -144,8 +145,8 @@ def test_a_word_while_waiting(monkeypatch):
 
 
 def test_nothing_is_said_where_nobody_reads(capsys, monkeypatch):
-    monkeypatch.setattr(notice, "PATIENCE", 0.0)
-    with notice.waiting("compiling a model"):
+    monkeypatch.setattr(progress_message, "PATIENCE", 0.0)
+    with progress_message.waiting("compiling a model"):
         time.sleep(0.02)
     assert capsys.readouterr().err == ""
 
@@ -173,7 +174,7 @@ def test_a_second_process_traces_nothing(folder):
     code = (
         "import sys, numpy as np\n"
         "calls = set()\n"
-        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-16:])))\n"
+        "sys.setprofile(lambda frame, event, _: calls.add((frame.f_code.co_name, frame.f_code.co_filename[-24:])))\n"
         "from myoquat.data import load_model\n"
         "from myoquat.dynamics import simulate\n"
         "from myoquat.muscle import muscle_torques, path_jacobian, path_lengths\n"
@@ -181,7 +182,7 @@ def test_a_second_process_traces_nothing(folder):
         "q = np.array(model.start)\n"
         "path_lengths(model, q), path_jacobian(model, q), muscle_torques(model, q, np.zeros(6), np.ones(6))\n"
         "motion = simulate(model, duration=0.01)\n"
-        "print(motion.q[-1].tobytes().hex(), ('trace', 'kernels/trace.py') in calls, 'casadi' in sys.modules)\n"
+        "print(motion.q[-1].tobytes().hex(), ('trace', 'kernels/tracing/trace.py') in calls, 'casadi' in sys.modules)\n"
     )
     environment = {**os.environ, "MYOQUAT_CACHE": str(folder)}
     run = lambda: subprocess.run(  # noqa: E731

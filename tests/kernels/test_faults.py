@@ -10,7 +10,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import ConversionWarning
-from myoquat.kernels.tape import read_tape
+from myoquat.kernels.tracing.tape import read_tape
 
 
 @pytest.fixture

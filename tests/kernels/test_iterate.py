@@ -7,8 +7,8 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.program import Program
+from myoquat.kernels.runtime.program import Program
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 
 def kepler(E, given):

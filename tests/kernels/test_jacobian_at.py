@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from myoquat import joints
-from myoquat.kernels.arrays import formula
-from myoquat.kernels.derivatives import jacobian_at
+from myoquat.kernels.symbolic.arrays import formula
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 N = 5
 

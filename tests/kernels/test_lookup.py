@@ -8,8 +8,8 @@ from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
 from myoquat.joints.functions.pieces import FEW, chosen
 from myoquat.kernels import Tabulated
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.mapped import mapped
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 
 def table(rng, count):

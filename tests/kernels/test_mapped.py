@@ -5,9 +5,9 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.mapped import mapped
-from myoquat.kernels.trace import trace
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.trace import trace
 
 
 def element(row, numbers):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from myoquat.kernels.progress import progress_bar
+from myoquat.core.progress import progress_bar
 
 
 def test_a_bar_shows_where_asked_for(capsys):

@@ -7,11 +7,11 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import iterate
-from myoquat.kernels.body import Straight
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.passes import rows_of
-from myoquat.kernels.recursion import ROOT, Member, Pass, looped, recursion
-from myoquat.kernels.trace import trace
+from myoquat.kernels.codegen.tree_passes import rows_of
+from myoquat.kernels.control_flow.tree_scan import looped, recursion
+from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.trace import trace
 
 
 class Node:
@@ -85,7 +85,7 @@ def test_derivatives_see_every_member(tree, rng):
 def test_casadi_sees_every_member(tree, rng):
     formula, n = tree
     x = rng.normal(size=2 * n)
-    function = Straight.of(trace(formula, {"x": 2 * n}, None, "nodes")).function
+    function = trace(formula, {"x": 2 * n}, None, "nodes").function
     np.testing.assert_allclose(function(x).full().ravel(), formula(x), rtol=1e-13, atol=1e-14)
 
 

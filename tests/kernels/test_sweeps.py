@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import entries
-from myoquat.kernels.elimination import Edge, contracted
-from myoquat.kernels.mapped import mapped
-from myoquat.kernels.terms import Recording, Term
+from myoquat.kernels.control_flow import jacobian_entries
+from myoquat.kernels.control_flow.map_rows import mapped
+from myoquat.kernels.symbolic.terms import Recording, Term
+from myoquat.kernels.tracing.edge_elimination import Edge, contracted
 
 X = np.random.default_rng(1).normal(size=(11, 6))
 
@@ -40,8 +40,8 @@ def swept(monkeypatch):
     """All Jacobians made from now on are swept."""
 
     def switch():
-        monkeypatch.setattr(entries, "_WRITTEN_OUT", -1)
-        monkeypatch.setattr(entries, "_TIMES", 0)
+        monkeypatch.setattr(jacobian_entries, "_WRITTEN_OUT", -1)
+        monkeypatch.setattr(jacobian_entries, "_TIMES", 0)
 
     return switch
 
@@ -124,7 +124,7 @@ def test_hessians_in_sweeps_are_symmetric(first, swept):
     hessian = gradient.jacobian(name, "x")
     np.testing.assert_allclose(hessian(*given), plain, rtol=1e-13, atol=1e-14)
     assert np.array_equal(hessian(*given), np.swapaxes(hessian(*given), -1, -2))
-    (sweep,) = hessian._straight.inner
+    (sweep,) = hessian._traced.inner
     assert len(sweep.seeds) == 2  # not six: two sums, their rows hold the column of x4, and x5 is linear
     third, wanted = hessian.jacobian(wrt="x"), kernel.jacobian().jacobian().jacobian()
     np.testing.assert_allclose(third(*given), wanted(X), rtol=1e-12, atol=1e-13)

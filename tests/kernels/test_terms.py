@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.derivatives import jacobian_at
-from myoquat.kernels.terms import Recording
-from myoquat.kernels.trace import trace
+from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.trace import trace
 
 POINTS = np.random.default_rng(7).uniform(0.1, 0.9, (20, 3))
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from myoquat.kernels.run import split_and_run
+from myoquat.kernels.runtime.execution import split_and_run
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import build, machine, settings, units
-from myoquat.kernels.cache import Cache
-from myoquat.kernels.machine import Assembler
+from myoquat.kernels.codegen import compilation_units
+from myoquat.kernels.runtime import build, llvm, settings
+from myoquat.kernels.runtime.cache import Cache
+from myoquat.kernels.runtime.llvm import Assembler
 
 
 def long(x):
@@ -80,7 +81,7 @@ def test_functions_that_call_each_other_keep_to_their_own_frames(rng):
 def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
     compiled = []
 
-    def counted(assembly, target, compile_object=machine.compile_object):
+    def counted(assembly, target, compile_object=llvm.compile_object):
         compiled.append(assembly)
         return compile_object(assembly, target)
 
@@ -89,9 +90,9 @@ def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
             z = np.sin(z) / 2 + c * k
         return z
 
-    monkeypatch.setattr(machine, "compile_object", counted)
-    monkeypatch.setattr(machine, "_known", machine._Known(2**20))
-    monkeypatch.setattr(units, "SIZE", 1)  # every function that can stand alone does
+    monkeypatch.setattr(llvm, "compile_object", counted)
+    monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
+    monkeypatch.setattr(compilation_units, "SIZE", 1)  # every function that can stand alone does
     first = kernels.compile(lambda x: kernels.iterate(halved, x, x, 4), {"x": 2}, ["y"], cache="off")
     before = len(compiled)
     second = kernels.compile(lambda x, y: x * kernels.iterate(halved, y, x, 4), {"x": 2, "y": 2}, ["z"], cache="off")
@@ -103,8 +104,8 @@ def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
 
 def test_the_code_of_units_is_forgotten_beyond_a_size(monkeypatch):
     compiled = []
-    monkeypatch.setattr(machine, "compile_object", lambda text, target: compiled.append(text) or text.encode())
-    known = machine._Known(10)
+    monkeypatch.setattr(llvm, "compile_object", lambda text, target: compiled.append(text) or text.encode())
+    known = llvm._Known(10)
     for text in ("12345", "abcde", "12345", "last", "12345", "abcde"):
         assert known.compiled(text, settings.target()) == text.encode()
     assert compiled == ["12345", "abcde", "last", "abcde"]

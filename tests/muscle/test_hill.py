@@ -153,8 +153,12 @@ def test_the_least_activation_acts_below_it(law, rng):
     with pytest.raises(ModelError, match="minimum_activation must be in"):
         replace(law, minimum_activation=1.0).check("muscle 'm'")
     undamped = {"damping": 0.0, **UNDAMPED} if law.kind == "millard2012" else {}
-    with pytest.raises(ModelError, match="minimum_activation must be positive"):
-        replace(law, minimum_activation=0.0, **undamped).check("muscle 'm'")
+    boundless = replace(law, minimum_activation=0.0, **undamped)
+    boundless.check("muscle 'm'")
+    with pytest.raises(ModelError, match=r"muscle 'm': minimum_activation is 0, .* set minimum_activation to 0.01"):
+        boundless.check_rates("muscle 'm'")
+    replace(boundless, tendon="rigid").check_rates("muscle 'm'")
+    assert np.isfinite(boundless.equilibrium(length, 0.0, np.zeros(20))).all()
 
 
 UNDAMPED = {"active_lowest": 0.1, "concentric_slope_at_vmax": 0.125, "eccentric_slope_at_vmax": 0.075}

@@ -9,7 +9,7 @@ from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint, convert_coordinates, convert_velocities
 from myoquat.joints.types.custom import Axis
-from myoquat.kernels.arrays import formula
+from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import CoordinateLimit, Model, ModelError, Muscle, PathPoint, limit_torques
 from myoquat.muscle.laws import PathActuator
 

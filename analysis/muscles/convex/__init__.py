@@ -3,6 +3,7 @@
 from myoquat.analysis.muscles.convex.greatest import solve_greatest
 from myoquat.analysis.muscles.convex.linked import Linked, solve_linked
 from myoquat.analysis.muscles.convex.links import Links
+from myoquat.analysis.muscles.convex.minima import lower_bounds
 from myoquat.analysis.muscles.convex.outcome import Status, are_met
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.analysis.muscles.convex.separable import solve_separable
@@ -15,6 +16,7 @@ __all__ = [
     "Solutions",
     "Status",
     "are_met",
+    "lower_bounds",
     "solve_greatest",
     "solve_linked",
     "solve_programs",

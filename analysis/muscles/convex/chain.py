@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import cones, terms
 from myoquat.analysis.muscles.convex.links import BandedRows, Links
 from myoquat.analysis.muscles.convex.program import Programs, in_one_pass, prices
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Chain", "Point", "chain_bound"]
 

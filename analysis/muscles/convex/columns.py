@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.convex import terms
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["BALANCED", "FIXED", "STATE", "WAY", "Columns", "Shape", "triangle"]
 

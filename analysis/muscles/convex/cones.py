@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["Scaling", "divided", "identity", "inside", "longest_step", "product", "scaling"]
 

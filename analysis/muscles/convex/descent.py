@@ -12,8 +12,8 @@ from myoquat.analysis.muscles.convex.interior import LOOSE
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.analysis.muscles.convex.sweep import OUTPUTS, sweeps
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
-from myoquat.kernels.typing import Array
 
 __all__ = ["CAREFUL", "Ends", "descended"]
 

@@ -4,7 +4,7 @@ from copy import copy
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Hulls"]
 

@@ -17,8 +17,8 @@ import numpy as np
 from myoquat.analysis.muscles.convex import cones
 from myoquat.analysis.muscles.convex.columns import Shape, triangle
 from myoquat.analysis.muscles.convex.outcome import Status
+from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
-from myoquat.kernels.typing import Array
 
 __all__ = ["ABOUT", "FAR", "LOOSE", "SAFE", "SMALL", "Conditions"]
 

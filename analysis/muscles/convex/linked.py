@@ -11,7 +11,7 @@ from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.analysis.muscles.convex.solve import powers_of_two
 from myoquat.analysis.muscles.convex.split import Split
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Linked", "solve_linked"]
 

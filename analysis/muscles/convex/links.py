@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array
 
 __all__ = ["BandedRows", "Links"]
 

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Status", "are_met"]
 

@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 
 from myoquat.analysis.muscles.convex import terms
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 
 __all__ = ["Programs", "in_one_pass", "prices"]
 

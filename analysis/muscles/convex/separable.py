@@ -18,8 +18,8 @@ from myoquat.analysis.muscles.convex.envelopes import Hulls
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.analysis.muscles.convex.solve import Solutions, solve_programs
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["solve_separable"]
 

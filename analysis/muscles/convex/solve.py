@@ -10,7 +10,7 @@ from myoquat.analysis.muscles.convex.interior import SAFE
 from myoquat.analysis.muscles.convex.outcome import Status
 from myoquat.analysis.muscles.convex.program import Programs
 from myoquat.analysis.muscles.convex.split import Split
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Solutions", "powers_of_two", "solve_programs"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.muscles.convex.program import Programs
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Split"]
 

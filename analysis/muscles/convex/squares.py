@@ -17,10 +17,10 @@ import numpy as np
 from myoquat.analysis.muscles.convex.columns import Shape, triangle
 from myoquat.analysis.muscles.convex.interior import FAR, LOOSE, MET, REGULAR
 from myoquat.analysis.muscles.convex.outcome import Status
+from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
-from myoquat.kernels.typing import Array
 
 __all__ = [
     "FIXED",

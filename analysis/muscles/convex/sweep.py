@@ -8,8 +8,8 @@ import numpy as np
 
 from myoquat.analysis.muscles.convex.columns import BALANCED, FIXED, STATE, WAY, Columns, Shape
 from myoquat.analysis.muscles.convex.interior import Conditions
+from myoquat.core.typing import Array
 from myoquat.kernels import Program
-from myoquat.kernels.typing import Array
 
 __all__ = ["GROUP", "OUTPUTS", "sweeps"]
 

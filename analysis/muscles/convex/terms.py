@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["cost", "curvature", "least", "most", "power_of", "reach", "slope"]
 

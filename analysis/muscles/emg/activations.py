@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.muscles.recruitment import Effort
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg
 from myoquat.data.motions.series import check_time, indices_of
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 

@@ -16,13 +16,13 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.lines import least_activations
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.motions.series import indices_of
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import scipy
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.laws import ForceLaw

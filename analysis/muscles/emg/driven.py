@@ -10,11 +10,11 @@ from myoquat.analysis.muscles.emg.activations import activations_at
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.recruitment.lines import least_activations
 from myoquat.analysis.muscles.tables import named_columns
+from myoquat.core.arguments import check_kinds
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import Emg, Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 from myoquat.muscle import law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
 

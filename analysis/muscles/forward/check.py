@@ -10,11 +10,11 @@ from myoquat.analysis.muscles.forward.drive import Drive, Law, Push, driven_mode
 from myoquat.analysis.muscles.forward.steps import longest_step
 from myoquat.analysis.muscles.forward.tracking import Tracking, tracking_of
 from myoquat.analysis.muscles.recruitment import Redundancy
+from myoquat.core.arguments import check_kinds, real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import check_kinds, real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["commands_of", "forward_check", "track", "tracked"]

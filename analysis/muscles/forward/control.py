@@ -18,9 +18,9 @@ from myoquat.analysis.muscles.recruitment import (
     consistent_motion,
     redundancy,
 )
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.model import Model
 
 __all__ = ["computed_muscle_control"]

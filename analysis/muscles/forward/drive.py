@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import Simulator, inverse_dynamics
 from myoquat.dynamics.constraints import constraints_of
@@ -21,8 +23,6 @@ from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.functions import Constant
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.limits import is_timed
 from myoquat.muscle.model import Model

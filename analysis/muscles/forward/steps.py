@@ -9,9 +9,9 @@ of up to 2.785 over the greatest rate (Hairer and Wanner, Solving Ordinary Diffe
 import numpy as np
 
 from myoquat.analysis.muscles.free import free_velocities
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics import bias_force, mass_matrix
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import limit_torques, muscle_torques
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names

@@ -7,11 +7,11 @@ import numpy as np
 from myoquat.analysis.muscles.forward.drive import Driven
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.muscles.tables import named_columns
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics import mass_matrix
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.typing import Array
 from myoquat.muscle.evaluate import muscle_forces, path_jacobian
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names

@@ -1,7 +1,7 @@
 """Which muscles pull: activations that produce a motion with the least effort, joints kept stable."""
 
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, Reserve, ReserveActuator
-from myoquat.analysis.muscles.recruitment.consistent import consistent_motion
+from myoquat.analysis.muscles.recruitment.consistent import consistent_derivatives, consistent_motion
 from myoquat.analysis.muscles.recruitment.equations import Effort
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
@@ -19,6 +19,7 @@ __all__ = [
     "Reserve",
     "ReserveActuator",
     "WholeTrial",
+    "consistent_derivatives",
     "consistent_motion",
     "redundancy",
 ]

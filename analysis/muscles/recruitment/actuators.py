@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from myoquat.data.motions.series import indices_of
+from myoquat.analysis.motion.inverse_dynamics import velocity_row
+from myoquat.core.typing import Array
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model, actuator_forces
-from myoquat.muscle.actuators import ScalarActuator
+from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
+from myoquat.muscle.loads import body_wrenches
 
-__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reserves_of"]
+__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reserve_wrenches", "reserves_of"]
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q
     columns = np.zeros((system.nu, len(reserves)))
     taken: set[str | int] = set()
     for k, reserve in enumerate(reserves):
-        place = _row(system, reserve.velocity) if isinstance(reserve, Reserve) else reserve.name
+        place = velocity_row(system, reserve.velocity) if isinstance(reserve, Reserve) else reserve.name
         if place in taken:
             raise ValueError(
                 f"the {'velocity' if isinstance(place, int) else 'name'} {reserve.name!r} has two reserves"
@@ -122,6 +123,15 @@ def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q
     return found
 
 
+def reserve_wrenches(system: ArticulatedSystem, reserve: AnyReserve, q: Array, controls: Array) -> Array | None:
+    """(t, bodies, 6) force [N] and torque [N m] of a reserve at controls (t,) on every body, at its origin in world
+    axes; None for one that acts within joints, on velocities or coordinates."""
+    if isinstance(reserve, Reserve) or isinstance(reserve.actuator, CoordinateActuator):
+        return None
+    loads = reserve.actuator.loads(system.poses(q), (reserve.strength * controls)[:, None])
+    return body_wrenches(system, q, loads)
+
+
 def _actuator_columns(system: ArticulatedSystem, actuators: Sequence[ScalarActuator], q: Array) -> Array:
     """(t, nu, k) the generalized force of each at its control of 1."""
     model = Model(system, actuators=tuple(replace(a, lower=-np.inf, upper=np.inf) for a in actuators))
@@ -129,11 +139,3 @@ def _actuator_columns(system: ArticulatedSystem, actuators: Sequence[ScalarActua
     poses = np.repeat(q[:, None], count, axis=1)
     controls = np.broadcast_to(np.eye(count), (len(q), count, count))
     return np.swapaxes(actuator_forces(model, poses, np.zeros((len(q), count, system.nu)), controls), -1, -2)
-
-
-def _row(system: ArticulatedSystem, name: str) -> int:
-    if name in system.coordinate_names:
-        rows = system.indices.velocities_of_coordinate(name)
-        if len(rows) == 1:
-            return int(rows[0])
-    return indices_of("velocity", [name], system.velocity_names)[0]

@@ -27,8 +27,8 @@ from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
 from myoquat.analysis.muscles.recruitment.reach import Reach
 from myoquat.analysis.muscles.recruitment.solving import MET, Recruitment, are_bent
 from myoquat.analysis.muscles.recruitment.whole import Coupled, WholeTrial
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 
 __all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]
 
@@ -103,8 +103,11 @@ class CoupledRecruitment:
         self.rate_pull[:] = new.pull[~links.hard].reshape(self.rate_pull.shape) if self.coupled.rates else 0.0
 
     def _refuted(self) -> bool:
-        """Whether there is no solution within lines that nothing within reach is beyond."""
+        """Whether there is no solution within lines that nothing within reach is beyond. Of laws that are not affine no
+        such lines are known."""
         frames = self._linked()
+        if np.isin(frames, self.bent).any():
+            return False
         programs, centre = self._programs(frames)
         links = self._outside(frames, self.demands.low[frames], self.demands.high[frames])
         found = solve_linked(programs, links.shifted(centre), self.alone[frames])
@@ -160,11 +163,14 @@ class CoupledRecruitment:
         return self._links(frames, lines)[0]
 
     def _bound(self, effort: float) -> float:
-        """What no activations within L and H are below, the forces being their tangents."""
+        """What no activations within L and H are below. Of linked frames whose laws are not affine it is the sum of
+        the frames' own bounds: lines that are nowhere beyond these laws are not known."""
         frames, m = self._linked(), self.m
         rest = self.found.bound.sum() - self.found.bound[frames].sum()
         if not len(frames):
             return float(rest)
+        if np.isin(frames, self.bent).any():
+            return float(rest + self.found.bound[frames].sum())
         programs, centre = self._programs(frames)
         x, y, z = (v[frames] for v in self.single)
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Links, Programs, Status, solve_linked, terms
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["enclosed", "outer_lines"]
 

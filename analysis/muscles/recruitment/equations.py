@@ -12,16 +12,23 @@ from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.muscles.convex import Programs
 from myoquat.analysis.muscles.convex.program import in_one_pass
 from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.muscles.joint_loads import own_wrenches
 from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_columns, reserves_of
-from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, joints_of, rest_forces
+from myoquat.analysis.muscles.recruitment.joint_cone import (
+    JointCone,
+    constraint_lines,
+    joints_of,
+    reserve_lines,
+    rest_forces,
+)
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations, strengths
 from myoquat.analysis.muscles.recruitment.paths import paths_along
 from myoquat.analysis.muscles.recruitment.rounds import Bending
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
 from myoquat.muscle import law_forces
 from myoquat.muscle.model import Model
 
@@ -128,8 +135,9 @@ class Units(NamedTuple):
 class Demands:
     """Of every frame: torque (t, e) that muscles and reserves have to give on the free velocities `names`, of which a
     unit tension of each muscle gives arms (t, m, e) and each reserve at c = 1 helps (t, r, e); forces on the parents of
-    the joints with cones, lines (t, c, m, 3) per tension and rest (t, c, 3). `columns` (t, nu, r) or (nu, r) are what
-    reserves at c = 1 give on all velocities, at all frames."""
+    the joints with cones, lines (t, c, m, 3) per tension, pushes (t, c, r, 3) per reserve and rest (t, c, 3), forces of
+    constraints included: `through` (t, c, nu, 3) is what these pass there per unit of what the motion lacks, None
+    without. `columns` (t, nu, r) or (nu, r) are what reserves at c = 1 give on all velocities, at all frames."""
 
     def __init__(
         self,
@@ -147,14 +155,10 @@ class Demands:
         joints = joints_of(model, self.cones)
         self.lengths, J, self.lines, self.parents = paths_along(model, motion.q, joints)
         assert motion.u is not None
-        assert motion.udot is not None
         self.model, self.speeds = model, in_one_pass(J, motion.u)
         self.arms = picked(np.negative(J, out=J), C)
-        self.rest = np.zeros((len(motion.time), len(joints), 3))
-        if joints:
-            passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, needed.wrenches)
-            self.rest = rest_forces(passing, joints, self.parents)
         self.columns = reserve_columns(model.system, self.reserves, motion.q)
+        self._press(motion, joints, J)
         self.helps = picked(np.swapaxes(self.columns, -1, -2), C)
         self.lower = least_activations(model)
         self.law: Callable[[Array, Array, Array], Array] = partial(law_forces, model)
@@ -164,10 +168,46 @@ class Demands:
         self.low = np.broadcast_to(self.lower, self.lengths.shape)
         self.high = np.ones(self.lengths.shape)
 
+    def _press(self, motion: Motion, joints: tuple[int, ...], negative: Array) -> None:
+        """What presses on the parents of the joints, forces of constraints included; `negative` is -J."""
+        model = self.model
+        self.pushes = reserve_lines(model, motion.q, self.reserves, joints, self.parents)
+        self.through = constraint_lines(model, motion, joints, self.parents)
+        self.outer = self.needed.wrenches + own_wrenches(model, motion) if joints else self.needed.wrenches
+        self.rest = np.zeros((len(motion.time), len(joints), 3))
+        if joints:
+            assert motion.u is not None
+            assert motion.udot is not None
+            passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, self.outer)
+            self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
+        if self.through is not None:
+            self.lines = self.lines - negative[:, None] @ self.through
+            self.pushes = self.pushes - np.swapaxes(self.columns, -1, -2)[..., None, :, :] @ self.through
+
+    def beside(self, rest: Array, torque: Array) -> Array:
+        """(t, c, 3) forces on the parents of joints without muscles and reserves, with those of the constraints that
+        hold a motion against all of the torque (t, nu) that it needs."""
+        if self.through is None:
+            return rest
+        result: Array = rest + np.einsum("tn,tcni->tci", torque, self.through)
+        return result
+
     def taken(self, frames: Array) -> Self:
         """Some of the frames, by their numbers."""
         part, rows = copy(self), _as_slice(frames)
-        for name in ("torque", "arms", "helps", "lengths", "speeds", "lines", "rest", "low", "high", "numbers"):
+        for name in (
+            "torque",
+            "arms",
+            "helps",
+            "lengths",
+            "speeds",
+            "lines",
+            "pushes",
+            "rest",
+            "low",
+            "high",
+            "numbers",
+        ):
             values = getattr(self, name)
             alike = not values.strides[0] and len(values)
             setattr(part, name, np.broadcast_to(values[0], (len(frames), *values.shape[1:])) if alike else values[rows])
@@ -227,7 +267,7 @@ class Demands:
             powers=2.0 if effort.power == np.inf else effort.power,
             lower=self._with_reserves(low, [reserve.lower for reserve in self.reserves]),
             upper=self._with_reserves(high, [reserve.upper for reserve in self.reserves]),
-            G=np.concatenate([G, np.zeros((*G.shape[:3], r))], axis=-1),
+            G=np.concatenate([G, self.turn @ np.swapaxes(self.pushes, -1, -2)], axis=-1),
             h=matvec(self.turn, self.pressed(F0)),
         )
 
@@ -254,9 +294,10 @@ class Demands:
         """(t, c, 3) multipliers of the standard cones as vectors in the parents' axes."""
         return np.asarray(np.einsum("cji,tcj->tci", self.turn, multipliers))
 
-    def pressed(self, tensions: Array) -> Array:
-        """(t, c, 3) forces on the parents of the joints with cones, in their axes."""
-        return np.asarray(np.einsum("tcmi,tm->tci", self.lines, tensions) + self.rest)
+    def pressed(self, tensions: Array, controls: Array | None = None) -> Array:
+        """(t, c, 3) forces on the parents of the joints with cones, in their axes; controls (t, r), None for 0."""
+        found = np.asarray(np.einsum("tcmi,tm->tci", self.lines, tensions) + self.rest)
+        return found if controls is None else found + np.asarray(np.einsum("tcri,tr->tci", self.pushes, controls))
 
     def missing(self, tensions: Array, controls: Array) -> Array:
         """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""

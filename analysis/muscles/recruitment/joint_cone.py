@@ -6,18 +6,18 @@ from typing import Self
 
 import numpy as np
 
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_wrenches
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
 from myoquat.data.motions.series import indices_of
-from myoquat.joints.constraints import CoordinateCoupler, PolynomialCoupler, Prescribed
-from myoquat.joints.errors import ModelError
+from myoquat.dynamics.constraints import HeldMotion
+from myoquat.dynamics.constraints.multipliers import carried_wrenches
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
-from myoquat.muscle.forces import CoordinateSpring
 from myoquat.muscle.model import Model
 
-__all__ = ["JointCone", "angles_of", "joints_of", "rest_forces"]
+__all__ = ["JointCone", "angles_of", "constraint_lines", "joints_of", "reserve_lines", "rest_forces"]
 
 ROUNDING = 1e-15  # by which the length of a unit vector is off 1
-IN_JOINTS = (CoordinateCoupler, PolynomialCoupler, Prescribed)  # constraints that act within joints, on no body
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,8 @@ def angles_of(cones: Sequence[JointCone], force: Array) -> Array:
 
 
 def joints_of(model: Model, cones: Sequence[JointCone]) -> tuple[int, ...]:
-    """The numbers of the bodies that the joints of the cones carry; ModelError where a constraint or a force between
-    bodies acts beside such a joint, whose part in it is not known."""
-    joints = tuple(int(model.system.indices.body(cone.joint)) for cone in cones)
-    for i in joints:
-        _check_determined(model, i)
-    return joints
+    """The numbers of the bodies that the joints of the cones carry."""
+    return tuple(int(model.system.indices.body(cone.joint)) for cone in cones)
 
 
 def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
@@ -96,22 +92,39 @@ def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
     return -np.asarray(np.einsum("tcji,tcj->tci", parents, passing[:, list(joints), :3]))
 
 
-def _check_determined(model: Model, i: int) -> None:
-    """ModelError where a constraint or a force between bodies acts beside the joint, whose part in it is not known."""
-    system = model.system
-    carried = {system.body_names[i]}
-    for body in system.bodies[i + 1 :]:
-        carried |= {body.name} if body.parent in carried else set()
-    for constraint in model.constraints:
-        if isinstance(constraint, IN_JOINTS):
-            continue
-        ends = [body in carried for body in (getattr(constraint, "first", None), getattr(constraint, "second", None))
-                if body is not None]  # fmt: skip
-        if len(ends) < 2 or len(set(ends)) > 1:
-            raise ModelError(
-                f"it acts beside the joint of {system.body_names[i]!r}, whose load is not determined",
-                element=constraint.label,
+def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
+    """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there for a unit of what
+    a motion lacks without them (see `myoquat.dynamics.constraints.multipliers`); None without constraints on bodies.
+
+    ModelError for a constraint on velocities, whose force on bodies is not known; ValueError, with the frame, for a
+    joint whose reaction redundant constraints leave open.
+    """
+    if not joints or not model.constraints:
+        return None
+    held = HeldMotion(model, motion.q, motion.time)
+    if not held.count:
+        return None
+    for i in joints:
+        if held.undetermined[:, i].any():
+            raise ValueError(
+                f"the load of the joint of {model.system.body_names[i]!r} is not determined at frame "
+                f"{int(np.argmax(held.undetermined[:, i]))}: constraints that act beside it are redundant"
             )
-    for force in model.forces:
-        if not isinstance(force, CoordinateSpring):
-            raise ModelError("its part in the loads of joints is not determined", element=force.element)
+    passing = held.reaction_map[:, list(joints), :3] @ held.map[:, None]
+    result: Array = -np.swapaxes(np.swapaxes(parents, -1, -2) @ passing, -1, -2)
+    return result
+
+
+def reserve_lines(
+    model: Model, q: Array, reserves: Sequence[AnyReserve], joints: Sequence[int], parents: Array
+) -> Array:
+    """(t, c, r, 3) the forces on the parents of joints, in their axes, of reserves at c = 1 that act on bodies."""
+    found = np.zeros((len(q), len(joints), len(reserves), 3))
+    if not joints:
+        return found
+    for k, reserve in enumerate(reserves):
+        wrenches = reserve_wrenches(model.system, reserve, q, np.ones(len(q)))
+        if wrenches is not None:
+            force = carried_wrenches(model.system, q, wrenches)[:, list(joints), :3]
+            found[:, :, k] = np.einsum("tcji,tcj->tci", parents, force)
+    return found

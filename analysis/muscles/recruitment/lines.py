@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle import Model
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw

@@ -10,14 +10,14 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Programs, Solutions, solve_separable
 from myoquat.analysis.muscles.fibers import MuscleFibers
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, compile
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws.kinds import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 
-__all__ = ["MetabolicEffort"]
+__all__ = ["MetabolicCurves", "MetabolicEffort"]
 
 GRID = 33  # activations between whose neighbours at most one corner of each kind is looked for
 HALVINGS = 40  # of that distance
@@ -55,11 +55,11 @@ class MetabolicEffort(Effort):
 
     def solved(self, demands: Demands, programs: Programs, backend: str) -> Solutions:
         """The solutions of the programs of these demands, whose first variables are the activations."""
-        curves = _Curves(self, demands, backend)
+        curves = MetabolicCurves(self, demands, backend)
         return solve_separable(programs, curves, curves.corners(), backend=backend)
 
 
-class _Curves:
+class MetabolicCurves:
     """What the muscles cost at some frames."""
 
     def __init__(self, effort: MetabolicEffort, demands: Demands, backend: str) -> None:

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.kernels import Kernel, compile
-from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.door import MuscleCall
 from myoquat.muscle.jacobians import velocity_of

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from myoquat.kernels.kinds import real_array
-from myoquat.kernels.typing import Array, ArrayLike
+from myoquat.core.arguments import real_array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 

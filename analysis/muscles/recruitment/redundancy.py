@@ -26,14 +26,16 @@ from myoquat.analysis.muscles.recruitment.joint_cone import JointCone
 from myoquat.analysis.muscles.recruitment.result import Redundancy
 from myoquat.analysis.muscles.recruitment.tendons import Tendons
 from myoquat.analysis.muscles.recruitment.whole import Coupled
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
-from myoquat.kernels.kinds import check_kinds
-from myoquat.kernels.typing import Array
+from myoquat.joints.compiled import traced_once
 from myoquat.muscle.model import Model
 
 __all__ = ["redundancy"]
 
 
+@traced_once()
 def redundancy(
     model: Model,
     motion: Motion,
@@ -66,7 +68,8 @@ def redundancy(
 
     Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
     coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
-    `Coupled`; ModelError for muscles without a law, and a cone at a joint whose force the motion does not determine.
+    `Coupled`, a cone at a joint whose force redundant constraints leave open; ModelError for muscles without a law, and
+    for constraints on velocities where there are cones.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy
@@ -114,12 +117,13 @@ def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruit
         effort=found.objective,
         bound=found.bound,
         price=found.y,
-        pressed=demands.pressed(force),
+        pressed=demands.pressed(force, c),
         pull=demands.pull(found.z),
         columns=demands.columns,
         arms=demands.arms,
         lines=demands.lines,
         slopes=recruitment.slopes,
         states=states,
+        external=demands.needed.wrenches,
         trial=recruitment.whole,
     )

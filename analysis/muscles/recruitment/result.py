@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Status, are_met
-from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
+from myoquat.analysis.muscles.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, angles_of
 from myoquat.analysis.muscles.recruitment.whole import WholeTrial
 from myoquat.analysis.muscles.tables import named_columns
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.kernels.libraries import pandas as pd
-from myoquat.kernels.libraries import xarray as xr
-from myoquat.kernels.typing import Array
 from myoquat.muscle.model import Model
 
 __all__ = ["Redundancy"]
@@ -31,7 +32,8 @@ class Redundancy:
     r), or (nu, r) for all frames alike, are the generalized forces of the reserves at their full strengths; arms (t, m,
     e) and lines (t, c, m, 3) the torques and the part of `pressed` that a unit tension gives, slopes (t, m) [N] the
     changes of the tensions with the activations. states (t, ns) [m] are the fiber lengths of elastic tendons
-    (`myoquat.muscle.state_names`), of none where tendons were taken as rigid.
+    (`myoquat.muscle.state_names`), of none where tendons were taken as rigid. external (t, bodies, 6) are the external
+    loads [N, N m] on the bodies at their origins, in world axes.
     Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
     that it is. trial is a `WholeTrial` where all frames are one problem, None where they are not; effort and price are
     then parts and derivatives of the sum, and bound is still what a frame's own effort is not below.
@@ -69,6 +71,7 @@ class Redundancy:
     lines: Array
     slopes: Array
     states: Array
+    external: Array
     trial: WholeTrial | None = None
 
     def __repr__(self) -> str:
@@ -93,6 +96,20 @@ class Redundancy:
         """(t, m, c, 3) the changes of `pressed` with the activations."""
         found: Array = np.moveaxis(self.lines, 2, 1) * self.slopes[..., None, None]
         return found
+
+    def joint_loads(self) -> JointLoads:
+        """What the joints carry under the muscles, reserves and external loads of the solution, and the forces of the
+        model's constraints. `JointLoads.residual` is what reserves at joints give and what the solution misses."""
+        share = self.reserve / np.array([reserve.strength for reserve in self.reserves])
+        given, wrenches = np.zeros(share.shape), self.external
+        for k, reserve in enumerate(self.reserves):
+            acting = reserve_wrenches(self.model.system, reserve, self.motion.q, share[:, k])
+            if acting is None:
+                given[:, k] = share[:, k]
+            else:
+                wrenches = wrenches + acting
+        torque = (self.columns @ given[..., None])[..., 0] if self.model.constraints else None
+        return joint_loads(self.model, self.motion, self.force, torque=torque, wrenches=wrenches)
 
     def shares(self) -> "pd.DataFrame":
         """What shaped which muscle: rows (time, muscle), a column per velocity and per joint with a cone. Each is the

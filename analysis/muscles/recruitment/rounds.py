@@ -19,9 +19,9 @@ from myoquat.analysis.muscles.convex.squares import (
     grouped,
     squares_rounds,
 )
+from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
-from myoquat.kernels.typing import Array
 
 __all__ = ["CONVEX", "OUTPUTS", "Bending", "settled_rounds"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Solutions, Status
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.rounds import settled_rounds
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Settling"]
 

@@ -1,8 +1,14 @@
-"""Solutions of what a motion asks of its muscles: on straight lines for the force laws, tangents where laws bend, and
-frame after frame where activation dynamics bound how far an activation gets."""
+"""Solutions of what a motion asks of its muscles, by affine force models, and frame after frame where activation
+dynamics bound how far an activation gets.
 
-from dataclasses import dataclass
-from functools import partial
+Force laws that are affine in the activation make every frame a convex program. Of other laws tangents find a local
+solution. They start from a convex program of the frame in which forces are lines over the ranges of the tensions. A
+bound in the tensions (`posed`) says whether no other effort is less. Where it does not, the convex envelopes of the
+effort find better starting points, and the greatest bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,9 +16,10 @@ from myoquat.analysis.muscles.convex import Solutions, Status, are_met, solve_gr
 from myoquat.analysis.muscles.recruitment.equations import Demands, Effort
 from myoquat.analysis.muscles.recruitment.lines import chords, tangents
 from myoquat.analysis.muscles.recruitment.metabolic import MetabolicEffort
+from myoquat.analysis.muscles.recruitment.posed import PosedFrames
 from myoquat.analysis.muscles.recruitment.reach import reachable
 from myoquat.analysis.muscles.recruitment.settling import Settling
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["MET", "ROUNDS", "Recruitment", "are_bent"]
 
@@ -20,6 +27,8 @@ AFFINE = 1e-9  # of the greatest force: a law that bends less than this is taken
 MET = 1e-9  # of the greatest torque: what the forces of bent laws may miss
 APART = 16  # frames that are solved by themselves
 ROUNDS = 50  # of tangents
+CERTIFIED = 1e-8  # of the effort: what a solution may be above the bound of laws that are not affine
+INSIDE = (0.27, 0.5, 0.71)  # of a range of activations: where laws are compared with lines
 
 
 @dataclass
@@ -71,9 +80,14 @@ class Recruitment:
         near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
         open_ = frames[~near]
         if near.any():
-            known, lost = self._settle(frames[near], x[near], y[near])
-            found.put(frames[near], known)
-            open_ = np.concatenate([open_, frames[near][lost]])
+            rows = frames[near]
+            known, _ = self._settle(rows, x[near], y[near])
+            nonlinear = np.flatnonzero((known.status == Status.SOLVED) & self._are_bent(rows))
+            if len(nonlinear):
+                posed = self._posed(self.demands.taken(rows[nonlinear]))
+                known.put(nonlinear, posed.certified(known.taken(nonlinear), CERTIFIED))
+            found.put(rows, known)
+            open_ = np.concatenate([open_, rows[known.status != Status.SOLVED]])
         if len(open_):
             found.put(open_, self._of(open_, self.demands.taken(open_)))
 
@@ -85,27 +99,96 @@ class Recruitment:
         return found, np.flatnonzero(found.status != Status.SOLVED)
 
     def _of(self, frames: Array, demands: Demands) -> Solutions:
-        """Solutions on the chords of the force laws, and, of frames at which a law is bent, on tangents."""
-        m, centre = len(demands.model.muscles), self.centre[frames]
+        """Solutions of frames by themselves."""
         F0, F1 = chords(demands.tensions, demands.lower, len(frames))
-        found = self._on_lines(demands, F0, F1, centre)
-        open_ = np.flatnonzero(are_bent(demands, F0, F1) & are_met(found.status))
-        if self.settles and len(open_):
-            near, left = self._settle(frames[open_], found.x[open_], found.y[open_], demands.taken(open_))
-            found.put(open_[near.status == Status.SOLVED], near.taken(near.status == Status.SOLVED))
-            F1[open_], open_ = self.slopes[frames[open_]], open_[left]
-        size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
-        for _ in range(ROUNDS):
-            if not len(open_):
-                break
-            forces = partial(demands.tensions, frames=open_)
-            F0[open_], F1[open_] = tangents(forces, found.x[open_, :m], demands.lower)
-            found.put(open_, self._on_lines(demands.taken(open_), F0[open_], F1[open_], centre[open_]))
-            off = np.abs(demands.missing(demands.tensions(found.x[:, :m]), found.x[:, m:])).max(axis=-1, initial=0.0)
-            open_ = open_[(off[open_] > MET * size[open_]) & are_met(found.status[open_])]
-        found.status[open_] = Status.UNSETTLED
+        bent = np.flatnonzero(are_bent(demands, F0, F1))
+        if not len(bent):
+            self.slopes[frames] = F1
+            return self._on_lines(demands, F0, F1, self.centre[frames])
+        posed = self._posed(demands.taken(bent))
+        F0[bent], F1[bent] = posed.lines
+        found = self._on_lines(demands, F0, F1, self.centre[frames])
+        m, start = demands.lengths.shape[1], found.taken(bent)
+        tensions = F0[bent] + F1[bent] * start.x[:, :m]
+        start.x[:, :m] = posed.activations(np.arange(len(bent)), tensions[..., None])[..., 0]
+        found.put(bent, self._of_bent(posed, frames[bent], start))
+        F1[bent] = tangents(posed.demands.tensions, found.x[bent, :m], demands.lower)[1]
         self.slopes[frames] = F1
         return found
+
+    def _of_bent(self, posed: PosedFrames, frames: Array, start: Solutions) -> Solutions:
+        """Solutions of frames whose laws are not affine, from those with lines for their forces: feasible where these
+        are, and infeasible where these are."""
+        open_ = np.flatnonzero(are_met(start.status))
+        if self.effort.of == "stress" or not len(open_):  # then the lines are exact
+            return start
+        if self.effort.power == np.inf:
+            new = self._by_tangents(frames[open_], posed.demands.taken(open_), start.x[open_])
+            new.status[:] = np.where(new.status == Status.SOLVED, Status.LOCAL, Status.UNSETTLED)
+            new.bound[:] = np.nan
+            start.put(open_, new)
+            return start
+        start.status[open_], start.bound[open_] = Status.UNSETTLED, -np.inf
+        for attempt in (self._near, self._anywhere):
+            part = posed.taken(open_)
+            for new in attempt(part, frames[open_], start.taken(open_)):
+                start.put(open_, part.better(start.taken(open_), new, CERTIFIED))
+            open_ = open_[start.status[open_] != Status.SOLVED]
+            if not len(open_):
+                break
+        return start
+
+    def _near(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
+        """Local solutions near a start."""
+        if isinstance(self.effort, MetabolicEffort):
+            return
+        if not self.settles:
+            yield self._by_tangents(frames, posed.demands, start.x)
+            return
+        found, left = self._settle(frames, start.x, start.y, posed.demands)
+        if len(left):
+            found.put(left, self._by_tangents(frames[left], posed.demands.taken(left), start.x[left]))
+        yield found
+
+    def _anywhere(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
+        """Solutions of the convex envelopes, and local ones near them."""
+        found = posed.solved()
+        yield found
+        best = posed.measured(found)
+        for x in (found.x, *posed.alternatives(found)):
+            for new in self._near(posed, frames, replace(found, x=x)):
+                best = posed.cheaper(best, posed.measured(new))
+        yield best
+
+    def _by_tangents(self, frames: Array, demands: Demands, x: Array) -> Solutions:
+        """Solutions at which the forces are their tangents, from activations and reserves x; UNSETTLED where tangents
+        do not lead to forces that meet the equations."""
+        m, centre, found = demands.lengths.shape[1], self.centre[frames], None
+        size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+        x, open_ = x.copy(), np.arange(len(frames))
+        for _ in range(ROUNDS):
+            part = demands.taken(open_)
+            F0, F1 = tangents(part.tensions, x[open_, :m], part.lower)
+            new = self._on_lines(part, F0, F1, centre[open_])
+            if found is None:
+                found = new
+            found.put(open_, new)
+            met = are_met(new.status)
+            x[open_[met]] = new.x[met]
+            off = np.abs(part.missing(part.tensions(new.x[:, :m]), new.x[:, m:])).max(axis=-1, initial=0.0)
+            found.status[open_] = np.where(met & (off <= MET * size[open_]), Status.SOLVED, Status.UNSETTLED)
+            open_ = open_[met & (off > MET * size[open_])]
+            if not len(open_):
+                break
+        assert found is not None
+        return found
+
+    def _posed(self, demands: Demands) -> PosedFrames:
+        return PosedFrames(demands, self.effort, self.backend)
+
+    def _are_bent(self, frames: Array) -> Array:
+        part = self.demands.taken(frames)
+        return are_bent(part, *chords(part.tensions, part.lower, len(frames)))
 
     def _on_lines(self, demands: Demands, F0: Array, F1: Array, centre: Array) -> Solutions:
         """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
@@ -121,9 +204,11 @@ class Recruitment:
 
 
 def are_bent(demands: Demands, F0: Array, F1: Array) -> Array:
-    """(t,) whether a law is off its chord F0 + F1 a (t, m)."""
-    middle = np.broadcast_to((1 + demands.lower) / 2, F0.shape)
-    off = np.abs(demands.tensions(middle) - F0 - F1 * middle).max(axis=-1, initial=0.0)
+    """(t,) whether a law is off its line F0 + F1 a (t, m) at some activations between the least and 1."""
+    off = np.zeros(len(F0))
+    for part in INSIDE:
+        a = np.broadcast_to(demands.lower + part * (1 - demands.lower), F0.shape)
+        off = np.maximum(off, np.abs(demands.tensions(a) - F0 - F1 * a).max(axis=-1, initial=0.0))
     return np.asarray(off > AFFINE * np.abs(F1).max(axis=-1, initial=1.0))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from myoquat.analysis.muscles.convex import Status, are_met
 from myoquat.analysis.muscles.recruitment.coupled import Recruited
 from myoquat.analysis.muscles.recruitment.equations import Demands
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import LawKind, kind_of, numbers_of
 from myoquat.muscle.laws.kinds import stacked_laws

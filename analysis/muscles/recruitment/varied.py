@@ -12,21 +12,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.muscles.recruitment.actuators import AnyReserve
+from myoquat.analysis.muscles.joint_loads import own_wrenches
+from myoquat.analysis.muscles.recruitment.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.muscles.recruitment.equations import Demands, Numbers, picked
 from myoquat.analysis.muscles.recruitment.joint_cone import JointCone, joints_of, rest_forces
 from myoquat.analysis.muscles.recruitment.lines import bends, least_activations
 from myoquat.analysis.muscles.recruitment.paths import joint_lines
 from myoquat.analysis.muscles.recruitment.rounds import Bending
+from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
+from myoquat.dynamics.constraints import HeldMotion
 from myoquat.dynamics.inverse import inverse
 from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
-from myoquat.kernels.typing import Array
-from myoquat.muscle import Model, Parameters, muscle_wrenches
+from myoquat.muscle import Model, Parameters, muscle_wrenches, path_jacobian
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.path import lengths, wrenches
@@ -99,25 +101,55 @@ class VariedDemands:
             part.laws = Numbers(self._bound, ("trial", chosen.model.content_key, chosen.names), own)
         return part
 
-    def reactions(self, force: Array, p: Array) -> Array:
-        """(t, bodies, 3) [N] the force that each body gets through its joint, in world axes, with tensions (t, m)."""
-        motion, moved = self.motion, self.moved
+    def reactions(self, force: Array, controls: Array, p: Array) -> Array:
+        """(t, bodies, 3) [N] the force that each body gets through its joint, in world axes, with tensions (t, m) and
+        reserves at controls (t, r); NaN where redundant constraints leave it open."""
+        motion, moved, model = self.motion, self.moved, self.base.model
         still = force.copy()
         still[:, moved] = 0.0
-        pulls = self.needed.wrenches + muscle_wrenches(self.base.model, motion.q, still)
+        pulls = self.needed.wrenches + own_wrenches(model, motion) + muscle_wrenches(model, motion.q, still)
         if moved:
             pulls = pulls + self._pulls(q=motion.q, tensions=force[:, moved], p=p[self.columns["paths"]])
-        return self._passing(pulls, p)[..., :3]
+        for k, reserve in enumerate(self.base.reserves):
+            acting = reserve_wrenches(model.system, reserve, motion.q, controls[:, k])
+            pulls = pulls if acting is None else pulls + acting
+        if self._held is None:
+            return self._passing(pulls, p)[..., :3]
+        lacking = self._torque(p) + vecmat(force, self._arms(p)) - (self.base.columns @ controls[..., None])[..., 0]
+        found = self._passing(pulls + self._held.wrenches(self._held.multipliers(lacking)), p)[..., :3]
+        found[self._held.undetermined] = np.nan
+        return found
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _of_bodies(self, part: Demands, p: Array) -> None:
+        torque = self._torque(p)
+        part.torque = vecmat(torque, self.C)
+        passing = self._passing(self.base.outer, p)
+        part.rest = part.beside(rest_forces(passing, self.bodies, self.base.parents), torque)
+
+    def _torque(self, p: Array) -> Array:
+        """(t, nu) that the motion needs."""
+        if not self.columns["bodies"]:
+            return self.needed.torque
         motion, own = self.motion, p[self.columns["bodies"]]
         given = {"q": motion.q, "u": motion.u, "udot": motion.udot, "f_ext": self.needed.wrenches}
-        torque = self.needed.torque + self._torques(**given, p=own) - self._torques(**given, p=self._defaults("bodies"))
-        part.torque = vecmat(torque, self.C)
-        passing = self._passing(self.needed.wrenches, p)
-        part.rest = rest_forces(passing, self.bodies, self.base.parents)
+        result: Array = (
+            self.needed.torque + self._torques(**given, p=own) - self._torques(**given, p=self._defaults("bodies"))
+        )
+        return result
+
+    def _arms(self, p: Array) -> Array:
+        """(t, m, nu) J of the paths."""
+        J = path_jacobian(self.base.model, self.motion.q)
+        if self.moved:
+            J[:, self.moved] = self._paths(q=self.motion.q, p=p[self.columns["paths"]])[1]
+        return J
+
+    @cached_property
+    def _held(self) -> HeldMotion | None:
+        model = self.base.model
+        return HeldMotion(model, self.motion.q, self.motion.time) if model.constraints else None
 
     def _of_paths(self, part: Demands, p: Array) -> None:
         motion, own, moved = self.motion, p[self.columns["paths"]], self.moved
@@ -128,7 +160,7 @@ class VariedDemands:
         part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
         part.arms[:, moved] = -picked(J, self.C)
         for j, line in enumerate(lines):
-            part.lines[:, j, moved] = line
+            part.lines[:, j, moved] = line if part.through is None else line + J @ part.through[:, j]
 
     def _passing(self, pulls: Array, p: Array) -> Array:
         """(t, bodies, 6) through the joints, with wrenches on the bodies."""

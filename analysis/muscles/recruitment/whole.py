@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from myoquat.analysis.muscles.convex import Status
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Coupled", "WholeTrial"]
 

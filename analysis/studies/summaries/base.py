@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["Moment", "Summary"]
 

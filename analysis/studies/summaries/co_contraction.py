@@ -6,7 +6,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.core.typing import Array
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.dynamics.wrenches import muscle_wrenches
-from myoquat.kernels.typing import Array
 from myoquat.muscle import limits
 from myoquat.muscle.states import forces, torques
 

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 from myoquat.muscle.states import forces
 
 __all__ = ["PeakForce"]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
-from myoquat.kernels.typing import Array
+from myoquat.core.typing import Array
 
 __all__ = ["PeakSpeed"]
 

@@ -3,9 +3,9 @@
 from typing import Any, ClassVar
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.core.typing import Array
 from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
 from myoquat.joints.stacking import joined
-from myoquat.kernels.typing import Array
 
 __all__ = ["RangeOfMotion"]
 

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from scipy.integrate import trapezoid
 
 from myoquat.analysis.studies.summaries.base import Moment, Summary
+from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle import jacobians
 from myoquat.muscle.states import forces
 

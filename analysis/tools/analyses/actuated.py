@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.kernels.typing import Array
 from myoquat.muscle import actuator_forces
 from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
 from myoquat.muscle.actuators.base import with_controls

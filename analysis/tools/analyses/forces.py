@@ -7,9 +7,9 @@ import pandas as pd
 
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data.setups.analyses import ForceReporterSetup
 from myoquat.joints.vectors import cross
-from myoquat.kernels.typing import Array
 from myoquat.muscle import force_wrenches
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.actuators.base import with_controls

@@ -9,6 +9,7 @@ import pandas as pd
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.moved import degree_scale
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data.motions.series import indices_of
 from myoquat.data.setups.analyses import BodyKinematicsSetup, KinematicsSetup, PointKinematicsSetup
 from myoquat.joints.errors import ModelError
@@ -16,7 +17,6 @@ from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity, point_position
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["body_kinematics", "kinematics", "point_kinematics"]
 

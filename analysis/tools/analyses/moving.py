@@ -12,13 +12,14 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.muscles.joint_loads import joint_loads
 from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
+from myoquat.core.typing import Array
 from myoquat.data import load_model
+from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.muscles import actuation_from_motion
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup
 from myoquat.data.setups.controls import read_controls
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -98,8 +99,8 @@ class Moving:
         return udot
 
     def file(self, analysis: str, table: str) -> Path:
-        """Where a table of an analysis is written."""
-        return self.setup.results / f"{self.setup.name}_{analysis}_{table}.sto"
+        """Where a table of an analysis is written; ModelError for names that no file can have."""
+        return self.setup.results / file_name(f"{self.setup.name}_{analysis}_{table}.sto")
 
     def rows(self, interval: int) -> Array:
         """The numbers of the frames that an analysis records: the first, those whose number in the file is a multiple

@@ -12,10 +12,10 @@ import pandas as pd
 from myoquat.analysis.muscles.moment_arms import moment_arms
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data.motions.series import indices_of
 from myoquat.data.setups.analyses import MuscleAnalysisSetup
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.typing import Array
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.states import state_names
@@ -74,6 +74,8 @@ def _of_fibers(moving: Moving, rows: Array, places: list[int], lengths: Array) -
     for i in places:
         law = model.muscles[i].law
         assert isinstance(law, HillLaw)
+        if (activation[rows, i] == 0).any():
+            law.check_rates(f"muscle {model.muscle_names[i]!r}")
         columns = [k for k, name in enumerate(state_names(model)) if name.startswith(f"{model.muscle_names[i]}.")]
         state = None if moving.muscle_states is None or not columns else moving.muscle_states[rows][:, columns]
         given = lengths[:, i], speeds[:, i], activation[rows, i]

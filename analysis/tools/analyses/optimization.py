@@ -20,12 +20,13 @@ from myoquat.analysis.muscles.convex import Programs, Status, solve_programs
 from myoquat.analysis.muscles.free import free_velocities
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
+from myoquat.data.files import file_name
 from myoquat.data.motions import Motion
 from myoquat.data.osim.control_bounds import read_control_bounds
 from myoquat.data.setups.analyses import StaticOptimizationSetup
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels.typing import Array
 from myoquat.muscle import actuator_forces, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 from myoquat.muscle.laws.base import ForceLaw
@@ -87,8 +88,8 @@ def _note_files(moving: Moving, setup: StaticOptimizationSetup, outputs: Outputs
                 gains: Array) -> None:  # fmt: skip
     root = f"{moving.setup.name}_{setup.name}"
     results = moving.setup.results
-    outputs.table(results / f"{root}_activation.sto", activations, "Static Optimization", False)
-    outputs.table(results / f"{root}_force.sto", activations * gains, "ModelForces", False)
+    outputs.table(results / file_name(f"{root}_activation.sto"), activations, "Static Optimization", False)
+    outputs.table(results / file_name(f"{root}_force.sto"), activations * gains, "ModelForces", False)
 
 
 def _frames(moving: Moving, rows: Array) -> Motion:

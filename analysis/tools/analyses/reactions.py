@@ -9,11 +9,11 @@ from myoquat.analysis.muscles.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
+from myoquat.core.typing import Array
 from myoquat.data.motions import load_table
 from myoquat.data.motions.series import interpolated
 from myoquat.data.setups.analyses import JointReactionSetup
 from myoquat.joints.errors import ModelError
-from myoquat.kernels.typing import Array
 from myoquat.muscle.actuators import ScalarActuator
 
 __all__ = ["joint_reaction"]

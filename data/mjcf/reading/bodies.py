@@ -27,18 +27,22 @@ PICTURES = ("camera", "light")
 @dataclass
 class Skeleton:
     """The bodies in the order of the file, depth first, which is MuJoCo's order of coordinates; where they stand, the
-    coordinates' ranges and references, and the geoms and sites by their names."""
+    coordinates' ranges and references, and the geoms, the first of each name also in `named`, and sites by their
+    names."""
 
     bodies: list[Body] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     coordinates: list[Coordinate] = field(default_factory=list)
     refs: dict[str, float] = field(default_factory=dict)
     geoms: list[Geom] = field(default_factory=list)
+    named: dict[str, Geom] = field(default_factory=dict)
     sites: dict[str, PathPoint] = field(default_factory=dict)
 
-    def geom(self, name: str) -> Geom | None:
-        """The geom of a name, None without one."""
-        return next((geom for geom in self.geoms if geom.name == name), None)
+    def add(self, geoms: list[Geom]) -> None:
+        """Geoms that follow those that are there."""
+        self.geoms += geoms
+        for geom in geoms:
+            self.named.setdefault(geom.name, geom)
 
 
 def read_skeleton(document: Document) -> Skeleton:
@@ -67,12 +71,13 @@ class _Reader:
         self._document = document
         given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
         self._taken = {GROUND, *given}
+        self._numbered: dict[str, int] = {}  # the last number that was tried after a name
 
     def read(self, element: Element, name: str, place: Place, childclass: str | None) -> None:
         """What stands in the body `name`; the bodies in it, each with all that stands in it."""
         content = _Content()
         self._fill(content, element, name, place, childclass)
-        self.found.geoms += content.geoms
+        self.found.add(content.geoms)
         for body, where, its_class in content.bodies:
             self._read_body(body, name, where, its_class)
 
@@ -122,13 +127,16 @@ class _Reader:
         content = _Content()
         self._fill(content, element, name, HERE, own)
         self._add(element, name, parent, place, content)
-        self.found.geoms += content.geoms
+        self.found.add(content.geoms)
         for body, where, its_class in content.bodies:
             self._read_body(body, name, where, its_class)
 
     def _new(self, base: str) -> str:
         """A name that no body has."""
-        name = next(name for k in range(1, len(self._taken) + 2) if (name := f"{base}_{k}") not in self._taken)
+        name = None
+        while name is None or name in self._taken:
+            self._numbered[base] = self._numbered.get(base, 0) + 1
+            name = f"{base}_{self._numbered[base]}"
         self._taken.add(name)
         return name
 

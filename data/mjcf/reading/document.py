@@ -17,6 +17,8 @@ ACTUATORS = (
     *("dcmotor", "plugin"),
 )
 MAIN = "main"  # the class of elements that name none
+MAX_CLASSES = 1000  # default classes of a file; each holds what those above it hold
+MAX_DEFAULTS = 100  # attributes of an element, and kinds of elements in a default class: MuJoCo knows fewer
 KINDS = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}  # that share their defaults
 FILES = ("meshdir", "texturedir", "assetdir", "strippath", "discardvisual", "usethread", "fusestatic", "fitaabb")
 HARMLESS = {  # settings of the compiler that are not followed, and the values at which they do nothing
@@ -41,11 +43,13 @@ class Compiler:
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: `compiler` settings, and `classes` of default attributes by name and kind of element."""
+    """A parsed file: `compiler` settings, `classes` of default attributes by name and kind of element, and the files
+    of `meshes` by their names."""
 
     root: Element
     compiler: Compiler
     classes: dict[str, dict[str, dict[str, str]]]
+    meshes: dict[str, str]
     census: Census = field(default_factory=Census)
 
     def sections(self, tag: str) -> Iterator[Element]:
@@ -83,8 +87,22 @@ def read_document(path: Path) -> Document:
             "model with MuJoCo (mujoco.mj_saveLastXML)",
         )
     census = Census()
-    document = Document(root, _compiler(root, census), _classes(root), census)
-    return document
+    for element in root.iter():
+        if len(element.attrib) > MAX_DEFAULTS:
+            complain(element, f"<{element.tag}> has {len(element.attrib)} attributes; at most {MAX_DEFAULTS} are read")
+    return Document(root, _compiler(root, census), _classes(root), _meshes(root), census)
+
+
+def _meshes(root: Element) -> dict[str, str]:
+    """The files of meshes by their names, the first of each name."""
+    found: dict[str, str] = {}
+    for section in root.findall("asset"):
+        for element in section.iterchildren("mesh"):
+            file = element.get("file", "")
+            name = element.get("name") or file.rpartition("/")[2].rpartition(".")[0]
+            if file:
+                found.setdefault(name, file)
+    return found
 
 
 def _compiler(root: Element, census: Census) -> Compiler:
@@ -116,6 +134,9 @@ def _compiler(root: Element, census: Census) -> Compiler:
 
 def _classes(root: Element) -> dict[str, dict[str, dict[str, str]]]:
     classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+    for number, element in enumerate(root.iter("default"), start=1):
+        if number > MAX_CLASSES:
+            complain(element, f"a file has at most {MAX_CLASSES} default classes")
     for element in root.findall("default"):
         _add_class(element, element.get("class", MAIN), MAIN, classes)
     return classes
@@ -123,12 +144,15 @@ def _classes(root: Element) -> dict[str, dict[str, dict[str, str]]]:
 
 def _add_class(element: Element, name: str, parent: str, classes: dict[str, dict[str, dict[str, str]]]) -> None:
     """A class has what its parent has, and what it says itself."""
-    known = {kind: dict(attributes) for kind, attributes in classes[parent].items()}
+    known = dict(classes[parent])
     classes[name] = known
     for child in elements_of(element):
-        if child.tag != "default":
+        if child.tag != "default" and (child.attrib or _kind(child) not in known):
             own = {str(key): str(value) for key, value in child.attrib.items()}
             known[_kind(child)] = known.get(_kind(child), {}) | own
+            if max(len(known), len(known[_kind(child)])) > MAX_DEFAULTS:
+                told = f"the default class {name!r} holds more than {MAX_DEFAULTS} kinds of elements, or attributes"
+                complain(child, f"{told} of one kind")
     for child in element.findall("default"):
         inner = child.get("class")
         if not inner or inner in classes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Compiler
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import complain
@@ -14,7 +15,6 @@ from myoquat.joints.quaternion import (
     quaternion_multiply,
     rotation_matrix,
 )
-from myoquat.kernels.typing import Array
 
 __all__ = ["HERE", "Place", "place_of", "unit"]
 

@@ -113,9 +113,4 @@ def _inertia(values: Values, kind: str, sizes: tuple[float, ...], place: Place) 
 def _mesh(values: Values, document: Document) -> str:
     """The file of a mesh by its name, or the name itself where the file says no more."""
     name = values.text("mesh", "")
-    for asset in document.sections("asset"):
-        file = asset.get("file", "")
-        own = asset.get("name") or file.rpartition("/")[2].rpartition(".")[0]
-        if asset.tag == "mesh" and own == name and file:
-            return str(file)
-    return name
+    return document.meshes.get(name, name)

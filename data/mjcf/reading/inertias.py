@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import Place, place_of
 from myoquat.data.xml import Element, complain
 from myoquat.joints.vectors import congruent, steiner
-from myoquat.kernels.typing import Array
 
 __all__ = ["SOLIDS", "WEIGHTLESS", "Inertia", "read_inertial", "solid", "total"]
 

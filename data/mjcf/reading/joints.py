@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import Linear
@@ -26,7 +27,6 @@ from myoquat.joints.types import (
 )
 from myoquat.joints.types.custom import Axis
 from myoquat.joints.types.direction import unit_axis
-from myoquat.kernels.typing import Array
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["FileJoint", "Link", "links_of", "read_joint"]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import unit
 from myoquat.data.mjcf.reading.values import Values
@@ -12,7 +13,6 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import vecmat
-from myoquat.kernels.typing import Array
 
 __all__ = ["Start", "read_start"]
 

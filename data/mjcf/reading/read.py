@@ -13,6 +13,7 @@ from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import located
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
+from myoquat.joints.shapes import Shape
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
@@ -113,14 +114,13 @@ FLAGS = ("energy", "fwdinv", "warmstart", "sensor", "midphase", "nativeccd", "mu
 def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> list[Body]:
     """The bodies with their shapes. A geom that a tendon wraps around, and that neither weighs nor touches anything,
     is a surface alone."""
-    bodies = {body.name: body for body in skeleton.bodies}
+    shapes: dict[str, list[Shape]] = {body.name: [] for body in skeleton.bodies}
     for geom in skeleton.geoms:
         if geom.name in used.geoms and not geom.touches and geom.inertia is not None and not geom.inertia.mass:
             continue
         shape = geom.shape()
-        if shape is None or geom.body not in bodies:
-            document.census.count(geom.element, "shape of the world" if geom.body not in bodies else geom.kind)
+        if shape is None or geom.body not in shapes:
+            document.census.count(geom.element, "shape of the world" if geom.body not in shapes else geom.kind)
         else:
-            body = bodies[geom.body]
-            bodies[geom.body] = replace(body, shapes=(*body.shapes, shape))
-    return list(bodies.values())
+            shapes[geom.body].append(shape)
+    return [replace(body, shapes=tuple(own)) if (own := shapes[body.name]) else body for body in skeleton.bodies]

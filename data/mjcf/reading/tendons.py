@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.actuators import Drive
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
@@ -11,7 +12,6 @@ from myoquat.data.mjcf.reading.geoms import Geom
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.kernels.typing import Array
 from myoquat.muscle.laws import ForceLaw, PathSpring
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
@@ -94,13 +94,13 @@ def _path(element: Element, document: Document, skeleton: Skeleton) -> tuple[tup
     """The points of a tendon and what it wraps around between them."""
     points: list[PathPoint] = []
     wraps: list[Wrap] = []
+    before: int | None = None  # the surface, if any, on the piece that ends in the last point
     pending: Wrap | None = None
     for child in elements_of(element):
         values = Values(child, {})  # these name sites and geoms: default classes do not count
         if child.tag == "site":
             points.append(_site(values, "site", skeleton))
-            if pending is not None:
-                wraps = _wrapped(wraps, pending, len(points) - 1)
+            before = None if pending is None else _wrap_piece(wraps, before, pending, len(points) - 1)
             pending = None
         elif child.tag == "geom":
             if not points or pending is not None:
@@ -122,18 +122,21 @@ def _site(values: Values, key: str, skeleton: Skeleton) -> PathPoint:
     return skeleton.sites[name]
 
 
-def _wrapped(wraps: list[Wrap], wrap: Wrap, end: int) -> list[Wrap]:
-    """The surfaces with one more on the piece that ends in point `end`; it may go on from the piece before."""
-    for k, other in enumerate(wraps):
-        if other.points is not None and other.points[1] == end - 1 and other.surface == wrap:
-            return [*wraps[:k], replace(other, points=(other.points[0], end)), *wraps[k + 1 :]]
-    return [*wraps, replace(wrap, points=(end - 1, end))]
+def _wrap_piece(wraps: list[Wrap], before: int | None, wrap: Wrap, end: int) -> int:
+    """Add a surface on the piece that ends in point `end`, or let that of the piece before (its number, if it has one)
+    go on; returns the surface's number."""
+    if before is not None and wraps[before].surface == wrap:
+        first, _ = wraps[before].points or (end - 2, end - 1)
+        wraps[before] = replace(wraps[before], points=(first, end))
+        return before
+    wraps.append(replace(wrap, points=(end - 1, end)))
+    return len(wraps) - 1
 
 
 def _surface(values: Values, document: Document, skeleton: Skeleton) -> Wrap | None:
     """The surface of a geom, on the side of its side site; None, noted, for one that a path passes inside."""
     name = values.text("geom")
-    geom = skeleton.geom(name)
+    geom = skeleton.named.get(name)
     if geom is None or geom.kind not in ("sphere", "cylinder"):
         complain(values.element, f"geom names {name!r}, which is no sphere and no cylinder of the model")
     quadrant, Q = "all", geom.place.Q

@@ -20,7 +20,6 @@ from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
 from myoquat.muscle import (
@@ -283,8 +282,32 @@ def test_locks_couplers_and_constraints(loop, rng):
     tau[:, :1] += found.reserve
     again = held.motion(q, u, tau, np.zeros(5)).acceleration
     np.testing.assert_allclose(again[:, :4], udot[:, :4], atol=1e-6)
-    with pytest.raises(ModelError, match="acts beside the joint of 'B'"):
-        redundancy(loop, motion, cones=[JointCone("B", X, 0.3)])
+
+
+def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
+    """The force at a joint that a rod passes by is that of `joint_loads`, rod and reserves at bodies included, and the
+    cone keeps it."""
+    held = ConstraintArrays(Constraints(loop.system, constraints_of(loop)))
+    q, rows = assemble(loop, loop.system.neutral() + rng.uniform(-0.3, 0.3, (5, 5))), np.arange(5) < 4
+    rough = Motion(loop.system, 0.01 * np.arange(5), q, *(rng.normal(size=(2, 5, 5)) * rows))
+    motion = consistent_motion(loop, rough)
+    assert np.abs(held.rate(q, motion.u, np.zeros(5))).max() < 1e-12
+    pusher = PointActuator("push", "E", (0.01, -0.1, 0.02), (0.0, 1.0, 1.0), optimal_force=50.0)
+    motors = [Reserve(loop.system.velocity_names[k], 20.0, 0.1) for k in range(3)] + [ReserveActuator(pusher)]
+    wide = redundancy(loop, motion, reserves=motors, cones=[JointCone("B", X, 1.5)], backend="numpy")
+    middle = wide.pressed[:, 0].mean(axis=0)
+    across = np.cross(middle, X)
+    beside = middle + 0.5 * np.linalg.norm(middle) * across / np.linalg.norm(across)
+    cone = JointCone("B", tuple(beside), 0.4)
+    found = redundancy(loop, motion, reserves=motors, cones=[cone], backend="numpy")
+    good = found.status == Status.SOLVED
+    assert good.sum() >= 3
+    assert (good & (found.margin[:, 0] < 1e-6)).any()
+    assert found.margin[good].min() > -1e-7
+    for result in (wide, found):
+        loads = result.joint_loads()
+        force = loads.of("B", on="parent", frame="parent").force
+        np.testing.assert_allclose(result.pressed[good, 0], force[good], atol=1e-9 * np.abs(force).max())
 
 
 def swung(shoulder):

@@ -351,3 +351,16 @@ def test_the_report_of_an_untouched_store_names_no_damage(path):
     _, report = compute(STUDY, path, RunOptions(block=BLOCK))
     assert report.damaged == {}
     assert np.all(open_results(path).fingerprint == 1)
+
+
+def test_a_store_with_a_link_inside_is_not_resumed(path, tmp_path):
+    """What resuming writes would land where the link leads."""
+    STUDY.run(path, block=BLOCK, progress=False)
+    victim = tmp_path / "victim"
+    (path / "u_final").rename(victim)
+    (path / "u_final").symlink_to(victim, target_is_directory=True)
+    (victim / "c" / "0" / "0").unlink()
+    before = sorted(victim.rglob("*"))
+    with pytest.raises(StoreError, match="u_final is a link"):
+        STUDY.run(path, block=BLOCK, resume=True, progress=False)
+    assert sorted(victim.rglob("*")) == before

@@ -15,7 +15,7 @@ from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
 from myoquat.joints.types import RevoluteJoint
-from myoquat.kernels.arrays import formula
+from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import Model, ModelError, Muscle, PathPoint, limit_torques, muscle_torques
 from myoquat.muscle.expressions import FUNCTIONS, evaluate
 from myoquat.muscle.forces import (

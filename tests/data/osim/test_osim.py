@@ -11,12 +11,14 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.leftovers import ImplausibleWarning, UnsupportedWarning
+from myoquat.dynamics import simulate
 from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import (
     ActivationDynamics,
     ModelError,
     activation_rates,
+    equilibrium_states,
     muscle_forces,
     muscle_state_rates,
     path_jacobian,
@@ -186,6 +188,29 @@ def test_the_numbers_of_millards_curves_are_read(tmp_path):
     part = f"<TendonForceLengthCurve>{stiff[stiff.index('<curv') :]}</TendonForceLengthCurve>"
     with pytest.raises(ModelError, match=r"needs all of .*norm_force_at_toe_end.* or none"):
         load(tmp_path, text.replace(end, end + part))
+
+
+def test_minimum_activation_of_zero_is_rejected_only_where_fiber_speeds_divide_by_it(tmp_path):
+    """Lengths, forces, equilibria and rigid tendons do without a least activation; rates and simulations name it."""
+    text = FILE.read_text()
+    end = "<pennation_angle_at_optimal>0.1</pennation_angle_at_optimal>"
+    model = load(tmp_path, text.replace(end, end + "<minimum_activation>0</minimum_activation>"))
+    assert model.muscles[0].law.minimum_activation == 0
+    q, u, a = np.array(model.start_q), np.zeros(model.system.nu), np.zeros(len(model.muscles))
+    fibers = equilibrium_states(model, q, a)
+    assert np.isfinite(muscle_forces(model, q, u, a, fibers)).all()
+    rigid = model.with_rigid_tendons()
+    law, l = rigid.muscles[0].law, path_lengths(rigid, q)[0]
+    fiber, cosine, _ = law.fiber(l, 0.0, 0.0)
+    passive = law.max_isometric_force * law.passive_force(fiber / law.optimal_fiber_length) * cosine
+    assert law.force(l, 0.0, 0.0) == pytest.approx(passive, abs=1e-12)
+    words = rf"muscle '{model.muscles[0].name}': minimum_activation is 0, .* set minimum_activation to 0.01"
+    with pytest.raises(ModelError, match=words):
+        muscle_state_rates(model, q, u, a, fibers)
+    with pytest.raises(ModelError, match=words):
+        simulate(model, duration=0.01, step=0.001, activation=a + 0.5, project_start=True)
+    motion = simulate(rigid, duration=0.002, step=0.001, activation=a, project_start=True)
+    assert np.isfinite(motion.q).all()
 
 
 def test_springs_and_actuators_along_a_path(tmp_path):

@@ -1,0 +1,278 @@
+"""What a pose may be: coordinates that are free, held, coupled, bounded, and on constraints."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.motion.places import velocity_of
+from myoquat.analysis.motion.tangent import solve_implied
+from myoquat.core.content import content_key, lasting_content
+from myoquat.core.typing import Array
+from myoquat.dynamics.constraints.equations import Constraints
+from myoquat.dynamics.factor import ancestors
+from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
+from myoquat.joints import state
+from myoquat.joints.constraints import Constraint
+from myoquat.joints.constraints.loops import Pair
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import vecmat
+from myoquat.kernels import iterate
+from myoquat.muscle.coordinates import Coupler, Marker
+
+__all__ = ["Data", "PoseStructure", "Sensor", "elimination_order"]
+
+MAX_NEWTON_STEPS = 50  # onto constraints
+ON_THEM = 1e-15  # [rad or m] change of a coordinate by which they end
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """An inertial sensor on a body: `orientation` (4,), a unit quaternion, takes the sensor's components to the
+    body's."""
+
+    name: str
+    body: str
+    orientation: tuple[float, float, float, float]
+
+
+class Data(NamedTuple):
+    """What is wanted in each frame: positions (..., n, 3), rotations (..., s, 4), values (..., c), with weights; the
+    sum of these, and the time [s], zero where no constraint needs it."""
+
+    positions: Array
+    position_weights: Array
+    rotations: Array
+    rotation_weights: Array
+    values: Array
+    value_weights: Array
+    scale: Array
+    time: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PoseStructure:
+    """What of a model is fitted to what: markers, sensors and coordinate tasks by name, couplers that are followed,
+    velocities that are held, (velocity, coordinate, lower, upper) of bounded coordinates, constraints that hold, and
+    constraints with the weights by which they pull."""
+
+    system: ArticulatedSystem
+    markers: tuple[Marker, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    tasks: tuple[str, ...] = ()
+    couplers: tuple[Coupler, ...] = ()
+    held: frozenset[int] = frozenset()
+    bounds: tuple[tuple[int, int, float, float], ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    pulling: tuple[tuple[Constraint, float], ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Everything that the formulas depend on."""
+        own = (self.markers, self.sensors, self.tasks, self.couplers, self.held, self.bounds)
+        return (self.system.content_key, *own, content_key(self.constraints), content_key(self.pulling))
+
+    @cached_property
+    def lasting(self) -> bool:
+        """Whether all formulas are of this package."""
+        return lasting_content(self.key) is not None
+
+    # ---- structure ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def driven(self) -> list[tuple[int, int, Coupler]]:
+        """(velocity, the velocity that drives it, coupler), what drives others after what drives it."""
+        place = velocity_of(self.system)
+        return [(place[c.dependent], place[c.independent], c) for c in self.couplers]
+
+    @cached_property
+    def free(self) -> list[int]:
+        """The velocities that are neither held nor driven."""
+        driven = {d for d, _, _ in self.driven}
+        return [k for k in range(self.system.nu) if k not in self.held and k not in driven]
+
+    @cached_property
+    def order(self) -> list[tuple[int, list[int]]]:
+        """The order of elimination of the free velocities, as `myoquat.dynamics.factor` takes it."""
+        near: dict[int, set[int]] = {k: set() for k in range(self.system.nu)}
+        for k, above in ancestors(self.system):
+            for i in above:
+                near[k].add(i)
+                near[i].add(k)
+        if self.pulling:
+            near = {k: set(near) - {k} for k in near}
+        for dependent, driver, _ in reversed(self.driven):
+            for i in (near[dependent] | {driver}) - {dependent}:
+                near[i].add(driver)
+                near[driver].add(i)
+        place = {k: i for i, k in enumerate(self.free)}
+        return elimination_order([{place[i] for i in near[k] - {k} if i in place} for k in self.free])
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of each part of the data of one frame."""
+        m, s, c = len(self.markers), len(self.sensors), len(self.tasks)
+        return 3 * m, m, 4 * s, s, c, c, 1, 1 if self.constraints or self.pulling else 0
+
+    def unpacked(self, data: Array) -> Data:
+        """The parts of the data (..., sum of sizes) of a frame."""
+        edges = [0, *np.cumsum(self.sizes).tolist()]
+        parts = [data[..., a:b] for a, b in pairwise(edges)]
+        parts[0] = parts[0].reshape((*data.shape[:-1], len(self.markers), 3))
+        parts[2] = parts[2].reshape((*data.shape[:-1], len(self.sensors), 4))
+        positions, weights, rotations, turning, values, pulling, scale, time = parts
+        at = time[..., 0] if self.sizes[-1] else 0.0 * scale[..., 0]
+        return Data(positions, weights, rotations, turning, values, pulling, scale[..., 0], at)
+
+    def open_rows(self, q: Array, f: Array) -> list[tuple[int, Array]]:
+        """Of every bounded coordinate: its row among the free velocities, and 0 where f (..., n) presses it against its
+        bound, 1 elsewhere."""
+        found = []
+        for k, i, lower, upper in self.bounds:
+            row = self.free.index(k)
+            pressed = ((q[..., i] <= lower) & (f[..., row] < 0)) | ((q[..., i] >= upper) & (f[..., row] > 0))
+            found.append((row, np.where(pressed, 0.0, 1.0)))
+        return found
+
+    # ---- constraints ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def equations(self) -> Constraints | None:
+        """The constraints that hold, together."""
+        return Constraints(self.system, self.constraints) if self.constraints else None
+
+    @cached_property
+    def touched(self) -> list[int]:
+        """Places among the free velocities on which constraints depend: for one between two bodies the joints from them
+        to their last common ancestor, as it holds their relative pose, and the others where it does not hold alone."""
+        near: set[int] = set()
+        for constraint in self.constraints:
+            near |= touched_by(self.system, constraint)
+        for dependent, driver, _ in self.driven[::-1]:
+            near |= {driver} if dependent in near else set()
+        return [place for place, k in enumerate(self.free) if k in near]
+
+    def constraint_rows(self, q: Array, time: Array) -> tuple[Array, Array]:
+        """(phi (..., k), A (..., k, c) on the velocities that are touched, couplers followed); a formula of symbols."""
+        assert self.equations is not None
+        A = self.equations.position_jacobian(q, time).copy()
+        for dependent, driver, slope in self._slopes(q):
+            A[..., driver] = A[..., driver] + slope[..., None] * A[..., dependent]
+        return self.equations.position(q, time), A[..., [self.free[place] for place in self.touched]]
+
+    def pseudo_inverse(self, q: Array, time: Array, open_: Array | None = None) -> tuple[Array, Array]:
+        """(A^+ (..., n, k), I - A^+ A (..., n, n)) on the free velocities, those whose open_ (..., n) is 0 left out. On
+        floats."""
+        n = len(self.free)
+        if self.equations is None:
+            return np.zeros((*q.shape[:-1], n, 0)), np.broadcast_to(np.eye(n), (*q.shape[:-1], n, n))
+        phi, touched = self.constraint_rows(q, time)
+        A = np.zeros((*phi.shape, n))
+        A[..., self.touched] = touched
+        if open_ is not None:
+            A = A * open_[..., None, :]
+        back = np.linalg.pinv(A, rcond=RANK_TOLERANCE)
+        return back, np.eye(n) - back @ A
+
+    def with_touched(self, values: Array, others: Array) -> Array:
+        """(..., n) values (..., c) of the velocities that are touched, and others (..., n) elsewhere."""
+        columns = [others[..., k] for k in range(others.shape[-1])]
+        for k, place in enumerate(self.touched):
+            columns[place] = values[..., k]
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+
+    def open_touched(self, q: Array, f: Array) -> Array:
+        """(..., c) of the velocities that are touched, 0 where f (..., n) presses a coordinate against its bound, 1
+        elsewhere."""
+        found = dict(self.open_rows(q, f))
+        columns = [found.get(place, np.ones(())) for place in self.touched]
+        return np.stack(np.broadcast_arrays(*columns, q[..., 0] * 0.0, subok=True)[:-1], axis=-1)
+
+    def corrected(self, q: Array, time: Array) -> Array:
+        """(..., nq) after a step of Newton's method onto the constraints, the smallest one; bounds kept, couplers
+        followed. Coordinates that it would take over their bounds do not take part."""
+        phi, A = self.constraint_rows(q, time)
+        step, none = -_least_motion(A, phi), np.zeros((*q.shape[:-1], len(self.free)))
+        if self.bounds:
+            open_ = self.open_touched(q, self.with_touched(step, none))
+            step = -_least_motion(A * open_[..., None, :], phi)
+        return self.moved(q, self.with_touched(step, none))
+
+    def brought(self, q: Array, time: Array) -> Array:
+        """(..., nq) poses brought onto the constraints by Newton's method."""
+        if self.equations is None:
+            return q
+        found: Array = iterate(lambda q, t: self.corrected(q, t[..., 0]), q, time[..., None], MAX_NEWTON_STEPS, ON_THEM)
+        return found
+
+    def moved(self, q: Array, v: Array) -> Array:
+        """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""
+        columns: list[Array] = [np.zeros(v.shape[:-1])] * self.system.nu
+        for row, k in enumerate(self.free):
+            columns[k] = v[..., row]
+        step = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return self.allowed(state.integrate(self.system.layout, q, step))
+
+    def allowed(self, q: Array) -> Array:
+        """(..., nq) coordinates with bounds kept and couplers followed."""
+        entries = [q[..., i] for i in range(self.system.nq)]
+        for _, i, lower, upper in self.bounds:
+            entries[i] = np.minimum(np.maximum(entries[i], lower), upper)
+        names = self.system.coordinate_names
+        for _, _, coupler in self.driven:
+            driver = entries[names.index(coupler.independent)]
+            entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+        return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
+
+    def _slopes(self, q: Array) -> Iterator[tuple[int, int, Array]]:
+        """(velocity, the velocity that drives it, their ratio (...)), what is driven by others before these."""
+        for dependent, driver, coupler in self.driven[::-1]:
+            x = q[..., self.system.coordinate_names.index(coupler.independent)]
+            yield dependent, driver, coupler.scale * coupler.function.slope(x)
+
+
+def _least_motion(A: Array, phi: Array) -> Array:
+    """(..., n) the smallest v with A v = phi."""
+    return vecmat(solve_implied(A @ np.swapaxes(A, -1, -2), phi[..., None])[..., 0], A)
+
+
+def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:
+    """The velocities on which a constraint can depend."""
+    if isinstance(constraint, Pair):
+        first, second = (_chain(system, name) for name in (constraint.first, constraint.second))
+        return first ^ second
+    return set(range(system.nu))
+
+
+def _chain(system: ArticulatedSystem, body: str) -> set[int]:
+    """The velocities of the joints between a body and the ground."""
+    places = {b.name: k for k, b in enumerate(system.bodies)}
+    found: set[int] = set()
+    while body in places:
+        k = places[body]
+        found |= set(range(system.u_slices[k].start, system.u_slices[k].stop))
+        body = system.bodies[k].parent
+    return found
+
+
+def elimination_order(near: Sequence[set[int]]) -> list[tuple[int, list[int]]]:
+    """An order in which a symmetric matrix with entries at (k, near[k]) is eliminated with little fill-in.
+
+    Each step takes the row with the fewest neighbours left, and joins them (minimum degree; the leaves of a tree first,
+    without any fill-in). Returned in the form of `myoquat.dynamics.factor.ancestors`: the last eliminated first, each
+    with its neighbours that are eliminated after it, in that order.
+    """
+    near = [set(row) for row in near]
+    left, steps = set(range(len(near))), list[tuple[int, set[int]]]()
+    while left:
+        k = min(left, key=lambda i: (len(near[i] & left), -i))
+        left.remove(k)
+        rest = near[k] & left
+        for i in rest:
+            near[i] |= rest - {i}
+        steps.append((k, rest))
+    rank = {k: i for i, (k, _) in enumerate(reversed(steps))}
+    return [(k, sorted(rest, key=rank.__getitem__)) for k, rest in reversed(steps)]

@@ -1,0 +1,154 @@
+"""Triangles in files of a model's geometry: .vtp, .stl and .obj."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.data.files import read_lines, read_start
+from myoquat.data.xml import Element, parse
+from myoquat.joints.errors import ModelError
+
+__all__ = ["MESH_FILES", "Mesh", "fans", "read_mesh"]
+
+MESH_FILES = (".vtp", ".stl", ".obj")
+MAX_BYTES = 128 * 2**20  # a scanned skeleton stays below
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """vertices (v, 3) [m], faces (f, 3) numbers of vertices, counter-clockwise from outside."""
+
+    vertices: Array
+    faces: Array
+
+
+def read_mesh(path: Path) -> Mesh:
+    """The triangles of a .vtp, .stl or .obj file; ModelError, with the file and mostly a line, for one that cannot be
+    read."""
+    readers = {".vtp": _vtp, ".stl": _stl, ".obj": _obj}
+    mesh = readers[path.suffix.lower()](path)
+    if not np.isfinite(mesh.vertices).all():
+        raise ModelError("a vertex is not finite", file=path)
+    return mesh
+
+
+def _vtp(path: Path) -> Mesh:
+    """VTK's PolyData with numbers as text, as OpenSim's geometry is written."""
+    root = parse(path, limit=MAX_BYTES)
+    piece = root.find("PolyData/Piece")
+
+    def refused(message: str, element: Element | None = None) -> ModelError:
+        return ModelError(message, file=path, line=(root if element is None else element).sourceline)
+
+    def numbers(where: str) -> tuple[Array, Element]:
+        element = None if piece is None else piece.find(where)
+        if element is None:
+            raise refused(f"no geometry: <PolyData> has no <Piece> with {where}")
+        if element.get("format", "ascii") != "ascii":
+            raise refused("its numbers are binary; save it as text", element)
+        try:
+            found = np.array((element.text or "").split(), dtype=float)
+        except ValueError:
+            found = np.full(1, np.nan)
+        if not np.isfinite(found).all():
+            raise refused("a word is no finite number", element)
+        return found, element
+
+    points, element = numbers("Points/DataArray")
+    if points.size % 3:
+        raise refused(f"{points.size} numbers are not the x, y and z of points", element)
+    corners, element = numbers("Polys/DataArray[@Name='connectivity']")
+    if not _are_indices(corners, points.size // 3):
+        raise refused("a face names a vertex that is not there", element)
+    ends, element = numbers("Polys/DataArray[@Name='offsets']")
+    if not _are_indices(ends, len(corners) + 1) or np.any(np.diff(ends) < 0):
+        raise refused("the offsets of polygons do not increase up to their corners", element)
+    corners, ends = corners.astype(int), ends.astype(int)
+    return Mesh(points.reshape(-1, 3), fans(corners[: ends[-1]] if len(ends) else corners[:0], np.append(0, ends[:-1])))
+
+
+def _are_indices(values: Array, count: int) -> bool:
+    """Whether all values are whole numbers from 0 on, below a count."""
+    return bool(((values >= 0) & (values < count) & (values == np.floor(values))).all())
+
+
+def _obj(path: Path) -> Mesh:
+    """Faces of vertices; all else is passed over."""
+    vertices, corners, starts = array("d"), array("q"), array("q")
+    for line, words in _words(path):
+        if words[0] == "v":
+            vertices.extend(_point(path, line, words))
+        elif words[0] == "f":
+            starts.append(len(corners))
+            corners.extend(_corners(path, line, words, len(vertices) // 3))
+    return Mesh(np.array(vertices).reshape(-1, 3), fans(np.array(corners, dtype=int), np.array(starts, dtype=int)))
+
+
+def _words(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and words of each line that has some."""
+    for line, text in read_lines(path, MAX_BYTES):
+        if words := text.split():
+            yield line, words
+
+
+def _point(path: Path, line: int, words: list[str]) -> list[float]:
+    """The three numbers after the first word."""
+    try:
+        x, y, z = map(float, words[1:4])
+    except ValueError:
+        x = y = z = np.nan
+    if not (isfinite(x) and isfinite(y) and isfinite(z)):
+        raise ModelError(f"three finite numbers are needed after {words[0]!r}", file=path, line=line)
+    return [x, y, z]
+
+
+def _corners(path: Path, line: int, words: list[str], known: int) -> list[int]:
+    """The numbers of vertices of a face, counted from the last one if negative."""
+    try:
+        corners = [int(word.partition("/")[0]) for word in words[1:]]
+    except ValueError:
+        raise ModelError("a face is numbers of vertices", file=path, line=line) from None
+    corners = [c - 1 if c > 0 else known + c for c in corners]
+    if corners and not (min(corners) >= 0 and max(corners) < known):
+        raise ModelError("a face names a vertex that is not there", file=path, line=line)
+    return corners
+
+
+def _stl(path: Path) -> Mesh:
+    data, size = read_start(path, MAX_BYTES, MAX_BYTES)
+    count = int.from_bytes(data[80:84], "little")
+    if size >= 84 and size == 84 + 50 * count:
+        kind = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+        corners = np.frombuffer(data, kind, count, 84)["corners"].reshape(-1, 3).astype(float)
+    else:
+        corners = _vertices(path)
+    return Mesh(corners, np.arange(len(corners)).reshape(-1, 3))
+
+
+def _vertices(path: Path) -> Array:
+    """The vertices in a text, three for each face."""
+    last, points = 1, array("d")
+    for line, words in _words(path):
+        if words[0] == "vertex":
+            last = line
+            points.extend(_point(path, line, words))
+    count = len(points) // 3
+    if count % 3 or not count:
+        raise ModelError(f"no geometry: {count} vertices are not three for each face", file=path, line=last)
+    return np.array(points).reshape(-1, 3)
+
+
+def fans(corners: Array, starts: Array) -> Array:
+    """(f, 3) polygons as triangles around their first corners: corners (c,) of all, and where each polygon starts."""
+    sizes = np.diff(np.append(starts, len(corners)))
+    triangles = np.maximum(sizes - 2, 0)
+    first = np.repeat(starts, triangles)
+    before = np.repeat(np.cumsum(triangles) - triangles, triangles)
+    second = first + np.arange(len(first)) - before + 1
+    found: Array = np.stack([corners[first], corners[second], corners[second + 1]], axis=-1).astype(int)
+    return found

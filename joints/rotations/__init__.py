@@ -1,0 +1,1 @@
+"""Descriptions of rotations beside quaternions and Euler sequences."""

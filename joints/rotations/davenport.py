@@ -1,0 +1,210 @@
+"""Generalized Davenport angles: three rotations about any fixed axes, R = R(a1, f1) R(a2, f2) R(a3, f3).
+
+Each unit axis a_k is fixed in the frame that the rotations before it have reached; R takes child components to the
+parent frame. With g1 the angle between a1 and a2, g3 that between a2 and a3, and theta that between a1 and R a3, the
+spherical law of cosines holds on the triangle a1, a2, R(a2, f2) a3:
+
+    cos theta = cos g1 cos g3 + sin g1 sin g3 cos(f2 - f*),  f* = atan2(a1 . (a2 x a3), a1 . a3 - cos g1 cos g3).
+
+So a rotation is reached if and only if |g1 - g3| <= theta <= min(g1 + g3, 2 pi - g1 - g3), by two triples (f2 = f* + t
+and f* - t), which meet at the lock, sin t = 0. All rotations are reached if and only if a2 is orthogonal to both
+others. What lies outside is at the angle by which theta exceeds its bounds from the nearest rotation inside.
+
+Sources: P. B. Davenport, Rotations about nonorthogonal axes, AIAA Journal 11(6), 1973, pp. 853-857; M. D. Shuster,
+F. L. Markley, Generalization of the Euler angles, Journal of the Astronautical Sciences 51(2), 2003, pp. 123-132,
+eqs. 14-27; half-angle formulas of the spherical triangle, which keep full accuracy beside the lock.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
+from myoquat.joints.stacking import QUATERNION, VECTOR3, components, joined, vector
+from myoquat.joints.vectors import axis_angle_matrix, cross, dot, matvec, vecmat
+from myoquat.kernels.symbolic.analytic import arctan2
+from myoquat.kernels.symbolic.arrays import as_array, formula
+
+__all__ = [
+    "condition_davenport",
+    "davenport_from_quaternion",
+    "davenport_rate_matrix",
+    "lock_sine",
+    "quaternion_from_davenport",
+    "unreached_angle",
+    "wrapped",
+]
+
+PARALLEL_SINE = 1e-6  # least sine of the angle between two successive axes
+LOCK_AT_ZERO = 1e-9  # [rad] f* this close to 0 or +-pi counts as there, so that f2 = 0 is an end of its interval
+Axes = Sequence[Sequence[float]]
+
+
+def _axes(axes: Axes) -> tuple[Array, Array, Array]:
+    """The three unit axes (3,); ValueError unless they are three vectors of which successive ones differ."""
+    A = np.array(axes, dtype=float)
+    if A.shape != (3, 3) or not np.isfinite(A).all():
+        raise ValueError(f"axes must be three finite vectors of three numbers, not {axes}")
+    lengths = np.linalg.norm(A, axis=-1, keepdims=True)
+    if not lengths.all():
+        raise ValueError(f"an axis must not have length zero: {axes}")
+    a1, a2, a3 = A / lengths
+    if min(np.linalg.norm(np.cross(a1, a2)), np.linalg.norm(np.cross(a2, a3))) < PARALLEL_SINE:
+        raise ValueError(f"two successive axes must not be parallel: {axes}")
+    return a1, a2, a3
+
+
+def _angle(a: Array, b: Array) -> float:
+    """The angle [rad] between two unit vectors (3,)."""
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def _middle(a1: Array, a2: Array, a3: Array) -> tuple[float, float]:
+    """f*, at which the solutions meet, and the sign s of the first solution f2 = f* + s t, t in [0, pi]: that whose
+    interval holds f2 = 0."""
+    start = float(np.arctan2(a1 @ np.cross(a2, a3), a1 @ a3 - (a1 @ a2) * (a2 @ a3)))
+    if abs(start) < LOCK_AT_ZERO:
+        return start, 1.0
+    return start, 1.0 if start < 0 and start > LOCK_AT_ZERO - np.pi else -1.0
+
+
+@formula(Q=QUATERNION)
+def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = False) -> Array:
+    """(..., 3) angles f [rad] of Q about three axes, `directions` (3, 3), in (-pi, pi].
+
+    Where the axes cannot reach Q, the angles are those of the nearest rotation that they can reach; `unreached_angle`
+    says how far it is.
+
+    The first of the two solutions has f2 in the half turn from a lock to the next one that holds zero; `second` gives
+    the other. In the lock of orthogonal axes only the sum or the difference of f1 and f3 is determined, and f3 follows
+    from f1, so that R(f) = R(Q) everywhere. Raises ValueError for successive axes that are parallel.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> axes = (0, 1, 0), (-1, 0, 0), (-0.1, 1, 0)  # the third one is six degrees off
+    >>> Q = joints.quaternion_from_davenport([0.3, 0.8, -0.5], axes)
+    >>> joints.davenport_from_quaternion(Q, axes).round(12)
+    array([ 0.3,  0.8, -0.5])
+    """
+    a1, a2, a3 = _axes(directions)
+    Q = as_array(Q)
+    v = matvec(rotation_matrix(Q), a3)
+    theta = _inclination(v, a1)
+    g1, g3 = _angle(a1, a2), _angle(a2, a3)
+    N = np.sin((theta + g1 - g3) / 2) * np.sin((theta - g1 + g3) / 2)
+    D = np.sin((g1 + g3 + theta) / 2) * np.sin((g1 + g3 - theta) / 2)
+    start, sign = _middle(a1, a2, a3)
+    t = 2 * arctan2(_root(N), _root(D))
+    f2 = wrapped(start - sign * t) if second else start + sign * t
+    w = matvec(axis_angle_matrix(a2, f2), a3)
+    v, w = _across(v, a1), _across(w, a1)
+    f1 = arctan2(dot(a1, cross(w, v)), dot(w, v))
+    before = quaternion_multiply(_turn(a1, f1), _turn(a2, f2))
+    rest = quaternion_multiply(quaternion_conjugate(before), Q)
+    s, c = dot(rest[..., 1:], a3), rest[..., 0]
+    return vector([f1, f2, arctan2(2 * s * c, c * c - s * s)])
+
+
+def _inclination(v: Array, a: Array) -> Array:
+    """(...) angle [rad] between unit vectors v (..., 3) and a (3,), to full accuracy at 0 and pi."""
+    apart, along = v - a, v + a
+    result: Array = 2 * arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
+    return result
+
+
+def _across(v: Array, a: Array) -> Array:
+    """(..., 3) the part of v (..., 3) orthogonal to a unit vector a (3,)."""
+    result: Array = v - dot(a, v)[..., None] * a
+    return result
+
+
+def _root(x: Array) -> Array:
+    """sqrt(x), and zero with its derivative where x is negative."""
+    positive = x > 0
+    root: Array = np.where(positive, np.sqrt(np.where(positive, x, 1.0)), 0.0)
+    return root
+
+
+def _turn(axis: Array, angle: Array) -> Array:
+    """(..., 4) quaternion of a rotation by angle (...) about a unit axis (3,)."""
+    return joined([np.cos(angle / 2)[..., None], np.sin(angle / 2)[..., None] * axis])
+
+
+def wrapped(angle: Array) -> Array:
+    """The angle in (-pi, pi]; it comes from (-3 pi, 3 pi]."""
+    angle = np.where(angle > np.pi, angle - 2 * np.pi, angle)
+    return np.where(angle <= -np.pi, angle + 2 * np.pi, angle)
+
+
+@formula(phi=VECTOR3)
+def quaternion_from_davenport(phi: ArrayLike, directions: Axes) -> Array:
+    """(..., 4) unit quaternion of rotations by phi (..., 3) [rad] about three axes (3, 3); Q0 may have either sign.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> joints.quaternion_from_davenport([np.pi / 2, 0, 0], [(1, 0, 0), (0, 1, 0), (0, 0, 1)]).round(4)
+    array([0.7071, 0.7071, 0.    , 0.    ])
+    """
+    turns = [_turn(axis, angle) for axis, angle in zip(_axes(directions), components(phi), strict=True)]
+    return quaternion_multiply(quaternion_multiply(turns[0], turns[1]), turns[2])
+
+
+@formula(phi=VECTOR3)
+def davenport_rate_matrix(phi: ArrayLike, directions: Axes) -> Array:
+    """(..., 3, 3) matrix B(phi): omega = B phidot, omega in child-frame components.
+
+    Its columns are the axes seen from the child, R3^T R2^T a1, R3^T a2, a3, and det B = -sin g1 sin g3 sin(f2 - f*).
+
+    >>> from myoquat import joints
+    >>> joints.davenport_rate_matrix([0.0, 0.0, 0.0], [(0, 1, 0), (1, 0, 0), (0, 0, 1)])
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    a1, a2, a3 = _axes(directions)
+    _, f2, f3 = components(phi)
+    R3 = axis_angle_matrix(a3, f3)
+    b2 = vecmat(a2, R3)
+    b1 = vecmat(vecmat(a1, axis_angle_matrix(a2, f2)), R3)
+    return np.stack(np.broadcast_arrays(b1, b2, a3, subok=True), axis=-1)
+
+
+def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:
+    """(...) condition number of B(phi) by its singular values, floats only: infinite, or past 1e15, in the lock.
+
+    >>> from myoquat import joints
+    >>> joints.condition_davenport([0.3, 0.0, 0.1], [(1, 0, 0), (0, 1, 0), (0, 0, 1)]).round(12)
+    np.float64(1.0)
+    """
+    result: Array = np.linalg.cond(davenport_rate_matrix(np.asarray(phi, dtype=float), directions))
+    return result
+
+
+def lock_sine(f2: Array, directions: Axes) -> Array:
+    """(...) |sin(f2 - f*)| of the second angle f2 [rad]: zero in the lock, one half way between two locks; |cos f2| for
+    orthogonal axes."""
+    start, _ = _middle(*_axes(directions))
+    result: Array = np.abs(np.sin(f2 - start))
+    return result
+
+
+@formula(Q=QUATERNION)
+def unreached_angle(Q: ArrayLike, directions: Axes) -> Array:
+    """(...) angle [rad] from Q to the nearest rotation that three axes (3, 3) can reach; zero where they reach it.
+
+    >>> import numpy as np
+    >>> from myoquat import joints
+    >>> axes = (0, 1, 0), (-1, 0, 0), (-0.1, 1, 0)
+    >>> joints.unreached_angle([1.0, 0, 0, 0], axes).round(12)
+    np.float64(0.0)
+    >>> back = joints.quaternion_exp([0.0, 0.0, -np.arctan(0.1)])  # takes the third axis onto the first
+    >>> np.degrees(joints.unreached_angle(back, axes)).round(4)
+    np.float64(5.7106)
+    """
+    a1, a2, a3 = _axes(directions)
+    theta = _inclination(matvec(rotation_matrix(as_array(Q)), a3), a1)
+    g1, g3 = _angle(a1, a2), _angle(a2, a3)
+    least, most = abs(g1 - g3), min(g1 + g3, 2 * np.pi - g1 - g3)
+    result: Array = np.maximum(np.maximum(least - theta, theta - most), 0.0)
+    return result

@@ -1,0 +1,133 @@
+"""The follower joint: a frame between the rotations of a ball joint, carried along by that joint's coordinates."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from myoquat.core.records import Record
+from myoquat.core.typing import Array
+from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.stacking import components
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts
+from myoquat.joints.types.euler import EulerJoint
+from myoquat.joints.types.gimbal import GimbalJoint, inverse_rate_matrix
+from myoquat.joints.types.successive import Vector3, angular_drift, child_axes, successive_rotations
+from myoquat.joints.vectors import matvec
+
+__all__ = ["FACTS", "FollowerJoint", "Turn", "named_coordinates"]
+
+FACTS = JointFacts("follower", (), (), "", (), (), "")
+
+
+def named_coordinates(joint: Joint, q: Array) -> Array:
+    """(..., 3) coordinates x of the named angles of a ball joint (its `angles`) at its q (..., nq)."""
+    if isinstance(joint, GimbalJoint):
+        return q
+    angles: Angles = joint.angles  # type: ignore[attr-defined]
+    return angles.values(quaternion_from_euler(q, joint.sequence) if isinstance(joint, EulerJoint) else q[..., -4:])
+
+
+@dataclass(frozen=True)
+class Turn(Record):
+    """A rotation [rad] about a unit axis by row . x + offset, of the three coordinates x of a ball joint's angles."""
+
+    axis: Vector3
+    row: Vector3
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class FollowerJoint(CoordinateJoint):
+    """R = R(a1, f1) ... R(am, fm) F with f_k = row_k . x + offset_k, about one point: no coordinates of its own. x are
+    the named angles of the `ball` joint that carries the body `leader`, F is the constant rotation `frame`.
+
+    What a chain of bodies on successive rotations leaves between its ends when the rotations become one ball joint. Its
+    formulas are of the ball joint's q and u, so its subspace has that joint's columns, although nq = nu = 0. In the
+    lock of the angles they have no derivative; elsewhere they are as smooth as the chain was. Raises ValueError for a
+    ball joint without named angles.
+    """
+
+    kind: ClassVar[str] = "follower"
+    leader: str
+    ball: Joint
+    turns: tuple[Turn, ...]
+    frame: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if getattr(self.ball, "angles", None) is None:
+            raise ValueError(f"a frame cannot follow a {self.ball.kind} joint without named angles")
+
+    @property
+    def facts(self) -> JointFacts:
+        return FACTS
+
+    @property
+    def angles(self) -> Angles:
+        """The named angles of the ball joint."""
+        angles: Angles = self.ball.angles  # type: ignore[attr-defined]
+        return angles
+
+    def in_velocity_frame(self, frame: str) -> "FollowerJoint":
+        ball = self.ball.in_velocity_frame(frame)
+        return self if ball is self.ball else replace(self, ball=ball)
+
+    def _coordinates(self, q: Array) -> Array:
+        """(..., 3) x at the ball joint's q."""
+        if isinstance(self.ball, GimbalJoint):
+            return q
+        return self.angles.values(
+            quaternion_from_euler(q, self.ball.sequence) if isinstance(self.ball, EulerJoint) else q
+        )
+
+    @property
+    def _axes(self) -> list[Vector3]:
+        return [turn.axis for turn in self.turns]
+
+    @property
+    def _rows(self) -> Array:
+        return np.array([turn.row for turn in self.turns])
+
+    def _rotations(self, x: Array) -> tuple[Array, ...]:
+        return components(matvec(self._rows, x) + np.array([turn.offset for turn in self.turns]))
+
+    @property
+    def _last(self) -> Array:
+        return np.asarray(rotation_matrix(np.array(self.frame)))
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(
+            self._axes, self._rotations(named_coordinates(self.ball, q))
+        ) @ self._last, np.zeros(3)
+
+    def displaced(self, q: Array, motion: Array) -> Array:
+        return q
+
+    def _seen(self, x: Array) -> list[Array]:
+        """The axes of the turns (..., 3) in child components."""
+        return [matvec(self._last.T, axis) for axis in child_axes(self._axes, self._rotations(x))]
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        """S_omega = [b1 ... bm] rows B^-1 S of the ball joint, with omega = B xdot: infinite in the lock."""
+        x = named_coordinates(self.ball, q)
+        S_ball, _ = self.ball.subspace(q)
+        axes = np.stack(np.broadcast_arrays(*self._seen(x), subok=True), axis=-1)
+        return axes @ self._rows @ inverse_rate_matrix(self.angles, x) @ S_ball, np.zeros((3, 3))
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        """The drift of the turns, and their accelerations B^-1 (c - c_B) at udot = 0: c is the ball joint's drift, c_B
+        that of its angles."""
+        angles, x = self.angles, named_coordinates(self.ball, q)
+        inverse = inverse_rate_matrix(angles, x)
+        xdot = matvec(inverse, matvec(self.ball.subspace(q)[0], u))
+        own = child_axes(angles.axes, components(angles.rotations(x)))
+        c_angles = angular_drift(own, components(matvec(angles.matrix, xdot)))
+        xddot = matvec(inverse, self.ball.drift(q, u)[0] - c_angles)
+        axes = self._seen(x)
+        total = angular_drift(axes, components(matvec(self._rows, xdot)))
+        for b, rate in zip(axes, components(matvec(self._rows, xddot)), strict=True):
+            total = total + b * rate[..., None]
+        return total, np.zeros(3)

@@ -1,0 +1,145 @@
+"""Bodies: what a kernel evaluates once per block of W states, as a function on the frame."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.kernels.codegen import instruction_scheduling
+from myoquat.kernels.codegen.compaction import BLOCKS
+from myoquat.kernels.codegen.constructs import emitter_of, write_group
+from myoquat.kernels.codegen.driver import write_driver
+from myoquat.kernels.codegen.ir import Module
+from myoquat.kernels.codegen.lower import emit_straight
+from myoquat.kernels.codegen.multi_block import Call
+from myoquat.kernels.codegen.parts import Body, Cost, Ports, Size, places_of, price, slots_in, take_ports
+from myoquat.kernels.codegen.slot_allocation import Schedule, arrays_of, at_once, in_time
+from myoquat.kernels.codegen.slots import Place
+from myoquat.kernels.codegen.stack_frames import Frame, Planned
+from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.tracing.rewrite import rewritten
+from myoquat.kernels.tracing.tape import Ends, Tape
+from myoquat.kernels.tracing.traced import Construct, Pattern, Signature, Traced
+
+__all__ = ["Straight", "StraightRecipe", "patterns_of"]
+
+_PRICE_PORT = 0.2
+
+
+@dataclass(frozen=True)
+class Straight:
+    """One traced formula as a body: straight code, but for calls of the constructs inside it, in order."""
+
+    traced: Traced
+
+    @property
+    def tape(self) -> Tape:
+        """That of the formula."""
+        return self.traced.tape
+
+    @property
+    def signature(self) -> Signature:
+        """That of the formula."""
+        return self.traced.signature
+
+    @property
+    def patterns(self) -> Mapping[str, Pattern]:
+        """Those of the formula."""
+        return self.traced.patterns
+
+    @property
+    def several(self) -> bool:
+        """Whether a kernel evaluates several blocks of states together for a construct inside."""
+        return self.traced.several
+
+    def identity(self) -> str:
+        return self.traced.identity()
+
+    def write(
+        self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
+    ) -> Cost:
+        """Define `void name(ptr frame, ...)`, with more pointers from which ports count."""
+        tape = rewritten(self.tape, fused=True)
+        read = places_of([inputs[key] for key in self.signature.inputs])
+        written = places_of([outputs[key] for key in self.signature.outputs])
+        cost, calls = price(tape), []
+        tape, groups = self._grouped(tape, module.width if module.lanes == 1 else 1)
+        schedule, frames = _planned(module, tape, groups, frame)
+        for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
+            call = write_group(module, f"{name}_inner{number}", own, group, write_formula)
+            read, written = [*read, *map(Place, call.given)], [*written, *map(Place, call.taken)]
+            calls.append(Call(call.name, len(call.given), len(call.taken), call.way, call.arrays))
+            cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
+        several = frame.blocks > 1 and self.traced.several
+        emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), several)
+        return cost
+
+    def _grouped(self, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
+        """What is inside in groups of at most `width` that run side by side, and the tape in their order."""
+        if width == 1:
+            return tape, [[part] for part in self.traced.inner]
+        constructs = self.traced.inner
+        ends = [construct.ends for construct in constructs]
+        kinds = [x.identity() if isinstance(x, Loop) else None for x in constructs]
+        found = instruction_scheduling.groups(tape, ends, kinds, width)
+        tape = instruction_scheduling.reordered(tape, ends, [i for group in found for i in group])
+        return tape, [[constructs[i] for i in group] for group in found]
+
+
+def _planned(
+    module: Module, tape: Tape, groups: Sequence[Sequence[Construct]], frame: Frame
+) -> tuple[Schedule, list[Frame]]:
+    """When what is computed, and for each of the groups the frame in which it finds its arrays."""
+    ends = [Ends(*map(sum, zip(*(construct.ends for construct in group), strict=True))) for group in groups]
+    if module.lanes == 1:  # what shares registers is computed together
+        return at_once(tape, ends), [frame] * len(groups)
+    emitters = [emitter_of(group[0]) for group in groups]
+    schedule = in_time(tape, ends, [emitter.calls_function for emitter in emitters])
+    kept = [emitter.arrays_suffice for emitter in emitters]
+    places, size = arrays_of(tape, ends, kept, schedule)
+    first = frame.take(size)
+    frames = [Planned(frame, first + place) if own else frame for own, place in zip(kept, places, strict=True)]
+    return schedule, frames
+
+
+def write_formula(
+    traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
+) -> Cost:
+    """Define a traced formula as a function on a frame; see `Straight.write`."""
+    return Straight(traced).write(module, name, frame, inputs, outputs, more)
+
+
+@dataclass(frozen=True)
+class StraightRecipe:
+    """A kernel that evaluates one body per state, between the caller's arrays."""
+
+    body: Body
+
+    def identity(self) -> str:
+        return self.body.identity()
+
+    def notes(self) -> dict[str, Any]:
+        patterns = getattr(self.body, "patterns", {})
+        listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in patterns.items()]
+        return self.body.signature.notes() | ({"patterns": listed} if listed else {})
+
+    def write(self, module: Module) -> Size:
+        module.blocks = BLOCKS if module.lanes > 1 and self.body.several else 1
+        frame = Frame(module.blocks)
+        signature = self.body.signature
+        inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
+        outputs = take_ports(frame, dict(zip(signature.outputs, signature.output_sizes, strict=True)))
+        cost = self.body.write(module, "formula", frame, inputs, outputs)
+        size, whole = frame.block_size(module.lanes), frame.finish(module.lanes)
+        write_driver(module, "formula", list(inputs.values()), list(outputs.values()), size)
+        transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
+        return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
+
+
+def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
+    """The patterns from a kernel's notes."""
+    return {
+        name: (np.array(rows, dtype=int), np.array(columns, dtype=int))
+        for name, rows, columns in notes.get("patterns", [])
+    }

@@ -1,0 +1,100 @@
+"""Constructs of control flow in machine code: how each type is written.
+
+A construct that is called from the middle of a formula reads and writes slots of the formula's frame. One table says
+for each type how it is written; adding a construct adds one row.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from myoquat.kernels.codegen.ir import Module
+from myoquat.kernels.codegen.jacobian_directions import write_directions
+from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
+from myoquat.kernels.codegen.lower import write_table
+from myoquat.kernels.codegen.multi_block import Way
+from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, price, slots_of, take_ports
+from myoquat.kernels.codegen.stack_frames import Behind, Frame
+from myoquat.kernels.codegen.table_search import write_search
+from myoquat.kernels.codegen.tree_passes import write_recursion
+from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.control_flow.map_rows import Element
+from myoquat.kernels.control_flow.out_of_line_call import Called
+from myoquat.kernels.control_flow.table_lookup import Lookup
+from myoquat.kernels.control_flow.traced_tree_scan import Recursive
+from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.tracing.rewrite import rewritten
+from myoquat.kernels.tracing.traced import Construct
+
+__all__ = ["Emitter", "emitter_of", "write_group"]
+
+
+class Emitter(NamedTuple):
+    """How a type of construct is written: write(module, name, frame, construct, write_formula) -> InnerCall.
+
+    calls_function: whether it calls a function on a frame of its own, before which nothing that waits is computed.
+    arrays_suffice: whether it needs no slots of the frame but those that it reads and writes.
+    """
+
+    write: Callable[[Module, str, Frame, Any, WriteFormula], InnerCall]
+    calls_function: bool = False
+    arrays_suffice: bool = True
+
+
+def emitter_of(construct: Construct) -> Emitter:
+    """How a construct is written."""
+    return _EMITTERS[type(construct)]
+
+
+def write_group(module: Module, name: str, frame: Frame, group: Sequence[Construct], write: WriteFormula) -> InnerCall:
+    """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side."""
+    first = group[0]
+    if len(group) > 1:
+        assert isinstance(first, Loop)
+        return write_lanes(module, name, frame, first, len(group), write)
+    return emitter_of(first).write(module, name, frame, first, write)
+
+
+def _write_map(module: Module, name: str, frame: Frame, element: Element, write: WriteFormula) -> InnerCall:
+    """Define a loop over the rows of a table."""
+    tape = rewritten(element.tape, fused=True)
+    ports = take_ports(frame, {"rows": element.width * element.count, "results": len(tape.outputs) * element.count})
+    write_table(module, name, element, tape, ports["rows"].slot, ports["results"].slot)
+    cost = price(tape)
+    total = Cost(cost.operations * element.count, cost.price * element.count)
+    return InnerCall(name, slots_of([ports["rows"]]), slots_of([ports["results"]]), total)
+
+
+def _write_call(module: Module, name: str, frame: Frame, call: Called, write: WriteFormula) -> InnerCall:
+    """Define a call, with slots of its own, of the function that is written at first use."""
+    formula = call.formula
+    sizes = {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
+    function = f"function_{formula.identity()[:16]}" + suffix(module)
+    cost, size = shared(module, function, formula, FormulaPorts(("given",), "result"), write)
+    own = take_ports(frame, sizes)
+    taken, given = slots_of([own["given"]]), slots_of([own["result"]])
+    if frame.blocks > 1:
+        frame.call(size)
+        arrays = own["given"].slot, own["result"].slot
+        return InnerCall(function, taken, given, cost, Way.TOGETHER_BEHIND if formula.several else Way.BEHIND, arrays)
+
+    def write_reached(behind: Behind) -> None:
+        b = module.builder()
+        ends = (b.slot("%frame", own[key].slot) for key in sizes)
+        b.line(f"call void @{function}({', '.join(f'ptr {x}' for x in (behind(b), *ends))})")
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+
+    frame.call(size, write_reached)
+    return InnerCall(module.expect(name), taken, given, cost)
+
+
+_EMITTERS: dict[type, Emitter] = {
+    Called: Emitter(_write_call, calls_function=True),
+    Element: Emitter(_write_map),
+    Lookup: Emitter(lambda module, name, frame, table, write: write_search(module, name, frame, table)),
+    Loop: Emitter(write_loop, calls_function=True),
+    Recursive: Emitter(
+        lambda module, name, frame, scan, write: write_recursion(module, name, frame, scan), arrays_suffice=False
+    ),
+    Sweep: Emitter(write_directions, arrays_suffice=False),
+}

@@ -1,0 +1,403 @@
+"""LLVM assembly, written as text: vectors of W doubles, one lane per state.
+
+A `Builder` writes one function; a `Module` collects functions and the intrinsics they use. Values are register names
+(str); a Python float stands for that constant in every lane. No fast-math flags anywhere: one lane and eight give the
+same bits, and NaN stays NaN.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from myoquat.kernels.codegen.compilation_units import Units
+
+__all__ = ["Builder", "Module", "Value", "double"]
+
+Value = str | float
+_SPLITTER = 134217729.0  # 2^27 + 1: Dekker's constant, halves the digits of a double
+
+
+def double(x: float) -> str:
+    """A constant as LLVM reads it exactly: its 64 bits."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+class Module:
+    """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add.
+
+    width: lanes of the processor's registers, of which a module for one lane packs elementary functions and loops.
+    home: W of the kernel as a whole, also where a part of it takes more lanes (`widened`).
+    blocks: of W states that go through the kernel together; see `compaction`.
+    units: who else wants to have the functions, as they are written.
+    """
+
+    def __init__(self, lanes: int, fma: bool, width: int = 1, units: Units | None = None) -> None:
+        self.lanes = self.home = lanes
+        self.blocks = 1
+        self.fma = fma
+        self.width = width
+        self._functions: dict[str, str] = {}
+        self._globals: list[str] = []
+        self._declarations: dict[str, str] = {}
+        self._units = units
+        self.shared: dict[str, Any] = {}  # what is known of functions that several others call, by name
+
+    def builder(self, lanes: int | None = None) -> "Builder":
+        """A builder for one more function of this module, of its own lanes unless others are named."""
+        return Builder(self, self.lanes if lanes is None else lanes)
+
+    def widened(self) -> "Module":
+        """The same module, whose further functions take all lanes of the registers."""
+        twin = copy(self)
+        twin.lanes = self.width
+        return twin
+
+    def declare(self, result: str, name: str, arguments: Iterable[str]) -> None:
+        """Name a function from outside: an intrinsic or one of libm."""
+        if name not in self._declarations:
+            self._declarations[name] = line = f"declare {result} @{name}({', '.join(arguments)})"
+            if self._units:
+                self._units.know(name, line)
+
+    def define(
+        self, name: str, result: str, parameters: str, body: "Builder", linkage: str = "hidden", facts: str = ""
+    ) -> None:
+        """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`."""
+        head = _head(name, result, parameters, linkage, facts)
+        self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
+        if self._units:
+            self._units.define(name, f"declare {head}", text)
+
+    def expect(self, name: str, parameters: str = "ptr %frame") -> str:
+        """Name of a function without a result that is defined later."""
+        if self._units:
+            self._units.know(name, f"declare {_head(name, 'void', parameters)}")
+        return name
+
+    def once(self, name: str, write: Callable[[], None]) -> str:
+        """Name of a function that `write` defines, written at its first use."""
+        if name not in self._functions:
+            self._functions[name] = ""  # a placeholder keeps the order of first use
+            write()
+        return name
+
+    def constants(self, name: str, values: np.ndarray) -> None:
+        """A constant array @name of float64 or int64 numbers, in C order.
+
+        Its bytes are one word of the assembly, in this machine's order: a word for every number takes long to read.
+        """
+        data = np.ascontiguousarray(values).tobytes()
+        written = "\\" + data.hex("\\") if data else ""
+        self._globals.append(f'@{name} = internal constant [{len(data)} x i8] c"{written}", align 64')
+        if self._units:
+            self._units.know(name, self._globals[-1])
+
+    def text(self) -> str:
+        """The whole module as assembly."""
+        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), "!0 = !{}", ""])
+
+
+def _head(name: str, result: str, parameters: str, linkage: str = "hidden", facts: str = "") -> str:
+    return f"{linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts}"
+
+
+class Builder:
+    """Writes one function, instruction by instruction, in single-assignment form.
+
+    Types: `T` float64 lanes, `I` int64 lanes, `B` truth lanes; with one lane they are plain scalars.
+    """
+
+    def __init__(self, module: Module, lanes: int) -> None:
+        self.module = module
+        self.lanes = lanes
+        self.T, self.I, self.B = (t if lanes == 1 else f"<{lanes} x {t}>" for t in ("double", "i64", "i1"))
+        self.lines: list[str] = []
+        self.block = "entry"
+        self._count = 0
+        self._suffix = "f64" if lanes == 1 else f"v{lanes}f64"
+        self.line("entry:")
+
+    # ---- text -----------------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """One line as it is."""
+        self.lines.append(text)
+
+    def let(self, expression: str) -> str:
+        """A new register holding `expression`."""
+        self._count += 1
+        name = f"%r{self._count}"
+        self.lines.append(f"{name} = {expression}")
+        return name
+
+    def label(self, stem: str) -> str:
+        """A fresh label."""
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Start the block `label`."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label: str) -> None:
+        """End the block: go to `label`."""
+        self.line(f"br label %{label}")
+
+    def fork(self, condition: str, yes: str, no: str) -> None:
+        """End the block: go to `yes` or `no`; the condition is one i1."""
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    # ---- float lanes ----------------------------------------------------------------------------------------
+
+    def constant(self, x: float) -> str:
+        """The same float in every lane."""
+        return double(x) if self.lanes == 1 else f"splat (double {double(x)})"
+
+    def _float(self, x: Value) -> str:
+        return x if isinstance(x, str) else self.constant(float(x))
+
+    def _binary(self, operation: str, a: Value, b: Value) -> str:
+        return self.let(f"{operation} {self.T} {self._float(a)}, {self._float(b)}")
+
+    def add(self, a: Value, b: Value) -> str:
+        return self._binary("fadd", a, b)
+
+    def sub(self, a: Value, b: Value) -> str:
+        return self._binary("fsub", a, b)
+
+    def mul(self, a: Value, b: Value) -> str:
+        return self._binary("fmul", a, b)
+
+    def div(self, a: Value, b: Value) -> str:
+        return self._binary("fdiv", a, b)
+
+    def neg(self, a: Value) -> str:
+        return self.let(f"fneg {self.T} {self._float(a)}")
+
+    def intrinsic(self, name: str, *arguments: Value) -> str:
+        """An LLVM intrinsic on float lanes: sqrt, fabs, copysign, floor, ceil, fma."""
+        full = f"llvm.{name}.{self._suffix}"
+        self.module.declare(self.T, full, [self.T] * len(arguments))
+        listed = ", ".join(f"{self.T} {self._float(a)}" for a in arguments)
+        return self.let(f"call {self.T} @{full}({listed})")
+
+    def abs(self, a: Value) -> str:
+        return self.intrinsic("fabs", a)
+
+    def sqrt(self, a: Value) -> str:
+        return self.intrinsic("sqrt", a)
+
+    def copysign(self, magnitude: Value, sign: Value) -> str:
+        return self.intrinsic("copysign", magnitude, sign)
+
+    def fma(self, a: Value, b: Value, c: Value) -> str:
+        """a b + c, rounded once where the processor can, else twice."""
+        if self.module.fma:
+            return self.intrinsic("fma", a, b, c)
+        return self.add(self.mul(a, b), c)
+
+    def product_error(self, a: Value, b: Value, product: Value) -> str:
+        """a b - product exactly, for product = a b rounded, without overflow or underflow on the way."""
+        if self.module.fma:
+            return self.intrinsic("fma", a, b, self.neg(product))
+        a1, a2 = self._halves(a)
+        b1, b2 = self._halves(b)
+        error = self.sub(self.mul(a1, b1), product)
+        error = self.add(self.add(error, self.mul(a1, b2)), self.mul(a2, b1))
+        return self.add(error, self.mul(a2, b2))
+
+    def residual(self, c: Value, a: Value, b: Value) -> str:
+        """c - a b without rounding a b, for c near a b."""
+        if self.module.fma:
+            return self.intrinsic("fma", self.neg(a), b, c)
+        product = self.mul(a, b)
+        return self.sub(self.sub(c, product), self.product_error(a, b, product))
+
+    def _halves(self, a: Value) -> tuple[str, str]:
+        scaled = self.mul(a, _SPLITTER)
+        high = self.sub(scaled, self.sub(scaled, a))
+        return high, self.sub(a, high)
+
+    def compare(self, predicate: str, a: Value, b: Value) -> str:
+        """Truth lanes of an LLVM comparison: oeq, olt, ogt, uno, ..."""
+        return self.let(f"fcmp {predicate} {self.T} {self._float(a)}, {self._float(b)}")
+
+    def select(self, condition: str, a: Value, b: Value) -> str:
+        return self.let(f"select {self.B} {condition}, {self.T} {self._float(a)}, {self.T} {self._float(b)}")
+
+    def polynomial(self, x: Value, coefficients: list[float]) -> Value:
+        """sum of coefficients[k] x^k by Horner's rule."""
+        result: Value = coefficients[-1]
+        for c in reversed(coefficients[:-1]):
+            result = self.fma(result, x, c)
+        return result
+
+    def polynomial_wide(self, x: Value, coefficients: list[float]) -> Value:
+        """The same by Estrin's scheme: shorter chains, for long polynomials."""
+        terms: list[Value] = list(coefficients)
+        while len(terms) > 1:
+            pairs: list[Value] = [self.fma(terms[k + 1], x, terms[k]) for k in range(0, len(terms) - 1, 2)]
+            if len(terms) % 2:
+                pairs.append(terms[-1])
+            terms = pairs
+            if len(terms) > 1:
+                x = self.mul(x, x)
+        return terms[0]
+
+    # ---- bits and truth -------------------------------------------------------------------------------------
+
+    def bits(self, a: Value) -> str:
+        return self.let(f"bitcast {self.T} {self._float(a)} to {self.I}")
+
+    def float_of(self, bits: str) -> str:
+        return self.let(f"bitcast {self.I} {bits} to {self.T}")
+
+    def integer(self, operation: str, a: str | int, b: str | int) -> str:
+        """An operation on int64 lanes: add, sub, and, xor, shl, lshr, ashr."""
+        return self.let(f"{operation} {self.I} {self._integer(a)}, {self._integer(b)}")
+
+    def integer_compare(self, predicate: str, a: str | int, b: str | int) -> str:
+        return self.let(f"icmp {predicate} {self.I} {self._integer(a)}, {self._integer(b)}")
+
+    def _integer(self, x: str | int) -> str:
+        if isinstance(x, str):
+            return x
+        return str(x) if self.lanes == 1 else f"splat (i64 {x})"
+
+    def logic(self, operation: str, a: str, b: str) -> str:
+        """and, or, xor of truth lanes."""
+        return self.let(f"{operation} {self.B} {a}, {b}")
+
+    def negate(self, a: str) -> str:
+        return self.logic("xor", a, "true" if self.lanes == 1 else "splat (i1 true)")
+
+    def truth(self, a: Value) -> str:
+        """Lanes that are not zero (NaN counts as true, as in C)."""
+        return self.compare("une", a, 0.0)
+
+    def number(self, truth: str) -> str:
+        """Truth lanes as 0.0 and 1.0."""
+        return self.let(f"uitofp {self.B} {truth} to {self.T}")
+
+    def reduced(self, a: str) -> str:
+        """The sum of all lanes, one double."""
+        if self.lanes == 1:
+            return a
+        name = f"llvm.vector.reduce.fadd.{self._suffix}"
+        self.module.declare("double", name, ["double", self.T])
+        return self.let(f"call double @{name}(double 0.0, {self.T} {a})")
+
+    def any(self, truth: str) -> str:
+        """One i1: true if it is true in a lane."""
+        if self.lanes == 1:
+            return truth
+        mask = self.let(f"bitcast {self.B} {truth} to i{self.lanes}")
+        return self.let(f"icmp ne i{self.lanes} {mask}, 0")
+
+    def all(self, truth: str) -> str:
+        """One i1: true if it is true in every lane."""
+        if self.lanes == 1:
+            return truth
+        return self.let(f"xor i1 {self.any(self.negate(truth))}, true")
+
+    # ---- lanes and memory -----------------------------------------------------------------------------------
+
+    def splat(self, scalar: str, kind: str = "double") -> str:
+        """A scalar register, double or i64, in every lane."""
+        if self.lanes == 1:
+            return scalar
+        wide = f"<{self.lanes} x {kind}>"
+        first = self.let(f"insertelement {wide} poison, {kind} {scalar}, i64 0")
+        return self.let(f"shufflevector {wide} {first}, {wide} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def numbered(self) -> str:
+        """Constant int64 lanes, each its number."""
+        return "0" if self.lanes == 1 else f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>"
+
+    def spread(self, a: str, count: int, rest: Value | None = None) -> str:
+        """The first `count` lanes of a; in the others its first lane, or `rest`."""
+        if count == self.lanes:
+            return a
+        other, filler = (a, 0) if rest is None else (self._float(rest), self.lanes)
+        mask = ", ".join(f"i32 {k if k < count else filler}" for k in range(self.lanes))
+        return self.let(f"shufflevector {self.T} {a}, {self.T} {other}, <{self.lanes} x i32> <{mask}>")
+
+    def lane(self, a: str, index: int) -> str:
+        return a if self.lanes == 1 else self.let(f"extractelement {self.T} {a}, i64 {index}")
+
+    def with_lane(self, a: str, scalar: str, index: int) -> str:
+        if self.lanes == 1:
+            return scalar
+        return self.let(f"insertelement {self.T} {a}, double {scalar}, i64 {index}")
+
+    def offset(self, pointer: str, size: int | str) -> str:
+        """The pointer moved on by bytes."""
+        return pointer if size == 0 else self.let(f"getelementptr i8, ptr {pointer}, i64 {size}")
+
+    def slot(self, frame: str, index: int) -> str:
+        """Address of slot `index` (W doubles) of a frame."""
+        return self.offset(frame, index * self.lanes * 8)
+
+    def load(self, address: str, kind: str | None = None) -> str:
+        return self.let(f"load {kind or self.T}, ptr {address}, align 8")
+
+    def load_unchanging(self, address: str) -> str:
+        """Lanes from memory that nothing in this function writes."""
+        return self.let(f"load {self.T}, ptr {address}, align 8, !invariant.load !0")
+
+    def store(self, a: Value, address: str, kind: str | None = None) -> None:
+        self.line(f"store {kind or self.T} {self._float(a)}, ptr {address}, align 8")
+
+    def prefetch(self, address: str) -> None:
+        """Ask for the cache line of an address that will be read; it need not be there."""
+        self.module.declare("void", "llvm.prefetch.p0", ["ptr", "i32", "i32", "i32"])
+        self.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
+
+    @contextmanager
+    def loop(self, first: str | int, last: str | int, step: int = 1) -> Iterator[str]:
+        """The i64 counter of a loop: first, first + step, ... below last; the body is not entered if first >= last."""
+        head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
+        counter, successor = f"%i_{head}", f"%next_{head}"
+        before = self.block
+        self.jump(head)
+        at = len(self.lines) + 1
+        self.begin(head)
+        self.fork(self.let(f"icmp slt i64 {counter}, {last}"), body, end)
+        self.begin(body)
+        yield counter
+        self.line(f"{successor} = add i64 {counter}, {step}")
+        self.lines.insert(at, f"{counter} = phi i64 [{first}, %{before}], [{successor}, %{self.block}]")
+        self.jump(head)
+        self.begin(end)
+
+    @contextmanager
+    def going(self, go: Callable[[str], str]) -> Iterator[str]:
+        """The i64 counter of a loop from 0 on that is left as soon as go(counter), one i1, is false; what `go` has
+        computed stays known behind the loop."""
+        head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
+        counter, successor = f"%i_{head}", f"%next_{head}"
+        before = self.block
+        self.jump(head)
+        self.begin(head)
+        at = len(self.lines)
+        self.fork(go(counter), body, end)
+        self.begin(body)
+        yield counter
+        self.line(f"{successor} = add i64 {counter}, 1")
+        self.lines.insert(at, f"{counter} = phi i64 [0, %{before}], [{successor}, %{self.block}]")
+        self.jump(head)
+        self.begin(end)
+
+    def summed(self, last: int | str, step: int, term: Callable[[str], str]) -> str:
+        """The sum of term(counter) over a loop from 0."""
+        before, at, total = self.block, len(self.lines) + 2, f"%{self.label('sum')}"
+        with self.loop(0, last, step) as counter:
+            new = self.add(total, term(counter))
+            after = self.block
+        self.lines.insert(at, f"{total} = phi {self.T} [{self.constant(0.0)}, %{before}], [{new}, %{after}]")
+        return total

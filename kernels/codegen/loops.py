@@ -1,0 +1,250 @@
+"""Loops of solvers in machine code: a step that is taken until every lane is done.
+
+The step is a function that is written once for all loops over it. It reads the state and the constants where they are,
+in the caller's frame, and writes the next state where it belongs: states go to and fro between two places, and nothing
+is copied while all lanes run. Where some are done, the next state is put together in the other place, from what the
+step found and the state before. It never is in the place of one of them: of that, LLVM makes a masked store, which
+takes processors without AVX-512 about twenty cycles.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.compact_loops import compact_loop, room
+from myoquat.kernels.codegen.driver import Port
+from myoquat.kernels.codegen.ir import Builder, Module
+from myoquat.kernels.codegen.multi_block import Way
+from myoquat.kernels.codegen.parts import Cost, InnerCall, WriteFormula, slots_of, take_ports
+from myoquat.kernels.codegen.stack_frames import Behind, Frame
+from myoquat.kernels.control_flow.while_loop import Loop
+from myoquat.kernels.tracing.traced import Traced
+
+__all__ = ["FormulaPorts", "shared", "suffix", "write_lanes", "write_loop"]
+
+_ALIGNED = 64  # bytes
+
+
+class FormulaPorts(NamedTuple):
+    """Pointers of a function that several others call: what it takes, in the order of its inputs, and what it gives."""
+
+    takes: Sequence[str]
+    gives: str
+
+
+_STEP_PORTS = FormulaPorts(("state", "constants"), "next")
+
+
+def write_lanes(module: Module, name: str, frame: Frame, part: Loop, count: int, write: WriteFormula) -> InnerCall:
+    """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
+    they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
+    wide = module.widened()
+    loop = write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part, write)
+    b = wide.builder()
+    for k in loop.taken[:-1]:
+        address = b.slot("%frame", k)
+        b.store(b.spread(b.load(address), count), address)
+    running = b.slot("%frame", loop.taken[-1])
+    b.store(b.spread(b.load(running), count, 0.0), running)
+    b.line(f"call void @{loop.name}(ptr %frame)")
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)
+    taken, given = ([wide.lanes * k + i for i in range(count) for k in own] for own in (loop.taken, loop.given))
+    return InnerCall(name, taken, given, Cost(loop.cost.operations * count, loop.cost.price * count))
+
+
+def write_loop(module: Module, name: str, frame: Frame, part: Loop, write: WriteFormula) -> InnerCall:
+    """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
+    state, constants = part.step.signature.input_sizes
+    lengths = {"start": state, "given": constants, "where": 1, "result": state}
+    own = take_ports(frame, lengths)
+    taken, given = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
+    together = frame.blocks > 1 and part.several
+    function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
+    if frame.blocks > 1:
+        frame.call(size)
+        way = Way.TOGETHER_BEHIND if together else Way.BEHIND
+        return InnerCall(function, taken, given, _total(part, cost), way, (own["start"].slot,))
+
+    def write_reached(behind: Behind) -> None:
+        b = module.builder()
+        b.line(f"call void @{function}(ptr {behind(b)}, ptr {b.slot('%frame', own['start'].slot)})")
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+
+    frame.call(size, write_reached)
+    return InnerCall(module.expect(name), taken, given, _total(part, cost))
+
+
+def _total(part: Loop, cost: Cost) -> Cost:
+    """Of all steps."""
+    return Cost(cost.operations * part.count, cost.price * part.count)
+
+
+def suffix(module: Module) -> str:
+    """Of functions that stand twice in a kernel for one state: for one, and for as many as registers have lanes."""
+    return "_lanes" if module.lanes > module.home else ""
+
+
+def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, write: WriteFormula) -> tuple[Cost, int]:
+    """The cost of a function `void name(ptr frame, ptr ..., ptr ...)` that several others call, on a frame of its own,
+    and the bytes of that; written at first use. What it takes and gives lies at the other pointers, named here in the
+    order of the formula's inputs."""
+    if name not in module.shared:
+        frame, signature = Frame(module.blocks if formula.several else 1), formula.signature
+        sizes = dict(zip(signature.inputs, signature.input_sizes, strict=True))
+        inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, ports.takes, strict=True)}
+        (output,), (length,) = signature.outputs, signature.output_sizes
+        more = [f"%{own}" for own in (*ports.takes, ports.gives)]
+        cost = write(formula, module, name, frame, inputs, {output: Port(0, length, more[-1])}, more)
+        module.shared[name] = cost, frame.finish(module.lanes)
+    known: tuple[Cost, int] = module.shared[name]
+    return known
+
+
+def _compact_loop_of(
+    module: Module, part: Loop, lengths: Mapping[str, int], write_formula: WriteFormula
+) -> tuple[str, Cost, int]:
+    """A loop over several blocks, whose arrays lie one after the other; the step's cost, and the bytes of its frame."""
+    step = f"step_{part.step.identity()[:16]}"
+    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
+    name = f"loop_{part.identity()[:16]}"
+
+    def write() -> None:
+        numbers = lengths["start"], lengths["given"]
+        b = compact_loop(module, step, part.step.several, numbers, part.count, part.settle, part.left)
+        module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
+
+    return module.once(name, write), cost, room(module.lanes, lengths["start"], size)
+
+
+def _loop_of(
+    module: Module, part: Loop, lengths: Mapping[str, int], write_formula: WriteFormula
+) -> tuple[str, Cost, int]:
+    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the step's cost, and
+    the bytes of its frame, the step's and behind it room for two states."""
+    step = f"step_{part.step.identity()[:16]}" + suffix(module)
+    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
+    name = f"loop_{part.identity()[:16]}" + suffix(module)
+    own, room = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
+    first = _ALIGNED * -(-size // _ALIGNED)
+
+    def write() -> None:
+        b = module.builder()
+        at = _At(*(b.slot("%own", own[key].slot) for key in lengths))
+        loop, found = _Loop(b, part, step, at, lengths["start"]), b.offset("%frame", first)
+        if part.count == 1:
+            loop.once(found)
+        else:
+            loop.again(found, b.offset("%frame", first + room))
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame, ptr %own", b)
+
+    return module.once(name, write), cost, first + min(part.count, 2) * room
+
+
+class _At(NamedTuple):
+    """Where a loop finds its start and its constants, which lanes run, and where its result goes."""
+
+    start: str
+    given: str
+    running: str
+    result: str
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop that is being written: the name of the step, where its arrays are, and of how many numbers a state is."""
+
+    b: Builder
+    part: Loop
+    step: str
+    at: _At
+    length: int
+
+    def once(self, found: str) -> None:
+        """One step, if a lane takes it; found: room for what it finds."""
+        b, at = self.b, self.at
+        some, none, done = (b.label(stem) for stem in ("some", "none", "done"))
+        b.fork(b.any(self._on()), some, none)
+        b.begin(some)
+        self._taken(at.start, at.result, found)
+        b.jump(done)
+        b.begin(none)
+        self._copied(at.start, at.result)
+        b.jump(done)
+        b.begin(done)
+
+    def again(self, found: str, other: str) -> None:
+        """Steps as long as a lane takes them, to and fro between the place of the result and the other."""
+        b, at = self.b, self.at
+        places: dict[str, str] = {}
+
+        def go(turn: str) -> str:
+            odd = b.let(f"icmp ne i64 {b.let(f'and i64 {turn}, 1')}, 0")
+            here = b.let(f"select i1 {odd}, ptr {at.result}, ptr {other}")
+            first = b.let(f"icmp eq i64 {turn}, 0")
+            places["here"] = b.let(f"select i1 {first}, ptr {at.start}, ptr {here}")
+            places["there"] = b.let(f"select i1 {odd}, ptr {other}, ptr {at.result}")
+            more = b.let(f"icmp slt i64 {turn}, {self.part.count}")
+            return b.let(f"and i1 {more}, {b.any(self._on())}")
+
+        with b.going(go):
+            self._taken(places["here"], places["there"], found)
+            self._looked(places["here"], places["there"])
+        away, done = b.label("away"), b.label("done")
+        b.fork(b.let(f"icmp eq ptr {places['here']}, {at.result}"), done, away)
+        b.begin(away)
+        self._copied(places["here"], at.result)
+        b.jump(done)
+        b.begin(done)
+
+    def _on(self) -> str:
+        """Which lanes run."""
+        return self.b.truth(self.b.load(self.at.running))
+
+    def _taken(self, here: str, there: str, found: str) -> None:
+        """The step from the state here to the one there, which stays the same in lanes that do not run."""
+        b = self.b
+        if b.lanes == 1:
+            b.line(self._call(here, there))
+            return
+        whole, partly, taken = (b.label(stem) for stem in ("whole", "partly", "taken"))
+        b.fork(b.all(self._on()), whole, partly)
+        b.begin(whole)
+        b.line(self._call(here, there))
+        b.jump(taken)
+        b.begin(partly)
+        b.line(self._call(here, found))
+        self._put_together(here, there, found)
+        b.jump(taken)
+        b.begin(taken)
+
+    def _call(self, here: str, there: str) -> str:
+        return f"call void @{self.step}(ptr %frame, ptr {here}, ptr {self.at.given}, ptr {there})"
+
+    def _put_together(self, here: str, there: str, found: str) -> None:
+        b, on = self.b, self._on()
+        for at in slots.turns(b, self.length):
+            new, old = (b.load(at(Port(0, self.length), base)) for base in (found, here))
+            b.store(b.select(on, new, old), at(Port(0, self.length), there))
+
+    def _copied(self, source: str, target: str) -> None:
+        slots.copy_port(self.b, Port(0, self.length), Port(0, self.length), (source, target))
+
+    def _looked(self, before: str, after: str) -> None:
+        """A lane that has moved no further, or has nothing left to do, stops."""
+        b, settle = self.b, self.part.settle
+
+        def moved(old: str, new: str) -> str:
+            return b.compare("ogt", b.abs(b.sub(b.load(new), b.load(old))), settle)
+
+        if self.part.left is None:
+            port = Port(0, self.length)
+            term = lambda at: b.number(moved(at(port, before), at(port, after)))  # noqa: E731
+            go = b.compare("ogt", slots.summed(b, self.length, term), 0.0)
+        else:
+            old, new = (b.slot(base, self.part.left % self.length) for base in (before, after))
+            go = b.logic("and", b.compare("one", b.load(new), 0.0), moved(old, new))
+        b.store(b.number(b.logic("and", self._on(), go)), self.at.running)

@@ -1,0 +1,371 @@
+"""From a tape to LLVM functions that work on a frame.
+
+A frame is one block of memory of slots, W doubles each, that holds everything a kernel touches for W states: inputs,
+outputs, values between parts of a long function. Functions that several others call have frames of their own behind
+that, so that their code is the same in every kernel. A straight function takes its frame, reads the slots of its inputs
+and writes those of its outputs. Long ones are split into functions that hand values on through slots, because
+instruction selection and register allocation of one huge block take more than linear time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.elementary import functions
+from myoquat.kernels.codegen.ir import Builder, Module
+from myoquat.kernels.codegen.multi_block import Call, Several, Way, listed, pointers_of
+from myoquat.kernels.codegen.slot_allocation import Schedule
+from myoquat.kernels.codegen.slots import Place
+from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.control_flow.map_rows import Element
+from myoquat.kernels.symbolic.operations import OPERATIONS
+from myoquat.kernels.tracing.tape import Node, Tape, arguments
+
+__all__ = ["emit_straight", "emit_values", "write_table"]
+
+_WHOLE = 600  # operations up to which a function stays whole
+_BLOCK = 64  # operations between two blocks of code
+_PART = 300  # operations per part above
+
+_TRUTH = frozenset(row.name for row in OPERATIONS.values() if row.condition)
+
+
+class _Emitter:
+    """Writes nodes into a builder; `leaf` gives an input's value when it is first needed in this block."""
+
+    def __init__(self, b: Builder, nodes: list[Node], leaf: Callable[[int], str], paired: frozenset[int]) -> None:
+        self.b = b
+        self.nodes = nodes
+        self.leaf = leaf
+        self.paired = paired  # angles whose sine and cosine are both wanted here
+        self.values: dict[int, str] = {}
+        self.pairs: dict[int, tuple[str, str]] = {}
+
+    def raw(self, index: int) -> str:
+        """The register of a node: float lanes, or truth lanes for a comparison."""
+        known = self.values.get(index)
+        if known is None:
+            node = self.nodes[index]
+            constant = node.operation == "const"
+            known = self.values[index] = self.b.constant(node.number) if constant else self.leaf(index)
+        return known
+
+    def number(self, index: int) -> str:
+        value = self.raw(index)
+        return self.b.number(value) if self.nodes[index].operation in _TRUTH else value
+
+    def truth(self, index: int) -> str:
+        value = self.raw(index)
+        return value if self.nodes[index].operation in _TRUTH else self.b.truth(value)
+
+    def compute(self, index: int) -> None:
+        """Write one operation."""
+        node = self.nodes[index]
+        row = OPERATIONS[node.operation]
+        if row.name in ("sin", "cos") and node.a in self.paired:
+            self.values[index] = self._of_pair(node)
+            return
+        operands = [self.truth(i) if place in row.truths else self.number(i) for place, i in enumerate(arguments(node))]
+        write = row.emit
+        value = functions.call(self.b, row.name, *operands) if write is None else write(self.b, *operands)
+        self.values[index] = value
+
+    def write(self, group: list[int]) -> None:
+        """Write one operation, or several that go into one call."""
+        if len(group) > 1 and len({arguments(self.nodes[i]) for i in group}) > 1:
+            self.compute_packed(group)
+        else:
+            for index in group:
+                self.compute(index)
+
+    def compute_packed(self, group: list[int]) -> None:
+        """Write calls of one elementary function that do not depend on each other as one call on a vector."""
+        nodes = [self.nodes[i] for i in group]
+        if nodes[0].operation in ("sin", "cos") and nodes[0].a in self.paired:
+            angles = list(dict.fromkeys(node.a for node in nodes))
+            pairs = functions.call_packed(self.b, "sincos", [[self.number(a)] for a in angles])
+            self.pairs |= {a: (sine, cosine) for a, (sine, cosine) in zip(angles, pairs, strict=True)}
+            for index in group:
+                self.compute(index)
+            return
+        rows = [[self.number(i) for i in arguments(node)] for node in nodes]
+        for index, (value,) in zip(group, functions.call_packed(self.b, nodes[0].operation, rows), strict=True):
+            self.values[index] = value
+
+    def _of_pair(self, node: Node) -> str:
+        if node.a not in self.pairs:
+            self.pairs[node.a] = functions.call_sincos(self.b, self.number(node.a))
+        return self.pairs[node.a][0 if node.operation == "sin" else 1]
+
+
+def _paired(nodes: list[Node], part: Sequence[int]) -> frozenset[int]:
+    sines = {nodes[i].a for i in part if nodes[i].operation == "sin"}
+    return frozenset(sines & {nodes[i].a for i in part if nodes[i].operation == "cos"})
+
+
+def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset[int]) -> list[list[int]]:
+    """The nodes of a part in an order in which arguments come first; with one lane, calls of an elementary function
+    that do not depend on each other come together, up to the width of the registers.
+
+    A node's level is the number of calls on the longest way to it. At every level the calls come first, then the rest.
+    """
+    if b.lanes > 1 or b.module.width == 1:
+        return [[i] for i in part]
+    level: dict[int, int] = {}
+    groups: dict[tuple[int, str], list[int]] = {}
+    rest: dict[int, list[list[int]]] = {}
+    for i in part:
+        node = nodes[i]
+        deep = max((level.get(a, 0) for a in arguments(node)), default=0)
+        packable = node.operation in functions.PACKABLE
+        level[i] = deep + packable
+        if packable:
+            pair = node.operation in ("sin", "cos") and node.a in paired
+            groups.setdefault((level[i], "sincos" if pair else node.operation), []).append(i)
+        else:
+            rest.setdefault(level[i], []).append([i])
+    ordered: list[list[int]] = []
+    for depth in range(max(level.values(), default=0) + 1):
+        for (at, _), group in groups.items():
+            if at == depth:
+                ordered += _chunks(nodes, group, b.module.width)
+        ordered += rest.get(depth, [])
+    return ordered
+
+
+def _chunks(nodes: list[Node], group: list[int], width: int) -> list[list[int]]:
+    """Parts of at most `width` different arguments each; equal arguments (a sine and its cosine) stay together."""
+    by_argument: dict[tuple[int, ...], list[int]] = {}
+    for i in group:
+        by_argument.setdefault(arguments(nodes[i]), []).append(i)
+    lists = list(by_argument.values())
+    return [[i for part in lists[k : k + width] for i in part] for k in range(0, len(lists), width)]
+
+
+def emit_values(
+    b: Builder,
+    tape: Tape,
+    leaf: Callable[[int], str],
+    ready: Callable[[int, str], None] | None = None,
+    split: Callable[[], None] | None = None,
+) -> list[str]:
+    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i; `ready` is told the number
+    and the register of an output that is an operation as soon as that is written; `split` begins a new block of code
+    now and then."""
+    nodes = tape.nodes
+    part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
+    places: dict[int, list[int]] = {}
+    for number, index in enumerate(tape.outputs):
+        places.setdefault(index, []).append(number)
+    emitter = _Emitter(b, nodes, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
+    for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
+        emitter.write(group)
+        for index in group:
+            for number in places.get(index, ()):
+                if ready:
+                    ready(number, emitter.number(index))
+        if split and count % _BLOCK == 0:
+            split()
+    return [emitter.number(index) for index in tape.outputs]
+
+
+def emit_straight(
+    module: Module,
+    name: str,
+    tape: Tape,
+    frame: Frame,
+    ends: tuple[Sequence[Place], Sequence[Place]],
+    calls: Sequence[Call],
+    schedule: Schedule,
+    parameters: Sequence[str],
+    several: bool,
+) -> None:
+    """Define `void name(ptr frame, ...)` of so many parameters, between places of inputs and outputs: the i-th of the
+    first holds flat input i, the j-th of the others receives flat output j. several: it takes several blocks of states
+    (`Several`).
+
+    Places of inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a
+    split function get slots of `frame`.
+    """
+    level_of = schedule.levels
+    work = [i for i, node in enumerate(tape.nodes) if node.operation not in ("const", "input")]
+    parts: list[list[int]] = []
+    before: list[Call | None] = []  # the function that is called before each part
+    for level in range(len(calls) + 1):
+        own = [i for i in work if level_of[i] == level]
+        size = _PART if len(own) > _WHOLE else _WHOLE
+        found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
+        before += [calls[level - 1] if level else None, *([None] * (len(found) - 1))]
+        parts += found
+    starts = [0, *(number for number, call in enumerate(before) if call)]
+    stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
+    spills = _spill_slots(tape, parts, stored, frame)
+    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, several, spills).define(name, parts, before)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where outputs are stored: of every node the places that receive it when it is computed; and of every part the
+    nodes that it passes on, each with its place."""
+
+    computed: dict[int, list[Place]]
+    passed: list[list[tuple[int, Place]]]
+
+    @classmethod
+    def of(cls, tape: Tape, parts: list[list[int]], places: Sequence[Place], due: Sequence[int]) -> "_Stored":
+        """due: of every flat output, the first part of the level at which it is stored."""
+        part_of = {index: number for number, part in enumerate(parts) for index in part}
+        found = cls({}, [[] for _ in parts])
+        for index, place, number in zip(tape.outputs, places, due, strict=True):
+            if part_of.get(index, -1) >= number:
+                found.computed.setdefault(index, []).append(place)
+            else:
+                found.passed[number].append((index, place))
+        return found
+
+
+def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Frame) -> dict[int, int]:
+    """Slot of every value that a later part needs; a slot is used again once its value has been read last."""
+    part_of = {index: number for number, part in enumerate(parts) for index in part}
+    last: dict[int, int] = {}
+    for number, passed in enumerate(stored.passed):
+        for index, _ in passed:
+            if index in part_of:
+                last[index] = number
+    for index, number in part_of.items():
+        for argument in arguments(tape.nodes[index]):
+            if argument in part_of:
+                last[argument] = max(last.get(argument, 0), number)
+    taken: dict[int, int] = {}
+    free: list[int] = []
+    expiring: dict[int, list[int]] = {}
+    for number, part in enumerate(parts):
+        free += expiring.pop(number, [])
+        for index in part:
+            if last.get(index, number) > number:
+                taken[index] = free.pop() if free else frame.take(1)
+                expiring.setdefault(last[index] + 1, []).append(taken[index])
+    return taken
+
+
+class _Split:
+    """The parts of one straight function."""
+
+    def __init__(
+        self,
+        module: Module,
+        tape: Tape,
+        ends: tuple[Sequence[Place], Sequence[str]],
+        stored: _Stored,
+        frame: Frame,
+        several: bool,
+        spills: dict[int, int],
+    ) -> None:
+        self.module = module
+        self.tape = tape
+        self.inputs, self.parameters = ends
+        self.stored = stored
+        self.frame = frame
+        self.several = several
+        self.spills = spills
+        self.last: dict[str, int] = {}  # slot that the part being written reads, of each parameter
+
+    def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
+        """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
+        passed = self.stored.passed
+        if len(parts) == 1 and not self.several:
+            self._part(name, parts[0], passed[0])
+            return
+        steps: list[Call] = []
+        for number, part in enumerate(parts):
+            self._part(f"{name}_{number}", part, passed[number])
+            call = before[number]
+            steps += [] if call is None else [call]
+            steps.append(Call(f"{name}_{number}", way=Way.PART))
+        if self.several:
+            Several(self.module, name, self.frame, self.parameters).write(steps)
+            return
+        whole, link = self.module.builder(), self.frame.link
+        behind = "" if link is None else whole.load(whole.slot("%frame", link), "ptr")
+        for step in steps:
+            whole.line(f"call void @{step.name}({listed(pointers_of(whole, step, self.parameters, behind))})")
+        whole.line("ret void")
+        self.module.define(name, "void", listed(self.parameters), whole)
+
+    def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> None:
+        """Define one part; `passed`: what it passes on, to which places. Between the calls of a function over several
+        blocks, which mostly hand numbers on, LLVM takes half the time without optimizing, and its code as long.
+
+        No part writes a slot that it reads. Reads are told so, each to be as good before as after any write: else the
+        scheduler of instructions weighs every read against every write.
+        """
+        b = self.module.builder()
+        self.last = {}
+        self._write(b, part)
+        self._pass_on(b, name, passed)
+        b.line("ret void")
+        reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
+        kinds = [f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters]
+        listed = ", ".join(f"{kind} {parameter}" for kind, parameter in zip(kinds, self.parameters, strict=True))
+        self.module.define(name, "void", listed, b, facts=f"nofree nosync{' optnone' * self.several}")
+
+    def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
+        """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
+        nodes = self.tape.nodes
+        fixed = [(nodes[i].number, place) for i, place in passed if nodes[i].operation == "const"]
+        copies = [(self._place(i), place) for i, place in passed if nodes[i].operation != "const"]
+        slots.copy(b, f"{name}_copies", copies)
+        slots.fill(b, f"{name}_constants", fixed)
+
+    def _place(self, index: int) -> Place:
+        """Where an input, or a value of an earlier part, is."""
+        node = self.tape.nodes[index]
+        return self.inputs[int(node.number)] if node.operation == "input" else Place(self.spills[index])
+
+    def _write(self, b: Builder, part: list[int]) -> None:
+        nodes = self.tape.nodes
+        emitter = _Emitter(b, nodes, lambda i: self._read(b, i), _paired(nodes, part))
+        for group in _steps(b, nodes, part, emitter.paired):
+            emitter.write(group)
+            for index in group:
+                if index in self.spills:
+                    b.store(emitter.number(index), b.slot("%frame", self.spills[index]))
+                for place in self.stored.computed.get(index, ()):
+                    b.store(emitter.number(index), place.of(b))
+
+    def _read(self, b: Builder, index: int) -> str:
+        node, place = self.tape.nodes[index], self._place(index)
+        self.last[place.base] = max(self.last.get(place.base, 0), place.slot)
+        value = b.load_unchanging(place.of(b))
+        return b.truth(value) if node.operation in _TRUTH else value
+
+
+def write_table(module: Module, name: str, element: Element, tape: Tape, rows: int, results: int) -> None:
+    """Define `void name(ptr frame)`: the tape of every row of an element, entry i of row k read from slot rows + i
+    count + k, result j written to slot results + j count + k.
+
+    With one lane, as many rows at once as registers have lanes; the last ones once more where the number of rows is no
+    multiple.
+    """
+    count = element.count
+    width = 1
+    while module.lanes == 1 and 2 * width <= min(module.width, count):
+        width *= 2
+    b = module.builder(width if module.lanes == 1 else None)
+    module.constants(f"{name}_numbers", element.numbers.T)
+    with b.loop(0, count, width) as counter:
+        over = b.let(f"icmp sgt i64 {counter}, {count - width}")
+        row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")
+        own = b.offset("%frame", b.let(f"mul i64 {row}, {8 * module.lanes}"))
+        numbers = b.offset(f"@{name}_numbers", b.let(f"mul i64 {row}, 8"))
+
+        def leaf(index: int) -> str:
+            if index < element.width:
+                return b.load(b.offset(own, 8 * module.lanes * (rows + index * count)))
+            address = b.offset(numbers, 8 * count * (index - element.width))
+            return b.load(address) if module.lanes == 1 else b.splat(b.load(address, "double"))
+
+        for j, value in enumerate(emit_values(b, tape, leaf)):
+            b.store(value, b.offset(own, 8 * module.lanes * (results + j * count)))
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)

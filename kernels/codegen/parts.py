@@ -1,0 +1,114 @@
+"""What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from myoquat.kernels.codegen.driver import Port
+from myoquat.kernels.codegen.elementary.functions import ARITY
+from myoquat.kernels.codegen.ir import Module
+from myoquat.kernels.codegen.multi_block import Way
+from myoquat.kernels.codegen.slots import Place
+from myoquat.kernels.codegen.stack_frames import Frame
+from myoquat.kernels.tracing.tape import Tape
+from myoquat.kernels.tracing.traced import Signature, Traced
+
+__all__ = [
+    "PRICE",
+    "Body",
+    "Cost",
+    "InnerCall",
+    "Ports",
+    "Size",
+    "places_of",
+    "price",
+    "slots_in",
+    "slots_of",
+    "take_ports",
+]
+
+PRICE = 0.05  # nanoseconds per operation and state, about, on eight lanes
+_PRICE_ELEMENTARY = 1.5
+
+Ports = dict[str, Port]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a kernel needs and costs: slots of its frame, operations per state, and a rough price in nanoseconds."""
+
+    slots: int
+    operations: int
+    price: float
+
+
+class Cost(NamedTuple):
+    """Operations per state and a rough price in nanoseconds, as if every loop took the most rounds that it may."""
+
+    operations: int
+    price: float
+
+
+class Body(Protocol):
+    """Something that evaluates named inputs to named outputs on the slots of a frame."""
+
+    @property
+    def signature(self) -> Signature: ...
+
+    @property
+    def several(self) -> bool:
+        """Whether a kernel takes several blocks of states together for it (`compaction`)."""
+
+    def identity(self) -> str:
+        """Text that two bodies share only if they write the same code."""
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'; of one over several
+        blocks, on a frame that is, `void name(ptr frame, i64 count)`."""
+
+
+class WriteFormula(Protocol):
+    """Defines a traced formula as `void name(ptr frame, more...)`, which reads and writes ports."""
+
+    def __call__(
+        self, traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports,
+        more: Sequence[str] = ()
+    ) -> Cost: ...  # fmt: skip
+
+
+class InnerCall(NamedTuple):
+    """A loop, a table or a sweep in machine code: a function, the slots that it reads and writes, its cost, and how it
+    is called; see `Call`."""
+
+    name: str
+    taken: list[int]
+    given: list[int]
+    cost: Cost
+    way: Way = Way.BLOCK
+    arrays: tuple[int, ...] = ()
+
+
+def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
+    """Fresh slots for arrays of the given lengths."""
+    return {name: Port(frame.take(length), length) for name, length in lengths.items()}
+
+
+def slots_in(size: int, lanes: int) -> int:
+    """How many slots so many bytes take."""
+    return -(-size // (8 * lanes))
+
+
+def slots_of(ports: Sequence[Port]) -> list[int]:
+    """The slots of several ports one after the other."""
+    return [port.slot + k for port in ports for k in range(port.length)]
+
+
+def places_of(ports: Sequence[Port]) -> list[Place]:
+    """The slots of several ports one after the other, each with the pointer from which it counts."""
+    return [Place(port.slot + k, port.base) for port in ports for k in range(port.length)]
+
+
+def price(tape: Tape) -> Cost:
+    """What a tape costs: the price only decides whether threads are worth it."""
+    elementary = sum(node.operation in ARITY for node in tape.nodes)
+    return Cost(tape.operations, PRICE * (tape.operations - elementary) + _PRICE_ELEMENTARY * elementary)

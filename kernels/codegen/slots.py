@@ -1,0 +1,214 @@
+"""Numbers moved between slots of a frame: few one by one, many in a loop, so that the code does not grow with them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from myoquat.kernels.codegen.driver import Port
+from myoquat.kernels.codegen.ir import Builder, Module, double
+
+__all__ = ["At", "Place", "copy", "copy_port", "each", "fill", "over", "shared", "summed", "turns", "while_any"]
+
+At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
+
+_FEW = 16  # moves that are written one by one
+_RUN = 8  # neighbours that are moved to neighbours without a table
+_TOGETHER = 4  # moves of one turn of a loop
+_FRAME = {"%frame": "%frame"}
+
+
+class Place(NamedTuple):
+    """A slot, and the pointer from which it counts."""
+
+    slot: int
+    base: str = "%frame"
+
+    def of(self, b: Builder) -> str:
+        """Its address."""
+        return b.slot(self.base, self.slot)
+
+
+def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
+    """From places to others: neighbours to neighbours in loops, others by tables of that name if they are many."""
+    rest: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for (source, target), length in _runs(pairs):
+        if length >= _RUN:
+            copy_port(b, Port(source.slot, length), Port(target.slot, length), (source.base, target.base))
+        else:
+            own = rest.setdefault((source.base, target.base), [])
+            own += [(source.slot + k, target.slot + k) for k in range(length)]
+    for number, (bases, moves) in enumerate(rest.items()):
+        _scattered(b, f"{name}_{number}", bases, moves)
+
+
+def _runs(pairs: Sequence[tuple[Place, Place]]) -> list[tuple[tuple[Place, Place], int]]:
+    """Neighbours that are moved to neighbours: the first of them, and how many there are."""
+    found: list[tuple[tuple[Place, Place], int]] = []
+    for pair in pairs:
+        if found:
+            (source, target), length = found[-1]
+            if pair == (source._replace(slot=source.slot + length), target._replace(slot=target.slot + length)):
+                found[-1] = (source, target), length + 1
+                continue
+        found.append((pair, 1))
+    return found
+
+
+def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tuple[int, int]]) -> None:
+    """The slots (from, to), counted from these bases."""
+    if len(moves) <= _FEW:
+        for source, target in moves:
+            b.store(b.load(b.slot(bases[0], source)), b.slot(bases[1], target))
+        return
+    offsets = _offsets(b, name, np.array(moves))
+    with b.loop(0, len(offsets), _TOGETHER) as counter:
+        for k in range(_TOGETHER):
+            row = _row(b, name, counter, 16, k)
+            here, there = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
+            b.store(b.load(b.offset(bases[0], here)), b.offset(bases[1], there))
+
+
+def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
+    """Constants into places (number, place), by tables of that name if they are many."""
+    zeros: dict[str, list[int]] = {}
+    for number, place in values:
+        if double(number) == double(0.0):
+            zeros.setdefault(place.base, []).append(place.slot)
+    zeros = {base: slots for base, slots in zeros.items() if len(slots) > _FEW}
+    for number, place in values:
+        if place.base not in zeros or double(number) != double(0.0):
+            b.store(number, place.of(b))
+    for turn, (base, slots) in enumerate(zeros.items()):
+        offsets = _offsets(b, f"{name}_{turn}", np.array(slots)[:, None])
+        with b.loop(0, len(offsets), _TOGETHER) as counter:
+            for k in range(_TOGETHER):
+                b.store(0.0, b.offset(base, b.load(_row(b, f"{name}_{turn}", counter, 8, k), "i64")))
+
+
+def _offsets(b: Builder, name: str, slots: np.ndarray) -> np.ndarray:
+    """The table of the bytes from the base, its last row again until its length is whole turns of a loop."""
+    rest = -len(slots) % _TOGETHER
+    table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]).astype(np.int64) * (8 * b.lanes)
+    b.module.constants(name, table)
+    return table
+
+
+def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
+    return b.offset(f"@{name}", b.let(f"mul i64 {b.let(f'add i64 {counter}, {k}')}, {size}"))
+
+
+def over(module: Module, length: int) -> Builder:
+    """A builder of a function on the components of arrays of this length in `turns`: of W lanes, or, for one lane, of
+    as many components at once as registers hold, if there are many: what was just written one by one is slow to read
+    together."""
+    width = 1
+    while module.lanes == 1 and length > _FEW and 2 * width <= module.width:
+        width *= 2
+    return module.builder(width if module.lanes == 1 else None)
+
+
+def turns(b: Builder, length: int) -> Iterator[At]:
+    """The components of arrays of a length, one after the other or, in a builder `over` them, several at once: where
+    those of a turn are in a port's array. Few turns are written out, many are one, in a loop.
+
+    The last components come once more where a turn holds several and their number is no multiple.
+    """
+    width = _width(b)
+    if length <= _FEW * width:
+        for first in range(0, length, width):
+            yield _Straight(b, min(first, length - width))
+        return
+    with b.loop(0, length, width) as counter:
+        yield _in_loop(b, counter, length)
+
+
+def summed(b: Builder, length: int, term: Callable[[At], str]) -> str:
+    """The sum of a term over the `turns`, in which components may be twice."""
+    width = _width(b)
+    if length <= _FEW * width:
+        total = b.constant(0.0)
+        for at in turns(b, length):
+            total = b.add(total, term(at))
+        return total
+    return b.summed(length, width, lambda counter: term(_in_loop(b, counter, length)))
+
+
+def _width(b: Builder) -> int:
+    """The components of a turn."""
+    return b.lanes if b.module.lanes == 1 else 1
+
+
+@dataclass(frozen=True)
+class _Straight:
+    """The place of a component that is known."""
+
+    b: Builder
+    first: int
+
+    def __call__(self, port: Port, base: str = "%frame") -> str:
+        return self.b.offset(base, 8 * self.b.module.lanes * (port.slot + self.first))
+
+
+def _in_loop(b: Builder, counter: str, length: int) -> At:
+    """The place of the component of a loop's counter."""
+    width = _width(b)
+    if length % width:
+        over = b.let(f"icmp sgt i64 {counter}, {length - width}")
+        counter = b.let(f"select i1 {over}, i64 {length - width}, i64 {counter}")
+    own = b.let(f"mul i64 {counter}, {8 * b.module.lanes}")
+    return lambda port, base="%frame": b.offset(b.offset(base, own), 8 * b.module.lanes * port.slot)
+
+
+def shared(b: Builder, slot: int) -> str:
+    """The lanes of a slot, in a builder `over` components: the same number for all of a turn."""
+    address = b.offset("%frame", 8 * b.module.lanes * slot)
+    return b.load(address) if b.module.lanes > 1 else b.splat(b.load(address, "double"))
+
+
+@contextmanager
+def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
+    """A loop of at most so many rounds, which is left as soon as the numbers at the address `running` are zero in all
+    lanes."""
+    go, done = b.label("go"), b.label("done")
+    with b.loop(0, most):
+        b.fork(b.any(b.truth(b.load(running))), go, done)
+        b.begin(go)
+        yield
+    b.jump(done)
+    b.begin(done)
+
+
+def each(
+    b: Builder, name: str, length: int, write: Callable[[Builder], None], bases: Mapping[str, str] = _FRAME
+) -> None:
+    """What `write` puts into a builder `over` components: here, or, where that has other lanes, in a function `name` of
+    its own that is called here; bases: its parameters, and the registers of this builder that they stand for."""
+    module, own = b.module, over(b.module, length)
+    if own.lanes == b.lanes:
+        write(b)
+        return
+
+    def define() -> None:
+        write(own)
+        own.line("ret void")
+        module.define(name, "void", ", ".join(f"ptr {parameter}" for parameter in bases), own)
+
+    handed = ", ".join(f"ptr {register}" for register in bases.values())
+    b.line(f"call void @{module.once(name, define)}({handed})")
+
+
+def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = ("%frame", "%frame")) -> None:
+    """Copy an array, each counted from its own base; nothing for an array onto itself."""
+    named = ("%frame", "%frame") if bases[0] == bases[1] else ("%source", "%target")
+
+    def write(own: Builder) -> None:
+        here, there = bases if own is b else named
+        for at in turns(own, source.length):
+            own.store(own.load(at(source, here)), at(target, there))
+
+    if source.slot != target.slot or bases[0] != bases[1]:
+        name = "_".join(f"{base[1:]}_{port.slot}" for base, port in zip(named, (source, target), strict=True))
+        each(b, f"copy_{name}_{source.length}", source.length, write, dict(zip(named, bases, strict=True)))

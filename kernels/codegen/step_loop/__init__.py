@@ -1,0 +1,1 @@
+"""Step loops in machine code: what they evaluate, where they keep it, and their inputs over time."""

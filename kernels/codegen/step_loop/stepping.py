@@ -1,0 +1,313 @@
+"""Step loops in machine code: all steps of W states in one call.
+
+Everything of W states lives in one frame (`step_plan.Places`). The right-hand side is one function, called once per
+stage; a lane whose next state is not finite keeps its last one and stops, and no other lane notices.
+"""
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from myoquat.core.digests import digest
+from myoquat.core.outcomes import Outcome
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.driver import ENTRY, Port
+from myoquat.kernels.codegen.ir import Builder, Module, double
+from myoquat.kernels.codegen.parts import Body, Ports, Size, slots_in
+from myoquat.kernels.codegen.row_transfer import read_rows, write_rows
+from myoquat.kernels.codegen.step_loop.input_sampling import read_sample
+from myoquat.kernels.codegen.step_loop.plan import HEADER, Places, StepPlan
+from myoquat.kernels.tracing.traced import Signature
+
+__all__ = ["PROTOTYPE", "DeferredSteps", "StepRecipe"]
+
+PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_NOTES = Signature("steps", {}, {}).notes()  # what a loop takes and gives is said by those who call it
+_PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
+
+
+@dataclass(frozen=True)
+class StepRecipe:
+    """The recipe of a step loop. Its entry takes the table: HEADER, then (pointer, stride) of the initial states,
+    parameters, inputs, trajectory, final state, stopping step (NaN: none) and `Outcome`."""
+
+    plan: StepPlan
+
+    def identity(self) -> str:
+        return self.plan.identity()
+
+    def notes(self) -> dict[str, Any]:
+        return _NOTES
+
+    def write(self, module: Module) -> Size:
+        return _Writer(self.plan, module).write()
+
+
+class DeferredSteps:
+    """The recipe of a step loop whose formulas are traced only where the cache has no machine code under `key`."""
+
+    def __init__(self, key: str, trace: Callable[[], StepPlan]) -> None:
+        self.key = key
+        self._trace = trace
+
+    @functools.cached_property
+    def plan(self) -> StepPlan:
+        """The traced formulas."""
+        return self._trace()
+
+    def identity(self) -> str:
+        return digest("deferred", self.key)
+
+    def notes(self) -> dict[str, Any]:
+        return _NOTES
+
+    def write(self, module: Module) -> Size:
+        return StepRecipe(self.plan).write(module)
+
+
+class _Writer:
+    """Writes the functions of a step loop, from the innermost out."""
+
+    def __init__(self, plan: StepPlan, module: Module) -> None:
+        self.plan = plan
+        self.module = module
+        self.at = Places(plan)
+        self.spare = Port(self.at.frame.take(max([0, *plan.inputs.values()])), 0)
+        self.operations = 0
+        self.price = _PRICE_COMPONENT * plan.size
+
+    def write(self) -> Size:
+        at, plan = self.at, self.plan
+        given = {"t": at.time, "h": at.h, "x": at.stage, **at.inputs, **at.parameters}
+        if plan.slope is not None:
+            self._body("slope", plan.slope, given, at.slope, calls=len(at.slopes) + 1)
+            self._updates()
+        if plan.step is not None:
+            self._body("step", plan.step, given, at.following)
+        if plan.bound is not None:
+            self._body("bound", plan.bound, given, at.value)
+            self._stop_at_bound()
+        self._accept()
+        self._advance()
+        self._entry()
+        return Size(slots_in(at.frame.finish(self.module.lanes), self.module.lanes), self.operations, self.price)
+
+    def _body(self, name: str, body: Body, given: Ports, result: Port, calls: int = 1) -> None:
+        """Define `name` on the frame, called so many times a step."""
+        inputs = {key: given[key] for key in body.signature.inputs}
+        output = next(iter(body.signature.outputs))
+        cost = body.write(self.module, name, self.at.frame, inputs, {output: result})
+        self.operations += cost.operations * calls
+        self.price += cost.price * calls
+
+    def _updates(self) -> None:
+        """update_k: the state of stage k (of the step, at the end) from the slopes before it."""
+        at, plan = self.at, self.plan
+        end = at.following if plan.project is None else at.stage
+        for stage, (body, taken) in enumerate(zip(plan.updates, plan.taken, strict=True), start=1):
+            ports = [at.state, at.h, *(at.slope_of(j) for j in taken)]
+            given = dict(zip(body.signature.inputs, ports, strict=True))
+            self._body(f"update_{stage}", body, given, end if stage > len(at.slopes) else at.stage)
+        if plan.project is not None:
+            self._body("project", plan.project, {"x": at.stage}, at.following)
+
+    # ---- acceptance -----------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        """accept(frame, s): running lanes with a finite next state take it; others stop at step s."""
+        b, at, size = self.module.builder(), self.at, self.plan.size
+        chosen = b.slot("%frame", at.chosen.slot)
+        slots.each(b, "look", size, self._look)
+        running, finite = b.truth(b.load(b.slot("%frame", at.running.slot))), b.truth(b.load(chosen))
+        go = b.logic("and", running, finite)
+        b.store(b.number(go), chosen)
+        slots.each(b, "settle", size, self._settle)
+        self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
+        b.store(b.number(go), b.slot("%frame", at.running.slot))
+        b.line("ret void")
+        self.module.define("accept", "void", "ptr %frame, i64 %s", b)
+
+    def _look(self, b: Builder) -> None:
+        """Chosen are lanes whose next state is finite. x - x is 0 or NaN, and NaN stays in a sum."""
+
+        def term(place: slots.At) -> str:
+            value = b.load(place(self.at.following))
+            return b.sub(value, value)
+
+        finite = b.compare("oeq", slots.summed(b, self.plan.size, term), 0.0)
+        address = b.offset("%frame", 8 * self.module.lanes * self.at.chosen.slot)
+        if self.module.lanes > 1:
+            b.store(b.number(finite), address)
+        else:
+            b.store(b.let(f"uitofp i1 {b.all(finite)} to double"), address, "double")
+
+    def _settle(self, b: Builder) -> None:
+        """Chosen lanes take the next state."""
+        at = self.at
+        go = b.truth(slots.shared(b, at.chosen.slot))
+        for place in slots.turns(b, self.plan.size):
+            kept = b.select(go, b.load(place(at.following)), b.load(place(at.state)))
+            b.store(kept, place(at.state))
+            b.store(kept, place(at.stage))
+
+    def _stop(self, b: Builder, lanes: str, outcome: Outcome) -> None:
+        """Note step %s and the outcome for `lanes`."""
+        at = self.at
+        step = b.splat(b.let("sitofp i64 %s to double"))
+        for port, value in ((at.stopped, step), (at.reason, float(outcome))):
+            address = b.slot("%frame", port.slot)
+            b.store(b.select(lanes, value, b.load(address)), address)
+
+    # ---- one step -------------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """advance(frame, table, s, first, last): one step, from s to s + 1, of the lanes that run."""
+        b, at, plan = self.module.builder(), self.at, self.plan
+        if not plan.c:
+            self._time(b, 0.0)
+            self._load_inputs(b, 0)
+            b.line("call void @step(ptr %frame)")
+        else:
+            for stage, node in enumerate(plan.c):
+                self._time(b, node)
+                self._load_inputs(b, plan.nodes.index(node))
+                b.line("call void @slope(ptr %frame)")
+                slots.copy_port(b, at.slope, at.slope_of(stage))
+                b.line(f"call void @update_{stage + 1}(ptr %frame)")
+            if plan.project is not None:
+                b.line("call void @project(ptr %frame)")
+        after = b.let("add i64 %s, 1")
+        b.line(f"call void @accept(ptr %frame, i64 {after})")
+        if plan.bound is not None:
+            self._time(b, 1.0)
+            b.line("call void @bound(ptr %frame)")
+            b.line(f"call void @stop_at_bound(ptr %frame, i64 {after})")
+        b.line("ret void")
+        self.module.define("advance", "void", "ptr %frame, ptr %table, i64 %s, i64 %first, i64 %last", b)
+
+    def _stop_at_bound(self) -> None:
+        b, at = self.module.builder(), self.at
+        running = b.truth(b.load(b.slot("%frame", at.running.slot)))
+        passed = b.compare("ogt", b.load(b.slot("%frame", at.value.slot)), 0.0)
+        stop = b.logic("and", running, passed)
+        self._stop(b, stop, Outcome.BOUND)
+        b.store(b.number(b.logic("and", running, b.negate(stop))), b.slot("%frame", at.running.slot))
+        b.line("ret void")
+        self.module.define("stop_at_bound", "void", "ptr %frame, i64 %s", b)
+
+    def _time(self, b: Builder, node: float) -> None:
+        """t = start + (s + node) h in every lane."""
+        start, h = (self._header(b, key, "double") for key in ("start", "step"))
+        steps = b.let("sitofp i64 %s to double")
+        if node:
+            steps = b.let(f"fadd double {steps}, {double(node)}")
+        moved = b.let(f"fmul double {steps}, {h}")
+        b.store(b.splat(b.let(f"fadd double {start}, {moved}")), b.slot("%frame", self.at.time.slot))
+
+    def _header(self, b: Builder, key: str, kind: str) -> str:
+        return b.load(b.offset("%table", 8 * HEADER.index(key)), kind)
+
+    def _load_inputs(self, b: Builder, node: int) -> None:
+        """Every input at node number `node` of step %s: row index, and share of the next row, from the caller."""
+        count = len(self.plan.nodes)
+        for number, port in enumerate(self.at.inputs.values()):
+            if not port.length:
+                continue
+            place = b.let(f"mul i64 %s, {len(self.at.inputs) * count}")
+            place = b.let(f"mul i64 {b.let(f'add i64 {place}, {number * count + node}')}, 8")
+            index = b.load(b.offset(self._header(b, "index", "ptr"), place), "i64")
+            weight = b.load(b.offset(self._header(b, "weight", "ptr"), place), "double")
+            pointer, stride = self._array(b, 1 + len(self.plan.parameters) + number)
+            own, spare, loaded = (b.slot("%frame", p.slot) for p in (port, self.spare, self.at.loaded[number]))
+            b.line(
+                f"call void @{read_sample(self.module, port.length)}(ptr {pointer}, i64 {stride}, i64 %first, "
+                f"i64 %last, ptr {own}, ptr {spare}, ptr {loaded}, i64 {index}, double {weight})"
+            )
+
+    def _array(self, b: Builder, number: int) -> tuple[str, str]:
+        """(pointer, stride) of array `number` of the table."""
+        base = 8 * len(HEADER) + 16 * number
+        return b.load(b.offset("%table", base), "ptr"), b.load(b.offset("%table", base + 8), "i64")
+
+    # ---- the whole ------------------------------------------------------------------------------------------
+
+    def _entry(self) -> None:
+        b = self.module.builder()
+        steps, every = self._header(b, "steps", "i64"), self._header(b, "every", "i64")
+        b.store(b.splat(self._header(b, "step", "double")), b.slot("%frame", self.at.h.slot))
+        last = b.let("sub i64 %end, 1")
+        with b.loop("%begin", "%end", self.module.lanes) as first:
+            self._start(b, first, last)
+            self._store_row(b, first, last, "0", "0")
+            with b.loop(0, steps) as s:
+                self._step_if_any(b, s, first, last)
+                after = b.let(f"add i64 {s}, 1")
+                due = b.let(f"icmp eq i64 {b.let(f'srem i64 {after}, {every}')}, 0")
+                store, skip = b.label("store"), b.label("skip")
+                b.fork(due, store, skip)
+                b.begin(store)
+                self._store_row(b, first, last, after, b.let(f"sdiv i64 {after}, {every}"))
+                b.jump(skip)
+                b.begin(skip)
+            self._finish(b, first, last)
+        b.line("ret void")
+        self.module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
+
+    def _step_if_any(self, b: Builder, s: str, first: str, last: str) -> None:
+        go, end = b.label("go"), b.label("rest")
+        b.fork(b.any(b.truth(b.load(b.slot("%frame", self.at.running.slot)))), go, end)
+        b.begin(go)
+        b.line(f"call void @advance(ptr %frame, ptr %table, i64 {s}, i64 {first}, i64 {last})")
+        b.jump(end)
+        b.begin(end)
+
+    def _transfer(self, b: Builder, way: Any, number: int, first: str, last: str, port: Port, moved: str = "0") -> None:
+        if not port.length:
+            return
+        pointer, stride = self._array(b, number)
+        rows = b.offset(pointer, moved) if moved != "0" else pointer
+        own = b.slot("%frame", port.slot)
+        function = way(self.module, port.length)
+        b.line(f"call void @{function}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {own})")
+
+    def _start(self, b: Builder, first: str, last: str) -> None:
+        """Read the states and parameters of a block; lanes whose state is not finite stop at step 0."""
+        at = self.at
+        self._transfer(b, read_rows, 0, first, last, at.following)
+        for number, port in enumerate(at.parameters.values(), start=1):
+            self._transfer(b, read_rows, number, first, last, port)
+        for port in at.loaded:
+            b.store("-1", b.slot("%frame", port.slot), "i64")
+        slots.copy_port(b, at.following, at.state)
+        for port, value in ((at.running, 1.0), (at.stopped, math.nan), (at.reason, float(Outcome.COMPLETED))):
+            b.store(value, b.slot("%frame", port.slot))
+        b.line("call void @accept(ptr %frame, i64 0)")
+
+    def _store_row(self, b: Builder, first: str, last: str, step: str, row: str) -> None:
+        """Row `row` of the trajectory: the state, or NaN in lanes that stopped before `step` or by a bad value."""
+        at = self.at
+        stopped = b.load(b.slot("%frame", at.stopped.slot))
+        now = b.compare("oeq", stopped, b.splat(b.let(f"sitofp i64 {step} to double")))
+        bound = b.compare("oeq", b.load(b.slot("%frame", at.reason.slot)), float(Outcome.BOUND))
+        running = b.truth(b.load(b.slot("%frame", at.running.slot)))
+        shown = b.logic("or", running, b.logic("and", now, bound))
+        b.store(b.number(shown), b.slot("%frame", at.chosen.slot))
+        slots.each(b, "show", self.plan.size, self._show)
+        number = 1 + len(at.parameters) + len(at.inputs)
+        moved = b.let(f"mul i64 {row}, {8 * self.plan.size}")
+        self._transfer(b, write_rows, number, first, last, at.shown, moved)
+
+    def _show(self, b: Builder) -> None:
+        """The row of the trajectory is the state of chosen lanes, NaN in others."""
+        chosen = b.truth(slots.shared(b, self.at.chosen.slot))
+        for place in slots.turns(b, self.plan.size):
+            b.store(b.select(chosen, b.load(place(self.at.state)), math.nan), place(self.at.shown))
+
+    def _finish(self, b: Builder, first: str, last: str) -> None:
+        at = self.at
+        number = 2 + len(at.parameters) + len(at.inputs)
+        for k, port in enumerate((at.state, at.stopped, at.reason)):
+            self._transfer(b, write_rows, number + k, first, last, port)

@@ -1,0 +1,191 @@
+"""Exact derivatives of a traced formula, as traced formulas.
+
+Each function takes a formula and gives another one. `of` and `wrt` name outputs and inputs (one name, several, or None
+for all). The recorder of tracings differentiates and shares common subexpressions.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.control_flow.jacobian_entries import Entries, entries_of
+from myoquat.kernels.symbolic.terms import Reciprocals, Recording, Scalar, Term, ordered
+from myoquat.kernels.tracing.adjoints import pulled, pushed
+from myoquat.kernels.tracing.tape import in_terms, played, tape_of
+from myoquat.kernels.tracing.traced import Pattern, Shape, Signature, Traced
+
+__all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_jacobian", "vjp"]
+
+Names = str | Sequence[str] | None
+Derivative = Callable[[Traced, Names, Names], Traced]
+Flat = dict[str, list[Any]]  # name -> the components of an input or output, in order
+
+
+@dataclass
+class _Opened:
+    """A formula opened up: the terms of its inputs and what its outputs are, by name."""
+
+    signature: Signature
+    recording: Recording
+    inputs: Flat
+    outputs: Flat
+
+    def body(
+        self,
+        name: str,
+        added: dict[str, tuple[list[Term], Shape]],
+        outputs: dict[str, tuple[list[Scalar], Shape]],
+        sweeps: Sequence[tuple[Sweep, list[Term], list[Term]]] = (),
+    ) -> Traced:
+        """The formula with the inputs, `added` inputs, and `outputs`; of each sweep what it takes and gives."""
+        signature = Signature(
+            f"{self.signature.name}_{name}",
+            {**self.signature.inputs, **{key: shape for key, (_, shape) in added.items()}},
+            {key: shape for key, (_, shape) in outputs.items()},
+        )
+        taken = [*_joined(self.inputs, self.inputs), *itertools.chain(*(x for x, _ in added.values()))]
+        given: list[Scalar] = [*itertools.chain(*(x for x, _ in outputs.values()))]
+        for _, takes, gives in sweeps:
+            taken, given = [*taken, *gives], [*given, *takes]
+        return Traced(tape_of(self.recording, taken, given), signature, tuple(sweep for sweep, _, _ in sweeps))
+
+    def seeds(self, names: Sequence[str], suffix: str, shapes: dict[str, Shape]) -> dict[str, tuple[list[Term], Shape]]:
+        """Fresh symbols 'name_suffix' of the named shapes."""
+        return {f"{n}_{suffix}": (self.recording.inputs(int(np.prod(shapes[n]))), shapes[n]) for n in names}
+
+    def gradient(self, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Scalar]) -> list[Scalar]:
+        """Of the sum of the outputs times weights, by the inputs."""
+        seeds: dict[Term, Scalar] = {}
+        for output, weight in zip(_joined(self.outputs, rows), weights, strict=True):
+            if type(output) is Term:
+                seeds[output] = self.recording.add(seeds[output], weight) if output in seeds else weight
+        return pulled(self.recording, seeds, _joined(self.inputs, columns))
+
+    def along(self, values: Sequence[Scalar], columns: Sequence[str], dots: Sequence[Term]) -> list[Scalar]:
+        """The derivatives of values along a direction of the inputs."""
+        order = ordered([x for x in values if type(x) is Term])
+        found = pushed(self.recording, dict(zip(_joined(self.inputs, columns), dots, strict=True)), order)
+        return [found.get(x, 0.0) if type(x) is Term else 0.0 for x in values]
+
+    def split(self, columns: Sequence[str], whole: list[Scalar], suffix: str) -> dict[str, tuple[list[Scalar], Shape]]:
+        """The numbers `whole` cut into one piece per input."""
+        flat = iter(whole)
+        return {
+            f"{name}_{suffix}": ([*itertools.islice(flat, len(self.inputs[name]))], self.signature.inputs[name])
+            for name in columns
+        }
+
+
+def _opened(formula: Traced) -> _Opened:
+    signature, recording = formula.signature, Reciprocals()
+    inputs = {name: recording.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
+    results = iter(played(formula.tape, _joined(inputs, inputs), in_terms(recording), formula.unrolled))
+    outputs = {
+        name: [*itertools.islice(results, size)]
+        for name, size in zip(signature.outputs, signature.output_sizes, strict=True)
+    }
+    return _Opened(signature, recording, inputs, outputs)
+
+
+def _joined(parts: Flat, names: Any) -> list[Any]:
+    return [x for name in names for x in parts[name]]
+
+
+def _chosen(signature: Signature, kind: str, names: Names, available: dict[str, Shape]) -> list[str]:
+    chosen = list(available) if names is None else [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in chosen if name not in available]
+    if unknown or not chosen:
+        raise ValueError(f"kernel '{signature.name}' has no {kind} {unknown}; there are: {list(available)}")
+    return chosen
+
+
+def _sides(signature: Signature, of: Names, wrt: Names) -> tuple[list[str], list[str]]:
+    rows = _chosen(signature, "output", of, signature.outputs)
+    return rows, _chosen(signature, "input", wrt, signature.inputs)
+
+
+def jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
+    """Outputs 'dy/dx' of shape (*y_shape, *x_shape), y slowest; structural zeros are constants."""
+    open_, pairs, entries = _matrix(formula, of, wrt)
+    outputs: dict[str, tuple[list[Scalar], Shape]] = {}
+    for (y, x), places in pairs.items():
+        width = len(open_.inputs[x])
+        dense: list[Scalar] = [0.0] * (len(open_.outputs[y]) * width)
+        for (i, j), value in places.items():
+            dense[i * width + j] = value
+        outputs[f"d{y}/d{x}"] = dense, formula.signature.outputs[y] + formula.signature.inputs[x]
+    gradients = {f"d{y}/d{x}": x for y, x in pairs if len(open_.outputs[y]) == 1}
+    return replace(open_.body("jacobian", {}, outputs, entries.sweeps), gradients=gradients)
+
+
+def sparse_jacobian(formula: Traced, of: Names, wrt: Names) -> Traced:
+    """As `jacobian`, but each output holds only the nonzeros, row by row; with their pattern under the same name."""
+    open_, pairs, entries = _matrix(formula, of, wrt)
+    outputs: dict[str, tuple[list[Scalar], Shape]] = {}
+    patterns: dict[str, Pattern] = {}
+    for (y, x), places in pairs.items():
+        outputs[f"d{y}/d{x}"] = list(places.values()), (len(places),)
+        rows, columns = np.array(list(places), dtype=int).reshape(-1, 2).T
+        patterns[f"d{y}/d{x}"] = rows, columns
+    return replace(open_.body("jacobian", {}, outputs, entries.sweeps), patterns=patterns)
+
+
+def _matrix(
+    formula: Traced, of: Names, wrt: Names
+) -> tuple[_Opened, dict[tuple[str, str], dict[tuple[int, int], Scalar]], Entries]:
+    """The formula, the entries that are not structurally zero by output, input and place, and where they are from."""
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    symmetric = len(rows) == 1 and columns == [formula.gradients.get(rows[0])]
+    sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
+    entries = entries_of(open_.recording, *sides, symmetric)
+    above = dict(zip(rows, itertools.accumulate([0, *(len(open_.outputs[y]) for y in rows)]), strict=False))
+    before = dict(zip(columns, itertools.accumulate([0, *(len(open_.inputs[x]) for x in columns)]), strict=False))
+    pairs = {}
+    for y, x in itertools.product(rows, columns):
+        every = itertools.product(range(len(open_.outputs[y])), range(len(open_.inputs[x])))
+        places = (((i, j), entries.values.get((above[y] + i, before[x] + j))) for i, j in every)
+        pairs[y, x] = {place: value for place, value in places if value is not None}
+    return open_, pairs, entries
+
+
+def jvp(formula: Traced, of: Names, wrt: Names) -> Traced:
+    """Directional derivative: more inputs 'x_dot', outputs 'y_dot' of the shapes of y."""
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    dots = open_.seeds(columns, "dot", formula.signature.inputs)
+    moved = iter(open_.along(_joined(open_.outputs, rows), columns, [x for terms, _ in dots.values() for x in terms]))
+    outputs = {
+        f"{y}_dot": ([*itertools.islice(moved, len(open_.outputs[y]))], formula.signature.outputs[y]) for y in rows
+    }
+    return open_.body("jvp", dots, outputs)
+
+
+def vjp(formula: Traced, of: Names, wrt: Names) -> Traced:
+    """Gradient of sum_y y_bar . y: more inputs 'y_bar', outputs 'x_bar' of the shapes of x."""
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    bars = open_.seeds(rows, "bar", formula.signature.outputs)
+    gradient = open_.gradient(rows, columns, [x for terms, _ in bars.values() for x in terms])
+    body = open_.body("vjp", bars, open_.split(columns, gradient, "bar"))
+    return replace(body, gradients={f"{x}_bar": x for x in columns})
+
+
+def hvp(formula: Traced, of: Names, wrt: Names) -> Traced:
+    """Hessian of an output times 'x_dot': outputs 'x_hvp' of the shapes of x.
+
+    Where the outputs chosen are more than one number, the Hessian is that of sum_y y_bar . y, with more inputs 'y_bar'.
+    """
+    rows, columns = _sides(formula.signature, of, wrt)
+    open_ = _opened(formula)
+    bars = open_.seeds(rows, "bar", formula.signature.outputs)
+    weights: list[Scalar] = [x for terms, _ in bars.values() for x in terms]
+    scalar = len(weights) == 1
+    gradient = open_.gradient(rows, columns, [1.0] if scalar else weights)
+    dots = open_.seeds(columns, "dot", formula.signature.inputs)
+    product = open_.along(gradient, columns, [x for terms, _ in dots.values() for x in terms])
+    return open_.body("hvp", dots if scalar else {**bars, **dots}, open_.split(columns, product, "hvp"))

@@ -1,0 +1,317 @@
+"""The entries of a Jacobian: row by row or column by column, written out where that is little code, else in a sweep.
+
+Written out, every entry has code of its own, which sees only the part of the formula between its row and its column.
+Where that would be many times the formula, one direction is written, forwards or backwards, and run for one group of
+columns, or rows, after the other, of which no row meets two (Curtis, Powell and Reid, On the Estimation of Sparse
+Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974) 117-119).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from myoquat.kernels.control_flow.compressed_jacobian import Sweep
+from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
+from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
+from myoquat.kernels.tracing.adjoints import gradients, links, pushed
+from myoquat.kernels.tracing.edge_elimination import Edge, contracted
+from myoquat.kernels.tracing.tape import tape_of
+from myoquat.kernels.tracing.traced import Shape, Signature, Traced
+
+__all__ = ["Entries", "entries_of"]
+
+_WRITTEN_OUT = 12_000  # products up to which all entries are written out
+_TIMES = 4  # and as many times those of one direction
+
+Link = tuple[Term, Term, Rule]  # a term, the argument through which it moves, and the rule of their derivative
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The entries (row, column) that are not structurally zero, and the sweeps that give some: each with the terms
+    that it takes and those that stand for what it gives."""
+
+    values: dict[tuple[int, int], Scalar]
+    sweeps: tuple[tuple[Sweep, list[Term], list[Term]], ...] = ()
+
+
+def entries_of(
+    recording: Recording,
+    outputs: Sequence[Sequence[Scalar]],
+    inputs: Sequence[Sequence[Term]],
+    symmetric: bool = False,
+) -> Entries:
+    """The derivatives of all groups of outputs by all groups of inputs, rows and columns counted over all of them.
+
+    Written out, each pair of groups goes its own way, and has the same bits as alone. `symmetric`: the matrix is.
+    """
+    whole = _Graph.of([y for group in outputs for y in group], [x for group in inputs for x in group])
+    if min(whole.forwards, whole.backwards) > max(_WRITTEN_OUT, _TIMES * len(whole.links)):
+        return _swept(recording, whole, symmetric)
+    found: dict[tuple[int, int], Scalar] = {}
+    top = 0
+    for rows in outputs:
+        left = 0
+        for columns in inputs:
+            graph = _Graph.of(rows, columns)
+            write = _by_columns if graph.forwards < graph.backwards else _by_rows
+            found |= {(top + i, left + j): value for (i, j), value in write(recording, graph).items()}
+            left += len(columns)
+        top += len(rows)
+    return Entries(found)
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """The terms between inputs and outputs.
+
+    order: the terms, arguments first; links: the pairs of a term and an argument that both lie between, in that order;
+    columns and rows: of each term, as bits, the inputs on which it depends and the outputs that depend on it.
+    """
+
+    outputs: Sequence[Scalar]
+    inputs: Sequence[Term]
+    order: list[Term]
+    links: list[Link]
+    columns: dict[Term, int]
+    rows: dict[Term, int]
+
+    @property
+    def forwards(self) -> int:
+        """The products of all directions, one input after the other."""
+        return sum(self.columns[x].bit_count() for _, x, _ in self.links)
+
+    @property
+    def backwards(self) -> int:
+        """The products of all directions, one output after the other."""
+        return sum(self.rows[y].bit_count() for y, _, _ in self.links)
+
+    @property
+    def met(self) -> list[int]:
+        """Of each output, as bits, the inputs on which it depends."""
+        return [self.columns.get(y, 0) if isinstance(y, Term) else 0 for y in self.outputs]
+
+    @classmethod
+    def of(cls, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> "_Graph":
+        """The graph of a recording."""
+        order = ordered([y for y in outputs if type(y) is Term])
+        columns = {x: 1 << j for j, x in enumerate(inputs)}
+        edges = []
+        for term in order:
+            for x, rule in links(term):
+                if x in columns and _moves(term, rule):
+                    columns[term] = columns.get(term, 0) | columns[x]
+                    edges.append((term, x, rule))
+        rows: dict[Term, int] = {}
+        for i, y in enumerate(outputs):
+            if isinstance(y, Term):
+                rows[y] = rows.get(y, 0) | 1 << i
+        for term, x, _ in reversed(edges):
+            rows[x] = rows.get(x, 0) | rows.get(term, 0)
+        return cls(outputs, inputs, order, [edge for edge in edges if rows.get(edge[0])], columns, rows)
+
+
+def _moves(term: Term, rule: Rule) -> bool:
+    """Whether a partial derivative is not zero by its rule."""
+    part = rule(term.recording, term, 1.0)
+    return type(part) is Term or part != 0.0
+
+
+def _transposed(rows: Sequence[int]) -> list[int]:
+    """Of each column the rows, as bits, from the columns of each row."""
+    width = max(map(int.bit_length, rows), default=0)
+    return [sum(1 << i for i, bits in enumerate(rows) if bits >> j & 1) for j in range(width)]
+
+
+def _groups(lines: Mapping[Term, int]) -> dict[Term, int]:
+    """Of every line, a row or a column by where it begins, its group, counted from 0: of a group no two lines meet the
+    same place."""
+    taken: list[int] = []
+    found: dict[Term, int] = {}
+    for line, bits in lines.items():
+        group = next((g for g, places in enumerate(taken) if not places & bits), len(taken))
+        if group == len(taken):
+            taken.append(0)
+        taken[group] |= bits
+        found[line] = group
+    return found
+
+
+# ---- written out --------------------------------------------------------------------------------------------
+
+
+def _by_rows(recording: Recording, graph: _Graph) -> dict[tuple[int, int], Scalar]:
+    """Backwards from every output."""
+    matrix = gradients(recording, graph.outputs, graph.inputs)
+    return {(i, j): value for i, row in enumerate(matrix) for j, value in enumerate(row) if _is_there(value)}
+
+
+def _by_columns(recording: Recording, graph: _Graph) -> dict[tuple[int, int], Scalar]:
+    """Forwards from every input."""
+    found: dict[tuple[int, int], Scalar] = {}
+    for j, x in enumerate(graph.inputs):
+        ahead = [term for term in graph.order if graph.columns.get(term, 0) >> j & 1 and term is not x]
+        dots = pushed(recording, {x: 1.0}, ahead)
+        for i, y in enumerate(graph.outputs):
+            value = dots.get(y, 0.0) if isinstance(y, Term) else 0.0
+            if _is_there(value):
+                found[i, j] = value
+    return found
+
+
+def _is_there(value: Scalar) -> bool:
+    return type(value) is Term or value != 0.0
+
+
+# ---- swept --------------------------------------------------------------------------------------------------
+
+
+def _swept(recording: Recording, graph: _Graph, symmetric: bool) -> Entries:
+    """Along that side which has fewer groups; forwards where the matrix is symmetric."""
+    kept = {*graph.inputs, *(y for y in graph.outputs if isinstance(y, Term))}
+    parts = [_edge(recording, *link) for link in graph.links]
+    edges = contracted(recording, parts, kept)
+    mirrored = _apart(graph.met) if symmetric else set()
+    columns = {j: bits for j, bits in enumerate(_transposed(graph.met)) if bits and j not in mirrored}
+    heads = _heads(graph, edges, columns)
+    by_columns = _groups({heads[j][0]: bits for j, bits in columns.items()})
+    by_rows = _groups({y: graph.columns[y] for y in graph.outputs if isinstance(y, Term) and y in graph.columns})
+    if symmetric or max(by_columns.values()) <= max(by_rows.values()):
+        return _swept_forwards(recording, graph, edges, heads, by_columns)
+    return _swept_backwards(recording, graph, edges, by_rows)
+
+
+def _edge(recording: Recording, term: Term, x: Term, rule: Rule) -> Edge:
+    """With its partial derivative; a quotient is a product with an inverse here."""
+    part = rule(recording, term, 1.0)
+    row = OPERATIONS[term.operation]
+    edged = row.infinite_slope or (isinstance(part, Term) and part.operation == "inv")
+    return Edge(term, x, part, row.choice, edged)
+
+
+def _apart(met: Sequence[int]) -> set[int]:
+    """Lines of a symmetric pattern none of which meets another of them, nor itself: their entries are those of rows of
+    the others."""
+    found: set[int] = set()
+    bits = 0
+    for k in sorted(range(len(met)), key=lambda k: met[k].bit_count()):
+        if met[k] and not met[k] & (bits | 1 << k):
+            found.add(k)
+            bits |= 1 << k
+    return found
+
+
+def _heads(graph: _Graph, edges: Sequence[Edge], columns: Iterable[int]) -> dict[int, tuple[Term, Scalar]]:
+    """Where each column begins, and its factor there: inputs that enter one term only, into which nothing else goes,
+    begin there and have a direction in common."""
+    outputs = {y for y in graph.outputs if isinstance(y, Term)}
+    after: dict[Term, list[Edge]] = {}
+    before: dict[Term, list[Edge]] = {}
+    for edge in edges:
+        after.setdefault(edge.argument, []).append(edge)
+        before.setdefault(edge.term, []).append(edge)
+    alone = {x for x in graph.inputs if len(after.get(x, ())) == 1 and not after[x][0].chosen and x not in outputs}
+    found: dict[int, tuple[Term, Scalar]] = {}
+    for j in columns:
+        x = graph.inputs[j]
+        common = x in alone and all(edge.argument in alone for edge in before[after[x][0].term])
+        found[j] = (after[x][0].term, after[x][0].part) if common else (x, 1.0)
+    return found
+
+
+class _Direction:
+    """The code of one direction while it is recorded: partial derivatives of the formula come in from outside.
+
+    groups: of every place where a direction begins its group. What moves: by term, its symbol and, as bits, in which
+    directions it moves at all: elsewhere it is zero, and stays so where a derivative is infinite.
+    """
+
+    def __init__(self, outside: Recording, groups: Mapping[Term, int]) -> None:
+        self.outside = outside
+        self.recording = Recording()
+        self.count = max(groups.values()) + 1
+        self.seeds = self.recording.inputs(len(groups))
+        self.columns = [1 << group for group in groups.values()]  # of the table of seeds, as bits
+        self.moved: dict[Term, tuple[Scalar, int]] = {}
+        for term, seed, bits in zip(groups, self.seeds, self.columns, strict=True):
+            self.moved[term] = seed, bits
+        self.shared: dict[Term, Term] = {}
+        self.conditions: dict[int, Term] = {}
+
+    def carry(self, edge: Edge, source: Term, target: Term) -> None:
+        """Add what moves at the source of an edge to what moves at its target."""
+        if source not in self.moved:
+            return
+        (value, bits), part = self.moved[source], edge.part
+        if isinstance(part, Term):
+            if part not in self.shared:
+                (self.shared[part],) = self.recording.inputs(1)
+            part = self.shared[part]
+        product = self.recording.select(part, value, 0.0) if edge.chosen else self.recording.multiply(value, part)
+        if edge.edged:
+            product = self.recording.select(self._moves(bits), product, 0.0)
+        if target in self.moved:
+            known, others = self.moved[target]
+            product, bits = self.recording.add(known, product), bits | others
+        self.moved[target] = product, bits
+
+    def _moves(self, bits: int) -> Scalar:
+        """Whether this direction is one of those: a symbol, or 1 for all of them."""
+        if bits == (1 << self.count) - 1:
+            return 1.0
+        if bits not in self.conditions:
+            (self.conditions[bits],) = self.recording.inputs(1)
+        return self.conditions[bits]
+
+    def sweep(self, results: Iterable[Term]) -> tuple[Sweep, list[Term], list[Term]]:
+        """The sweep over all directions, the terms that it takes and those that stand for what it gives: what moves at
+        the results."""
+        moved = [self.moved[x][0] for x in results]
+        symbols, columns = [*self.seeds, *self.conditions.values()], [*self.columns, *self.conditions]
+        shapes: dict[str, Shape] = {"shared": (len(self.shared),), "seed": (len(symbols),)}
+        tape = tape_of(self.recording, [*self.shared.values(), *symbols], moved)
+        seeds = np.array([[bits >> k & 1 for bits in columns] for k in range(self.count)], dtype=float)
+        direction = Traced(tape, Signature("direction", shapes, {"result": (len(moved),)}))
+        return Sweep(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
+
+
+def _swept_forwards(
+    recording: Recording,
+    graph: _Graph,
+    edges: list[Edge],
+    heads: dict[int, tuple[Term, Scalar]],
+    groups: dict[Term, int],
+) -> Entries:
+    """Groups of columns, one after the other; those without a head are rows of a symmetric matrix."""
+    code = _Direction(recording, groups)
+    for edge in edges:
+        if edge.term not in groups:
+            code.carry(edge, edge.argument, edge.term)
+    rows = {i: y for i, y in enumerate(graph.outputs) if isinstance(y, Term) and graph.met[i]}
+    place = {i: k for k, i in enumerate(rows)}
+    sweep = code.sweep(rows.values())
+
+    def entry(i: int, j: int) -> Scalar:
+        head, factor = heads[j]
+        return recording.multiply(sweep[2][groups[head] * len(rows) + place[i]], factor)
+
+    places = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
+    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in places}, (sweep,))
+
+
+def _swept_backwards(recording: Recording, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:
+    """Groups of rows, one after the other."""
+    code = _Direction(recording, groups)
+    for edge in reversed(edges):
+        code.carry(edge, edge.term, edge.argument)
+    columns = {j: graph.inputs[j] for j, bits in enumerate(_transposed(graph.met)) if bits}
+    sweep = code.sweep(columns.values())
+    values: dict[tuple[int, int], Scalar] = {
+        (i, j): sweep[2][groups[y] * len(columns) + k]
+        for i, y in enumerate(graph.outputs)
+        if isinstance(y, Term)
+        for k, j in enumerate(columns)
+        if graph.met[i] >> j & 1
+    }
+    return Entries(values, (sweep,))

@@ -1,0 +1,160 @@
+"""One formula for many rows inside another formula: written once in the machine code, run over a table.
+
+`mapped` calls a plain NumPy formula for every row of an array, with numbers of its own. While a kernel is traced the
+rows are not unrolled: the formula goes on with fresh symbols for the results, and the kernel holds the element's code
+once, in a loop over the rows; a kernel for one state takes as many rows at once as its registers have lanes. What an
+element computes from its numbers alone is computed while tracing.
+"""
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from myoquat.core.digests import digest
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.symbolic.elements import is_term, is_traced
+from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
+from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, arguments, played
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
+
+__all__ = ["Element", "PendingRows", "mapped", "partly_evaluated"]
+
+Formula = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class PendingRows:
+    """Rows met while a formula was traced: their formula, what goes in (k, n), the numbers (k, c), the symbols that
+    stand for what comes out (k, m), and which of the formula's results these are."""
+
+    formula: Formula
+    rows: Array
+    numbers: Array
+    result: Array
+    columns: tuple[int, ...]
+
+    @property
+    def taken(self) -> list[Scalar]:
+        """What goes in, column by column."""
+        return list(np.asarray(self.rows).T.flat)
+
+    @property
+    def given(self) -> list[Term]:
+        """What comes out, column by column."""
+        return list(np.asarray(self.result).T.flat)
+
+    def element(self, row: Array, numbers: Array) -> Array:
+        """(m,) what comes out for one row."""
+        wanted: Array = self.formula(row, numbers)[..., list(self.columns)]
+        return wanted
+
+    def kept(self, live: Set[Term]) -> "PendingRows | None":
+        """The table with the columns of which a result is among the terms that are needed, None if there are none."""
+        used = [k for k, column in enumerate(np.asarray(self.result).T) if not live.isdisjoint(column)]
+        if not used:
+            return None
+        return replace(self, result=self.result[:, used], columns=tuple(self.columns[k] for k in used))
+
+    def traced(self) -> "Element":
+        """The element, traced once for all rows."""
+        shapes = {"row": self.rows.shape[1], "numbers": self.numbers.shape[1]}
+        result = {"result": self.result.shape[1]}
+        tape = tape_inside_loop(self.element, shapes, result, name_of(self.formula), "an element of a table")
+        return partly_evaluated(tape, shapes["row"], self.numbers)
+
+
+@dataclass(frozen=True)
+class Element:
+    """The tape of a row (n,) and numbers (c,), one after the other, and the numbers (k, c) of all rows."""
+
+    tape: Tape
+    width: int
+    numbers: Array
+    has_solver: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        return Ends(len(self.tape.outputs) * self.count, self.width * self.count)
+
+    @property
+    def count(self) -> int:
+        """The rows."""
+        return len(self.numbers)
+
+    def unrolled(self) -> Inner:
+        """The rows one after the other, column by column in and out."""
+
+        def function(apply: Apply, taken: list[Any]) -> list[Any]:
+            results = []
+            for row, numbers in enumerate(self.numbers):
+                given = [taken[self.count * i + row] for i in range(self.width)]
+                fixed = [apply(Node("const", number=x)) for x in numbers.tolist()]
+                results.append(played(self.tape, [*given, *fixed], apply))
+            return [x for column in zip(*results, strict=True) for x in column]
+
+        return Inner(function, *self.ends)
+
+    def identity(self) -> str:
+        """Text that two elements share only if they write the same code."""
+        return digest("element", self.tape.identity(), str(self.width), str(self.numbers.shape), self.numbers.tobytes())
+
+
+def mapped(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
+    """(..., k, m) what formula(row (..., n), numbers (c,)) -> (..., m) gives for each of the rows (..., k, n).
+
+    numbers (k, c) are floats, and size is m. Beside floats and symbols of SymPy and CasADi, where the rows are taken
+    one after the other, derivatives too see every row by itself. The formula may have no solver (`iterate`) inside.
+    """
+    flat = list(np.asarray(rows).flat) if is_symbolic(rows) else []
+    recording = next((x.recording for x in flat if is_term(x)), None)
+    pending = gathering.get()
+    if pending is None or recording is None or differentiated.get() or not all(map(is_traced, flat)):
+        return np.stack([formula(rows[..., i, :], numbers[i]) for i in range(len(numbers))], axis=-2)
+    result = symbols_of(recording, (len(numbers), size))
+    pending.append(PendingRows(formula, rows, np.asarray(numbers, dtype=float), result, tuple(range(size))))
+    return result.view(SymbolArray)
+
+
+def partly_evaluated(tape: Tape, width: int, numbers: Array) -> Element:
+    """The element of a tape of a row (width,) and numbers (c,): what the numbers (k, c) alone decide is a number."""
+    columns: list[Array] = []
+    fixed: dict[int, Any] = {}  # of nodes that no entry of the row enters, the values, (k,) or one for all
+    moved: dict[int, int] = {-1: -1}
+    nodes: list[Node] = []
+
+    def place(index: int) -> int:
+        """Where a node is in the new tape."""
+        if index not in moved:
+            moved[index] = len(nodes)
+            nodes.append(_leaf(fixed[index], width, columns))
+        return moved[index]
+
+    for index, node in enumerate(tape.nodes):
+        if node.operation == "const":
+            fixed[index] = node.number
+        elif node.operation == "input" and node.number >= width:
+            fixed[index] = numbers[:, int(node.number) - width]
+        elif node.operation != "input" and all(i in fixed for i in arguments(node)):
+            fixed[index] = number_of(node.operation, *(fixed[i] for i in arguments(node)))
+        else:
+            a, b, c = place(node.a), place(node.b), place(node.c)
+            moved[index] = len(nodes)
+            nodes.append(Node(node.operation, a, b, c, node.number))
+    outputs = [place(i) for i in tape.outputs]
+    table = np.stack(columns, axis=-1) if columns else np.zeros((len(numbers), 0))
+    return Element(Tape(nodes, outputs, width + len(columns)), width, table)
+
+
+def _leaf(values: Any, width: int, columns: list[Array]) -> Node:
+    """The node of values of the rows: a constant where they are the same, else one more column of numbers."""
+    flat = np.atleast_1d(np.asarray(values, dtype=float))
+    if all(x.tobytes() == flat[0].tobytes() for x in flat):
+        return Node("const", number=float(flat[0]))
+    columns.append(flat)
+    return Node("input", number=width + len(columns) - 1)

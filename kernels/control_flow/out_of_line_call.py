@@ -1,0 +1,112 @@
+"""A formula inside another as a function: written once in the machine code, and called wherever it is asked for.
+
+`called` evaluates a plain NumPy formula. While a kernel is traced the formula is not recorded where it stands: the
+outer one goes on with fresh symbols for its result, and the kernel holds the inner one once, whatever number of times
+it is called with other arguments.
+"""
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.digests import digest
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.symbolic.elements import is_term, is_traced
+from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.tracing.sharing import kept_trace
+from myoquat.kernels.tracing.tape import Ends, Inner, played
+from myoquat.kernels.tracing.trace import name_of, trace
+from myoquat.kernels.tracing.traced import Traced
+
+__all__ = ["Called", "PendingCall", "called", "varies"]
+
+MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A call met while a formula was traced: of what, what goes in, and the symbols that stand for what comes out."""
+
+    formula: "partial[Any]"
+    taken: list[Scalar]
+    given: list[Term]
+
+    def kept(self, live: Set[Term]) -> "PendingCall | None":
+        """The call, if one of its results is among the terms that are needed."""
+        return None if live.isdisjoint(self.given) else self
+
+    def traced(self) -> "Called":
+        """The call with its formula traced, once for all calls in the kernels of a model."""
+        sizes = len(self.taken), len(self.given)
+        key = (self.formula.func, *map(id, self.formula.args), *sizes)
+        traced, _ = kept_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
+        return Called(traced)  # beside the trace its formula is kept, so that the identities in the key stay its own
+
+    def _trace(self) -> Traced:
+        sizes = {"given": len(self.taken)}, {"result": len(self.given)}
+        return trace(self.formula, *sizes, name_of(self.formula))
+
+
+@dataclass(frozen=True)
+class Called:
+    """A formula of one input and one output inside another as a function; see `called`."""
+
+    formula: Traced
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        (gives,), (takes,) = self.formula.signature.output_sizes, self.formula.signature.input_sizes
+        return Ends(gives, takes)
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside."""
+        return self.formula.has_solver
+
+    @property
+    def several(self) -> bool:
+        """Whether a kernel evaluates several blocks of states together for it."""
+        return self.formula.several
+
+    def identity(self) -> str:
+        """Text that two calls share only if they are of the same formula."""
+        return digest("called", self.formula.identity())
+
+    def unrolled(self) -> Inner:
+        """The formula in its place."""
+        formula = self.formula
+        return Inner(lambda apply, taken: played(formula.tape, taken, apply, formula.unrolled), *self.ends)
+
+
+def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:
+    """(..., size) formula(*own, x (..., n)): the formula depends on nothing else, and calls of the same formula with
+    the same objects `own` are one function.
+
+    Beside floats and symbols of SymPy and CasADi, derivatives too, and formulas whose `own` hold symbols, as in a
+    study, see the formula itself.
+    """
+    flat = list(np.asarray(x).flat) if is_symbolic(x) else []
+    recording = next((e.recording for e in flat if is_term(e)), None)
+    pending = gathering.get()
+    inline = differentiated.get() or not all(map(is_traced, flat)) or varies(own)
+    if pending is None or recording is None or inline:
+        result: Array = formula(*own, x)
+        return result
+    symbols = symbols_of(recording, (size,))
+    pending.append(PendingCall(partial(formula, *own), flat, list(np.asarray(symbols).flat)))
+    return symbols.view(SymbolArray)
+
+
+def varies(value: Any) -> bool:
+    """Whether there are symbols in a value, the items of a tuple or the fields of a record."""
+    if isinstance(value, tuple):
+        return any(map(varies, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return any(varies(getattr(value, f.name)) for f in fields(value))
+    return is_symbolic(value)

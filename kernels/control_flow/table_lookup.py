@@ -1,0 +1,113 @@
+"""Entries of a table at a place that is computed: a search in increasing knots, whose code does not grow with them.
+
+`looked_up` stands for a chain of selections, one for every knot. While a kernel is traced the formula goes on with
+fresh symbols for the entries, and the kernel holds the table as constants and one search by halves.
+"""
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from myoquat.core.digests import digest
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.symbolic.elements import is_term, is_traced
+from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.tracing.context import differentiated, gathering
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node
+
+__all__ = ["Lookup", "PendingLookup", "looked_up"]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Knots (k,), which increase, and columns (m, k): of each, entry i with knots[i] <= x < knots[i + 1] is wanted, the
+    first below, the last above."""
+
+    knots: tuple[float, ...]
+    columns: tuple[tuple[float, ...], ...]
+    has_solver: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        return Ends(self.gives, 1)
+
+    @property
+    def gives(self) -> int:
+        """How many entries."""
+        return len(self.columns)
+
+    def identity(self) -> str:
+        """Text that two tables share only if they hold the same."""
+        return digest("lookup", str(self.gives), np.array([self.knots, *self.columns]).tobytes())
+
+    def unrolled(self) -> Inner:
+        """The chain of selections."""
+
+        def function(apply: Apply, taken: list[Any]) -> list[Any]:
+            def number(value: float) -> Any:
+                return apply(Node("const", number=value))
+
+            values = [number(column[0]) for column in self.columns]
+            for k in range(1, len(self.knots)):
+                after = apply(Node("le", 0, 0), number(self.knots[k]), taken[0])
+                entries = [number(column[k]) for column in self.columns]
+                values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
+            return values
+
+        return Inner(function, *self.ends)
+
+    def halved(self) -> Array:
+        """(1 + m, n) knots and columns, n the next power of two; behind the last knot its entries again."""
+        count = len(self.knots)
+        more = (1 << (count - 1).bit_length()) - count
+        rows = [np.pad(column, (0, more), mode="edge") for column in self.columns]
+        return np.stack([np.pad(self.knots, (0, more), constant_values=np.inf), *rows])
+
+
+@dataclass(frozen=True)
+class PendingLookup:
+    """A search met while a formula was traced: where, in what, and the symbols that stand for the entries."""
+
+    x: Term
+    table: Lookup
+    given: list[Term]
+
+    @property
+    def taken(self) -> list[Scalar]:
+        """What goes in."""
+        return [self.x]
+
+    def kept(self, live: Set[Term]) -> "PendingLookup | None":
+        """The search for those entries that are among the terms that are needed, None if there are none."""
+        used = [k for k, symbol in enumerate(self.given) if symbol in live]
+        if not used:
+            return None
+        table = replace(self.table, columns=tuple(self.table.columns[k] for k in used))
+        return replace(self, table=table, given=[self.given[k] for k in used])
+
+    def traced(self) -> Lookup:
+        """The table."""
+        return self.table
+
+
+def looked_up(x: Array, knots: Array, columns: Array) -> Array | None:
+    """(..., m) of each of m columns (k,), the entry i with knots[i] <= x < knots[i + 1], the first below and the last
+    above, at symbols x (...) of a kernel that is being traced; None where there is no such kernel, or symbols among the
+    entries. A derivative with respect to x sees constants."""
+    flat = list(np.asarray(x).flat) if is_symbolic(x) else []
+    recording = next((e.recording for e in flat if is_term(e)), None)
+    pending = gathering.get()
+    known = all(isinstance(entry, float) for column in (knots, *columns) for entry in column)
+    if pending is None or recording is None or differentiated.get() or not known or not all(map(is_traced, flat)):
+        return None
+    table = Lookup(tuple(knots), tuple(map(tuple, columns)))
+    result = symbols_of(recording, (*np.shape(x), len(columns)))
+    for place, row in zip(flat, np.asarray(result).reshape(len(flat), -1), strict=True):
+        term = place if type(place) is Term else recording.constant(float(place))
+        pending.append(PendingLookup(term, table, list(row)))
+    return result.view(SymbolArray)

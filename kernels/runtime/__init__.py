@@ -1,0 +1,1 @@
+"""Compile, cache and call kernels: batches, threads, single states, step loops."""

@@ -1,0 +1,190 @@
+"""Machine code for a recipe: from the cache if it is there, else compiled and put there."""
+
+import functools
+import itertools
+import json
+import os
+import platform
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from myoquat import core
+from myoquat.core.digests import digest
+from myoquat.kernels.codegen.compilation_units import Units
+from myoquat.kernels.codegen.driver import ENTRY
+from myoquat.kernels.codegen.ir import Module
+from myoquat.kernels.codegen.parts import Size
+from myoquat.kernels.runtime.cache import Cache
+from myoquat.kernels.runtime.llvm import Assembler, Loaded, versions
+from myoquat.kernels.runtime.settings import Target, thread_count
+
+__all__ = ["Code", "Recipe", "assembly", "build", "code_kept", "stored_code"]
+
+MAX_KEPT_CODES = 256
+
+
+class Recipe(Protocol):
+    """Something that can write itself into a module as ENTRY."""
+
+    def identity(self) -> str:
+        """Text that two recipes share only if they write the same module."""
+
+    def write(self, module: Module) -> Size:
+        """Define ENTRY in `module`."""
+
+    def notes(self) -> dict[str, Any]:
+        """What is to be known of the code beside its size, in words of JSON: kept in the cache with it."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A recipe in machine code, with the recipe's notes."""
+
+    entry: Any
+    size: Size
+    notes: dict[str, Any]
+    source: str
+    seconds: float
+    key: str
+
+
+_keeping: ContextVar[bool] = ContextVar("_keeping", default=False)
+_codes: OrderedDict[str, Code] = OrderedDict()
+_lock = threading.Lock()
+
+
+@contextmanager
+def code_kept() -> Iterator[None]:
+    """Inside, code that this process has linked is used again for the same recipe, without the cache folder."""
+    token = _keeping.set(True)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
+
+
+def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None) -> Code:
+    """Load the code of `recipe` from the cache folder, or compile and store it."""
+    key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
+    if not _keeping.get():
+        return _built(recipe, prototype, target, lanes, folder, key)
+    with _lock:
+        code = _codes.get(key)
+    if code is None:
+        code = _built(recipe, prototype, target, lanes, folder, key)
+    with _lock:
+        _codes[key] = code
+        _codes.move_to_end(key)
+        while len(_codes) > MAX_KEPT_CODES:
+            _codes.popitem(last=False)
+    return code
+
+
+def _built(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None, key: str) -> Code:
+    start = time.perf_counter()
+    cache = Cache(folder)
+    stored = stored_code(cache, key)
+    if stored is None:
+        with Assembler(target, thread_count()) as assembler:
+            units = Units(assembler.give)
+            size = recipe.write(Module(lanes, target.fma, target.lanes, units))
+            units.finish()
+            notes, objects = recipe.notes(), assembler.objects()
+        header = {"size": asdict(size), "notes": notes, "objects": [*map(len, objects)]}
+        cache.store(key, header, b"".join(objects))
+        source = "compiled"
+    else:
+        size, notes, objects = stored
+        source = "cache"
+    function = Loaded(objects, target, ENTRY).function(prototype)
+    return Code(function, size, notes, source, time.perf_counter() - start, key)
+
+
+def stored_code(cache: Cache, key: str) -> tuple[Size, dict[str, Any], list[bytes]] | None:
+    """Size, notes and object files of a kernel in the cache; None if there is none, or its header is not what `build`
+    wrote."""
+    entry = cache.load(key)
+    if entry is None:
+        return None
+    header, code = entry
+    size, notes = header.get("size"), header.get("notes")
+    if not isinstance(size, dict) or set(size) != {"slots", "operations", "price"} or not isinstance(notes, dict):
+        return None
+    whole = all(type(size[name]) is int and size[name] >= 0 for name in ("slots", "operations"))
+    if not whole or not isinstance(size["price"], (int, float)) or not _is_signature(notes):
+        return None
+    objects = _parts(code, header.get("objects"))
+    return None if objects is None else (Size(**size), notes, objects)
+
+
+def _parts(code: bytes, lengths: Any) -> list[bytes] | None:
+    """The code in parts of these lengths; None where it is not all of them."""
+    if not isinstance(lengths, list) or not all(type(n) is int and n > 0 for n in lengths) or sum(lengths) != len(code):
+        return None
+    return [code[end - n : end] for n, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [None]
+
+
+def _is_signature(notes: dict[str, Any]) -> bool:
+    """Whether notes have the form of a signature: a name, inputs and outputs, each with its shape."""
+    ports = [port for key in ("inputs", "outputs") for port in _listed(notes.get(key))]
+    return isinstance(notes.get("name"), str) and all(
+        isinstance(port, list)
+        and len(port) == 2
+        and isinstance(port[0], str)
+        and isinstance(port[1], list)
+        and all(type(n) is int and n >= 0 for n in port[1])
+        for port in ports
+    )
+
+
+def assembly(recipe: Recipe, target: Target, lanes: int) -> str:
+    """The LLVM assembly that a recipe writes."""
+    module = Module(lanes, target.fma, target.lanes)
+    recipe.write(module)
+    return module.text()
+
+
+def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
+    """All that machine code depends on beside the recipe."""
+    return {
+        "cpu": target.cpu,
+        "features": target.features,
+        "triple": target.triple,
+        "fma": target.fma,
+        "lanes": lanes,
+        "system": platform.system(),
+        "casadi": _casadi(),
+        "generator": _generator(),
+        **versions(),
+    }
+
+
+@functools.cache
+def _casadi() -> str:
+    """What tells installed CasADis apart, from the file system: its own word takes its import, or that of `email`."""
+    found = find_spec("casadi")
+    if found is None or found.origin is None:
+        return ""
+    status = os.stat(found.origin)
+    folder = Path(found.origin).parent.parent
+    return " ".join([*sorted(path.name for path in folder.glob("casadi-*")), f"{status.st_mtime_ns} {status.st_size}"])
+
+
+@functools.cache
+def _generator() -> str:
+    """Digest of the sources of `kernels` and `core`: any change to the code generator makes old entries foreign."""
+    kernels = Path(__file__).parents[1]
+    folders = (kernels, Path(core.__file__).parent)
+    return digest(*(source.read_bytes() for folder in folders for source in sorted(folder.rglob("*.py"))))

@@ -1,0 +1,194 @@
+"""A recipe in machine code as a Python callable on batches of states."""
+
+import ctypes
+import itertools
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.kernels.codegen.driver import PROTOTYPE
+from myoquat.kernels.runtime import batch as _batch
+from myoquat.kernels.runtime.build import Code, Recipe, assembly, build
+from myoquat.kernels.runtime.execution import FramePool, split_and_run
+from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
+from myoquat.kernels.runtime.single_state import SingleState
+from myoquat.kernels.tracing.traced import Shape, Signature
+
+__all__ = ["Compiled", "calls", "count_call"]
+
+_total_calls = 0
+
+
+def calls() -> int:
+    """How many kernel calls this process has made.
+
+    >>> from myoquat import kernels
+    >>> square = kernels.compile(lambda x: x * x, {"x": ()})
+    >>> before = kernels.calls()
+    >>> one, many = square(2.0), square([1.0, 2.0, 3.0])
+    >>> kernels.calls() - before  # a batch is one call
+    2
+    """
+    return _total_calls
+
+
+def count_call() -> None:
+    """Note one more call of compiled code."""
+    global _total_calls
+    _total_calls += 1
+
+
+class Compiled:
+    """What all kernels share: the call on arrays, and the facts about the machine code.
+
+    Called with one array (..., *shape) per input, by position or by name. Leading axes broadcast. float64 arrays with
+    contiguous rows are read where they lie; anything else is converted at every call: `conversions` counts such
+    arrays, and one of more than 1 MiB raises a ConversionWarning. Results are fresh C-order float64 arrays, or `out`.
+    A state with NaN or infinities gives what the formula makes of it and touches no other state. A lane's bits depend
+    neither on the number of lanes nor on threads, but on whether the processor has a fused multiply-add.
+
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> kernel = kernels.compile(lambda x: x * x, {"x": 3}, ["squares"])
+    >>> kernel.inputs, kernel.outputs
+    ({'x': (3,)}, {'squares': (3,)})
+    >>> kernel(x=[[1.0, 2, 3], [0, 0, np.nan]])  # a batch of two states
+    array([[ 1.,  4.,  9.],
+           [ 0.,  0., nan]])
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        lanes: int | None = None,
+        threads: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._recipe = recipe
+        self._options: dict[str, Any] = {
+            "lanes": lanes,
+            "threads": threads,
+            "cache": None if cache is None else os.fspath(cache),
+        }
+        self._target: Target = target()
+        self._threads = thread_count(threads)
+        self.lanes = lane_count(lanes, self._target)
+        self._code: Code = build(recipe, PROTOTYPE, self._target, self.lanes, cache_folder(cache))
+        self._signature = signature = Signature.of(self._code.notes)
+        self._table = ctypes.c_int64 * (2 * (len(signature.inputs) + len(signature.outputs)))
+        self._frames = FramePool(self._code.size.slots, self.lanes)
+        self.build_seconds = self._code.seconds
+        self.calls = 0
+        self.conversions = 0
+
+    # ---- call -----------------------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        *arrays: ArrayLike,
+        out: Array | Sequence[Array] | None = None,
+        threads: int | None = None,
+        check: bool = False,
+        **named: ArrayLike,
+    ) -> Any:
+        """The output (..., *shape), or a tuple of outputs, for every state of the batch.
+
+        `out`: array or tuple of arrays that receive the results. `check`: raise FloatingPointError, naming the first
+        batch indices, if a result is not finite. Raises ValueError for shapes that do not fit.
+        """
+        batch = _batch.gather(self._signature, _batch.bind(self._signature, arrays, named))
+        outputs = _batch.results(self._signature, batch, out)
+        self.calls += 1
+        count_call()
+        self.conversions += batch.converted
+        if batch.states:
+            self._run(batch, outputs, self._threads if threads is None else thread_count(threads))
+        if check:
+            self._refuse_nonfinite(outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _run(self, batch: _batch.Batch, outputs: list[np.ndarray], threads: int) -> None:
+        states, entry, frames = batch.states, self._code.entry, self._frames
+        written = [(_batch.address(a), a.nbytes // states) for a in outputs]
+        table = self._table(*itertools.chain(*batch.rows, *written))
+        cost = states * self._code.size.price
+        split_and_run(lambda begin, end: frames.run(entry, table, begin, end), states, self.lanes, threads, cost)
+
+    def single(self) -> SingleState:
+        """The same for one state at a time, with less around each call.
+
+        >>> from myoquat import kernels
+        >>> product = kernels.compile(lambda x, y: x * y, {"x": 2, "y": ()}).single()
+        >>> product([1.0, 2.0], 3.0)
+        array([3., 6.])
+        """
+        return SingleState(self._code.entry, self._frames, self._signature, count_call)
+
+    def nonfinite(self, *outputs: np.ndarray) -> np.ndarray:
+        """Batch indices (k, batch axes) of the states for which one of `outputs` holds NaN or an infinity."""
+        bad: Any = False
+        for array, shape in zip(outputs, self._signature.outputs.values(), strict=True):
+            axes = tuple(range(array.ndim - len(shape), array.ndim))
+            bad = bad | ~np.isfinite(array).all(axis=axes)
+        return np.argwhere(bad)
+
+    def _refuse_nonfinite(self, outputs: list[np.ndarray]) -> None:
+        where = self.nonfinite(*outputs)
+        if len(where):
+            first = ", ".join(str(tuple(int(i) for i in index)) for index in where[:5])
+            raise FloatingPointError(
+                f"kernel '{self.name}': {len(where)} states are not finite, first at batch index {first}"
+            )
+
+    # ---- what it is -----------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._signature.name
+
+    @property
+    def inputs(self) -> dict[str, Shape]:
+        """Name -> shape per state."""
+        return dict(self._signature.inputs)
+
+    @property
+    def outputs(self) -> dict[str, Shape]:
+        """Name -> shape per state."""
+        return dict(self._signature.outputs)
+
+    @property
+    def threads(self) -> int:
+        """Threads that a call may use if it has work enough."""
+        return self._threads
+
+    @property
+    def instructions(self) -> int:
+        """Operations per state after rewriting: as many as there can be, since a loop counts with the most rounds that
+        it may take (`iterate`, `Program.repeat`), of which most states take a few."""
+        return self._code.size.operations
+
+    @property
+    def source(self) -> str:
+        """'compiled' or 'cache': where the machine code came from."""
+        return self._code.source
+
+    @property
+    def ir(self) -> str:
+        """The LLVM assembly, written anew."""
+        return assembly(self._recipe, self._target, self.lanes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self._recipe, self._options)
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<{kind} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
+
+
+def _rebuilt(recipe: Recipe, options: dict[str, Any]) -> Compiled:
+    """A kernel from its pickled parts, built for the machine that it arrives on."""
+    return Compiled(recipe, **options)

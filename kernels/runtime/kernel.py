@@ -1,0 +1,220 @@
+"""`compile` and `Kernel`: a NumPy formula as machine code, with its derivatives."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.arguments import CALLABLE, check_kinds
+from myoquat.core.digests import digest
+from myoquat.core.garbage_collection import uncollected
+from myoquat.core.progress_message import waiting
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.kernels.codegen.body import Straight, StraightRecipe, patterns_of
+from myoquat.kernels.control_flow import differentiation
+from myoquat.kernels.control_flow.differentiation import Derivative, Names
+from myoquat.kernels.runtime import batch as _batch
+from myoquat.kernels.runtime.compiled import Compiled
+from myoquat.kernels.runtime.deferred import Deferred
+from myoquat.kernels.runtime.source_digest import sources_digest
+from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
+from myoquat.kernels.tracing.traced import Pattern, Traced
+
+__all__ = ["Kernel", "compile"]
+
+
+def compile(
+    function: Formula | Sequence[Formula],
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str] | Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    content: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> "Kernel":
+    """Compile a NumPy formula, or several with the same inputs, into one Kernel.
+
+    function   called once, with one SymbolArray per input in order; returns an array, a tuple or a dict of arrays.
+    inputs     name -> shape per state: n, a tuple, or () for a scalar.
+    outputs    names, or name -> shape to be checked; without: 'output0', ... or the keys of the dict.
+    content    text that tells this formula of this package from all others of it, such as a digest of a model and the
+               name of a quantity: everything that the formula computes with beside its inputs. A cached kernel is then
+               loaded without running the formula at all. Without, the formula is traced to find its kernel.
+    lanes      states side by side: 1, 2, 4, 8; threads: of a call; cache: folder or 'off'. Defaults in
+               `myoquat.kernels.runtime.settings`, by environment variable.
+
+    Raises TypeError where the formula branches on a value or uses what cannot be traced (with the formula's line), and
+    ValueError for shapes and names that do not fit and for operations that cannot be compiled.
+
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> kernel = kernels.compile(lambda Q: Q / np.sqrt(Q @ Q), {"Q": 4}, ["unit"])
+    >>> kernel([[2.0, 0, 0, 0], [3.0, 0, 4.0, 0]])
+    array([[1. , 0. , 0. , 0. ],
+           [0.6, 0. , 0.8, 0. ]])
+    """
+    check_kinds(function=(function, (CALLABLE, Sequence)), inputs=(inputs, Mapping))
+    start = time.perf_counter()
+    formulas = as_list(function)
+    with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():
+        body = _body(function, inputs, outputs, name, content)
+        kernel = Kernel(body, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
+    kernel.build_seconds = time.perf_counter() - start
+    return kernel
+
+
+def _body(
+    function: Formula | Sequence[Formula],
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str] | Mapping[str, Any] | None,
+    name: str | None,
+    content: str | None,
+) -> Straight | Deferred:
+    """The formula, traced now, or, where the sources and the content say what it is, when it is needed."""
+    sources = None if content is None else sources_digest()
+    if content is None or sources is None:
+        with traced_together():
+            return Straight(trace(function, inputs, outputs, name))
+    wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
+    key = digest("formula", sources, np.__version__, content, str(name), str(dict(inputs)), str(wanted))
+
+    def traced() -> Traced:
+        with traced_together(content):
+            return trace(function, inputs, outputs, name)
+
+    return Deferred(key, traced)
+
+
+class Kernel(Compiled):
+    """A compiled formula. Made by `compile` and by the derivatives of another kernel; `Compiled` tells how to call it.
+
+    `patterns`: for a sparse Jacobian, output name -> (rows, columns) of the entries.
+
+    >>> import numpy as np
+    >>> from myoquat import kernels
+    >>> spring = kernels.compile(lambda x: 0.5 * x @ x, {"x": 2}, ["energy"])
+    >>> spring([3.0, 4.0])
+    array(12.5)
+    >>> spring.jacobian()([3.0, 4.0])  # by automatic differentiation, compiled too
+    array([3., 4.])
+    """
+
+    def __init__(
+        self,
+        body: Straight | Deferred,
+        *,
+        formulas: Sequence[Formula] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(StraightRecipe(body), **options)
+        self._body = body
+        self._formulas = formulas
+        self.patterns = patterns_of(self._code.notes)
+
+    # ---- derivatives ----------------------------------------------------------------------------------------
+
+    def jacobian(self, of: Names = None, wrt: Names = None, sparse: bool = False) -> "Kernel":
+        """Kernel of the Jacobians 'dy/dx', (..., *y_shape, *x_shape), of the named outputs by the named inputs.
+
+        `sparse`: only the entries that are not structurally zero, (..., nonzeros) row by row; `patterns`, or `rows`
+        and `cols` if there is one output, tell where they belong in the matrix (y.size, x.size).
+        """
+        return self._derived(differentiation.sparse_jacobian if sparse else differentiation.jacobian, of, wrt)
+
+    def jvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
+        """Kernel of directional derivatives: more inputs 'x_dot', outputs 'y_dot'."""
+        return self._derived(differentiation.jvp, of, wrt)
+
+    def vjp(self, of: Names = None, wrt: Names = None) -> "Kernel":
+        """Kernel of the gradient of sum y_bar . y: more inputs 'y_bar', outputs 'x_bar'."""
+        return self._derived(differentiation.vjp, of, wrt)
+
+    def hvp(self, of: Names = None, wrt: Names = None) -> "Kernel":
+        """Kernel of Hessian times 'x_dot', outputs 'x_hvp'; of sum y_bar . y where `of` is more than one number."""
+        return self._derived(differentiation.hvp, of, wrt)
+
+    def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
+        """The kernel of a derivative, made only where the cache has no machine code for it."""
+        key = digest("derivative", self._body.identity(), derivative.__name__, str(of), str(wrt))
+        body = Deferred(key, lambda: derivative(self._traced, of, wrt))
+        with waiting(f"differentiating {self.name}"), uncollected():
+            return Kernel(body, **self._options)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Row of each entry of a sparse Jacobian with one output."""
+        return self._pattern()[0]
+
+    @property
+    def cols(self) -> np.ndarray:
+        """Column of each entry of a sparse Jacobian with one output."""
+        return self._pattern()[1]
+
+    def _pattern(self) -> Pattern:
+        if len(self.patterns) != 1:
+            raise AttributeError(f"kernel '{self.name}' has {len(self.patterns)} sparsity patterns; see `patterns`")
+        return next(iter(self.patterns.values()))
+
+    # ---- other evaluations of the same formula --------------------------------------------------------------
+
+    @property
+    def casadi_function(self) -> Any:
+        """The traced `casadi.Function`: columns in, dense columns out (C order).
+
+        ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
+        a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
+        """
+        return self._traced.function
+
+    @property
+    def _traced(self) -> Traced:
+        """The formula; ValueError if there is a solver inside."""
+        if self._body.traced.has_solver:
+            raise ValueError(
+                f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
+                "differentiate inside the formula (jacobian_at), where the solver's result stands still"
+            )
+        return self._body.traced
+
+    def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:
+        """The formula itself in NumPy, state after state: slow, the reference for the compiled one.
+
+        Raises RuntimeError if there is no formula: a derivative, or a kernel that came through pickle.
+        """
+        if self._formulas is None:
+            raise RuntimeError(f"kernel '{self.name}' has no NumPy formula; evaluate its casadi_function")
+        batch = _batch.gather(self._signature, _batch.bind(self._signature, arrays, named))
+        outputs = _batch.results(self._signature, batch, None)
+        rows = [
+            np.broadcast_to(a, batch.shape + shape).reshape(batch.states, *shape)
+            for a, shape in zip(batch.arrays, self._signature.inputs.values(), strict=True)
+        ]
+        flat = [o.reshape(batch.states, *s) for o, s in zip(outputs, self.outputs.values(), strict=True)]
+        for k in range(batch.states):
+            for target_rows, value in zip(flat, self._once([r[k] for r in rows]), strict=True):
+                target_rows[k] = value
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _once(self, state: list[np.ndarray]) -> list[Any]:
+        values: list[Any] = []
+        for formula in self._formulas or ():
+            result = formula(*state)
+            if isinstance(result, Mapping):
+                keys = [key for key in self._signature.outputs if key in result]
+                values += [result[key] for key in keys]
+            else:
+                values += result if isinstance(result, tuple) else (result,)
+        return values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._body, self._options)
+
+
+def _restored(body: Straight | Deferred, options: dict[str, Any]) -> Kernel:
+    """A kernel from its pickled parts, built for the machine that it arrives on."""
+    return Kernel(body, **options)

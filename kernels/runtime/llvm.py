@@ -1,0 +1,165 @@
+"""From LLVM assembly to machine code in this process.
+
+Compiling always goes through an object file in memory, so that a kernel from the cache and a fresh one take the same
+way into the process.
+"""
+
+import ctypes
+import functools
+import hashlib
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from myoquat.kernels.runtime.settings import Target
+
+__all__ = ["Assembler", "Loaded", "compile_object", "versions"]
+
+# Optimization passes on the assembly are left out on purpose: the text is written as it should run, and they would
+# undo the splitting of long functions. Instruction selection and register allocation at level 1 give code as fast as
+# at level 2, in a third to an eighth of the time (forward dynamics of spherical chains, 2,000 to 18,000 operations).
+_CODE_GENERATION = 1
+_KEPT = 32 * 2**20  # bytes of the machine code of units that is kept for kernels to come
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _target_machine(target: Target) -> Any:
+    _initialize()
+    machine = llvm.Target.from_triple(target.triple)
+    # The small code model needs position independence beside it: without, calls into libm do not reach.
+    return machine.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=_CODE_GENERATION, codemodel="small", reloc="pic"
+    )
+
+
+def compile_object(assembly: str, target: Target) -> bytes:
+    """The relocatable object file of an LLVM module given as text. Several threads may compile at once."""
+    machine, context = _target_machine(target), llvm.create_context()
+    with llvm.parse_assembly(assembly, context) as module:
+        module.triple = target.triple
+        module.data_layout = str(machine.target_data)
+        return _emitted(machine, module)
+
+
+def _emitted(machine: Any, module: Any) -> bytes:
+    """The object file of a module that no other thread knows.
+
+    llvmlite lets one thread at a time into LLVM, which has no need of that where threads share neither a module nor
+    its context: its function is called without the lock.
+    """
+    message = ctypes.c_char_p()
+    buffer = _emission()(machine, module, 1, ctypes.byref(message))
+    if not buffer:
+        raise RuntimeError(f"LLVM: {(message.value or b'').decode()}")
+    library = llvm.ffi.lib
+    try:
+        return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@functools.cache
+def _emission() -> Any:
+    """The function of llvmlite's library that compiles a module."""
+    library = llvm.ffi.lib
+    locked = library.LLVMPY_TargetMachineEmitToMemory
+    function = ctypes.CDLL(library._name, handle=library._handle).LLVMPY_TargetMachineEmitToMemory
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
+
+
+class _Known:
+    """The machine code of the last units of assembly, by a digest: kernels of one model have most of their units in
+    common."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._code: dict[bytes, bytes] = {}
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def compiled(self, assembly: str, target: Target) -> bytes:
+        """The object file of a unit, compiled unless it is known."""
+        key = hashlib.sha256(f"{target}\n{assembly}".encode()).digest()
+        with self._lock:
+            code = self._code.pop(key, None)
+            if code is not None:
+                self._code[key] = code  # the last one to be forgotten
+                return code
+        code = compile_object(assembly, target)
+        with self._lock:
+            if key not in self._code:
+                self._code[key] = code
+                self._size += len(code)
+            while self._size > self._most:
+                self._size -= len(self._code.pop(next(iter(self._code))))
+        return code
+
+
+_known = _Known(_KEPT)
+
+
+class Assembler:
+    """Compiles units of assembly, beside each other on the other threads while more of them are written."""
+
+    def __init__(self, target: Target, threads: int) -> None:
+        self._target = target
+        self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="compiling") if threads > 1 else None
+        self._units: list[tuple[str, Future[bytes]]] = []
+
+    def __enter__(self) -> "Assembler":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def give(self, assembly: str) -> None:
+        """One more unit."""
+        future = self._pool.submit(_known.compiled, assembly, self._target) if self._pool else Future()
+        self._units.append((assembly, future))
+
+    def objects(self) -> list[bytes]:
+        """The object files of all units. The calling thread compiles those that no other has begun."""
+        own = {
+            k: _known.compiled(text, self._target) for k, (text, future) in enumerate(self._units) if future.cancel()
+        }
+        return [own[k] if k in own else future.result() for k, (_, future) in enumerate(self._units)]
+
+
+class Loaded:
+    """The object files of a kernel linked into this process; their function `name` lives as long as this instance.
+
+    JITLink puts each file into one piece of memory. The small code model needs that: LLVM's older engine may place code
+    and constants further apart than its addresses reach, where the room beside each other is used up, and then ends the
+    process. A linker of its own for every kernel gives all of its memory back.
+    """
+
+    def __init__(self, objects: Iterable[bytes], target: Target, name: str) -> None:
+        library = llvm.JITLibraryBuilder().add_current_process().export_symbol(name)
+        for code in objects:
+            library.add_object_img(code)
+        linker = llvm.create_lljit_compiler(_target_machine(target), use_jit_link=True)
+        self._library = library.link(linker, "kernel")
+        self._linker = linker
+        self._name = name
+
+    def function(self, prototype: Any) -> Any:
+        """The function as a ctypes callable that releases the interpreter lock."""
+        callable_ = prototype(self._library[self._name])
+        callable_.keep_alive = self
+        return callable_
+
+
+def versions() -> dict[str, str]:
+    """Versions of the code generator, as they enter the key of the cache."""
+    return {"llvmlite": llvmlite.__version__, "llvm": ".".join(str(n) for n in llvm.llvm_version_info)}

@@ -1,0 +1,350 @@
+"""Step loops: advance states many steps in one call.
+
+    loop = step_loop(14, rhs=motion, inputs={"activation": 6}, parameters={"mass": ()}, project=normalized)
+    run = loop(x0, h=1e-3, steps=4000, every=10, activation=Tabulated(times, values), mass=1.0)
+    run.states    # (..., 401, 14), the first row the start
+    run.stopped   # (...,) step at which a state stopped, -1 if it ran through; run.reason says why
+
+All states share start, step and number of steps, but not inputs and parameters.
+"""
+
+import ctypes
+import itertools
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.digests import digest
+from myoquat.core.garbage_collection import uncollected
+from myoquat.core.progress_message import waiting
+from myoquat.core.typing import ArrayLike
+from myoquat.kernels.codegen.body import Straight
+from myoquat.kernels.codegen.entrywise import Entrywise
+from myoquat.kernels.codegen.parts import Body
+from myoquat.kernels.codegen.step_loop.plan import StepPlan, nodes_of
+from myoquat.kernels.codegen.step_loop.stepping import PROTOTYPE, DeferredSteps, StepRecipe
+from myoquat.kernels.runtime import batch as _batch
+from myoquat.kernels.runtime.build import assembly, build
+from myoquat.kernels.runtime.compiled import count_call
+from myoquat.kernels.runtime.execution import FramePool, split_and_run
+from myoquat.kernels.runtime.input_schedules import Sample, sample
+from myoquat.kernels.runtime.program import Program
+from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
+from myoquat.kernels.runtime.source_digest import sources_digest
+from myoquat.kernels.runtime.tableaus import METHODS, Stages, Tableau
+from myoquat.kernels.tracing.sharing import traced_together
+from myoquat.kernels.tracing.trace import Formula, shape_of, trace
+from myoquat.kernels.tracing.traced import Shape, Signature
+
+__all__ = ["StepLoop", "Steps", "step_loop"]
+
+_RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a step loop returns, for a batch (...).
+
+    times (r,); states (..., r, n), NaN after a stop; final (..., n), the last good state; stopped (...,) the step whose
+    state ended the run, -1 if none; reason (...,) the `Outcome` of each: COMPLETED, NOT_FINITE or BOUND. A state
+    stopped by a bound is still shown.
+
+    >>> from myoquat.kernels import step_loop
+    >>> run = step_loop(1, rhs=lambda t, x: -x)([1.0], h=0.1, steps=10, every=5)
+    >>> run.times, run.states.ravel().round(3), int(run.stopped)
+    (array([0. , 0.5, 1. ]), array([1.   , 0.607, 0.368]), -1)
+    """
+
+    times: np.ndarray
+    states: np.ndarray
+    final: np.ndarray
+    stopped: np.ndarray
+    reason: np.ndarray
+
+
+def step_loop(
+    state: int,
+    *,
+    rhs: Formula | tuple[Program, str] | None = None,
+    step: Formula | tuple[Program, str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    method: str | Tableau | Stages = "rk4",
+    node: float = 0.0,
+    project: Formula | None = None,
+    bound: Formula | None = None,
+    name: str = "steps",
+    content: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> "StepLoop":
+    """Compile a loop over steps of a state x (n,), n = `state`.
+
+    rhs         (t, x, *inputs, *parameters) -> xdot, stepped by `method`: a name in `METHODS`, a Tableau, or
+                Stages where a step is more than a sum; or
+    step        (t, h, x, *inputs, *parameters) -> x after the step, with the inputs at t + node h.
+    project     x -> x, after each step of a method (e.g. normalization).
+    bound       (t, x, *inputs, *parameters) -> number; a state for which it is positive (or true) stops; looked at
+                after every step, with the inputs of that step.
+    inputs      name -> shape, may change with time; parameters: name -> shape, constant. rhs or step may also be
+                (Program, buffer), the program's inputs being among t, (h,) x, inputs and parameters.
+    content     what tells these formulas, method and projection included, from all others of this package, as for
+                `compile`: a loop that the cache holds is then loaded without running the formulas.
+
+    Raises ValueError for a formula of the wrong shape, an unknown method or name.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import step_loop
+    >>> def oscillator(t, x, w):
+    ...     return np.stack([x[1], -w * w * x[0]])
+    >>> loop = step_loop(2, rhs=oscillator, parameters={"w": ()})
+    >>> run = loop([1.0, 0.0], h=0.01, steps=50, w=np.pi)  # a quarter of a period
+    >>> float(run.final[1].round(4))
+    -3.1416
+    """
+    shapes = {
+        kind: {key: shape_of(name, key, shape) for key, shape in (given or {}).items()}
+        for kind, given in (("inputs", inputs), ("parameters", parameters))
+    }
+    taken = [key for key in (*shapes["inputs"], *shapes["parameters"]) if key in _RESERVED]
+    if taken or shapes["inputs"].keys() & shapes["parameters"].keys():
+        raise ValueError(f"step loop '{name}': inputs and parameters need names of their own, not {taken}")
+    if (rhs is None) == (step is None) or (project is not None and rhs is None):
+        raise ValueError(f"step loop '{name}': give either rhs (with project, if need be) or step")
+    stages = _stages(name, method) if rhs is not None else None
+    wanted = _Wanted(name, state, shapes["inputs"], shapes["parameters"], rhs, step, stages, node, project, bound)
+    with waiting(f"compiling {name}"), uncollected():
+        recipe = wanted.recipe(content)
+        return StepLoop(
+            name, state, wanted.nodes, recipe, shapes["inputs"], shapes["parameters"],
+            lanes=lanes, threads=threads, cache=cache,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The formulas of a step loop, before they are traced."""
+
+    name: str
+    state: int
+    inputs: dict[str, Shape]
+    parameters: dict[str, Shape]
+    rhs: Formula | tuple[Program, str] | None
+    step: Formula | tuple[Program, str] | None
+    stages: Stages | None
+    node: float
+    project: Formula | None
+    bound: Formula | None
+
+    @property
+    def nodes(self) -> tuple[float, ...]:
+        """Where in a step the inputs are needed, as shares of it."""
+        return nodes_of(() if self.stages is None else self.stages.c, self.node)
+
+    def recipe(self, content: str | None) -> StepRecipe | DeferredSteps:
+        """The formulas traced now, or, where the sources and the content say what they are, when they are needed."""
+        sources = None if content is None else sources_digest()
+        if content is None or sources is None:
+            return StepRecipe(self.plan())
+        shapes = str((self.name, self.state, self.inputs, self.parameters, self.nodes))
+        return DeferredSteps(digest("steps", sources, np.__version__, content, shapes), lambda: self.plan(content))
+
+    def plan(self, content: str | None = None) -> StepPlan:
+        """The traced formulas."""
+        with traced_together(content):
+            return self._traced()
+
+    def _traced(self) -> StepPlan:
+        arguments: dict[str, Shape] = {"t": (), "x": (self.state,), **self.inputs, **self.parameters}
+        name, stages, wanted = self.name, self.stages, (self.state,)
+        stepped: dict[str, Shape] = {"t": (), "h": (), **arguments}
+        return StepPlan(
+            self.state,
+            {key: math.prod(shape) for key, shape in self.inputs.items()},
+            {key: math.prod(shape) for key, shape in self.parameters.items()},
+            slope=None if self.rhs is None else _body(f"{name}_rhs", self.rhs, arguments, wanted),
+            c=() if stages is None else stages.c,
+            taken=() if stages is None else stages.taken,
+            updates=() if stages is None else _updates(name, self.state, stages, self.project),
+            project=_projection(name, self.state, stages, self.project),
+            step=None if self.step is None else _body(f"{name}_step", self.step, stepped, wanted),
+            node=self.node,
+            bound=None if self.bound is None else _traced(f"{name}_bound", self.bound, arguments, ()),
+        )
+
+
+def _stages(name: str, method: str | Tableau | Stages) -> Stages:
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"step loop '{name}': method {method!r} is unknown; there are: {', '.join(METHODS)}")
+        method = METHODS[method]
+    return method if isinstance(method, Stages) else Stages.of(method)
+
+
+def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) -> Body:
+    if not isinstance(given, tuple):
+        return _traced(name, given, arguments, wanted)
+    program, buffer = given
+    body: Body = program.body([buffer])
+    strange = [key for key, shape in body.signature.inputs.items() if arguments.get(key) != shape]
+    if strange or body.signature.outputs[buffer] != wanted:
+        raise ValueError(f"{name}: {body.signature} does not fit {dict(arguments)} -> {wanted}: {strange or buffer}")
+    return body
+
+
+def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Straight:
+    body = Straight(trace(formula, arguments, None, name))
+    outputs = list(body.signature.outputs.values())
+    if outputs != [wanted]:
+        raise ValueError(f"{name}: the formula gives {outputs}; one array {wanted} is needed")
+    return body
+
+
+def _updates(name: str, state: int, stages: Stages, project: Formula | None) -> tuple[Body, ...]:
+    """One body per stage from the second on, and one for the whole step, with the projection but for entrywise ones."""
+    bodies: list[Body] = []
+    shape = () if stages.entrywise else (state,)
+    for stage, (formula, taken) in enumerate(zip(stages.updates, stages.taken, strict=True), start=1):
+        arguments: dict[str, Shape] = {"x": shape, "h": (), **{f"slope{j}": shape for j in taken}}
+        if project is not None and stage == len(stages.c) and not stages.entrywise:
+            formula = _then(formula, project)
+        body = _traced(f"{name}_update{stage}", formula, arguments, shape)
+        bodies.append(Entrywise(body.traced, state) if stages.entrywise else body)
+    return tuple(bodies)
+
+
+def _projection(name: str, state: int, stages: Stages | None, project: Formula | None) -> Straight | None:
+    """The projection by itself, after updates of every component by itself."""
+    if project is None or stages is None or not stages.entrywise:
+        return None
+    return _traced(f"{name}_project", project, {"x": (state,)}, (state,))
+
+
+def _then(first: Formula, second: Formula) -> Formula:
+    return lambda *arguments: second(first(*arguments))
+
+
+class StepLoop:
+    """A compiled step loop; made by `step_loop`.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import step_loop
+    >>> loop = step_loop(1, rhs=lambda t, x, rate: -rate * x, parameters={"rate": ()})
+    >>> run = loop([[1.0], [1.0]], h=0.01, steps=100, rate=[1.0, 2.0])  # two runs, each with a rate of its own
+    >>> run.final.ravel().round(4)
+    array([0.3679, 0.1353])
+    """
+
+    def __init__(
+        self, name: str, size: int, nodes: tuple[float, ...], recipe: StepRecipe | DeferredSteps,
+        inputs: Mapping[str, Shape], parameters: Mapping[str, Shape], **options: Any,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.size = size
+        self.nodes = nodes
+        self.inputs = dict(inputs)
+        self.parameters = dict(parameters)
+        self._options = options
+        self._recipe = recipe
+        self._target = target()
+        self.lanes = lane_count(options.get("lanes"), self._target)
+        self.threads = thread_count(options.get("threads"))
+        folder = cache_folder(options.get("cache"))
+        self._code = build(self._recipe, PROTOTYPE, self._target, self.lanes, folder)
+        self._frames = FramePool(self._code.size.slots, self.lanes)
+        self.calls = 0
+        self.source = self._code.source
+        self.build_seconds = self._code.seconds
+        self.instructions = self._code.size.operations
+
+    def __call__(
+        self,
+        x0: ArrayLike,
+        *,
+        h: float,
+        steps: int,
+        every: int = 1,
+        start: float = 0.0,
+        threads: int | None = None,
+        **given: Any,
+    ) -> Steps:
+        """Advance x0 (..., n) by `steps` steps of `h` from time `start`; keep every `every`-th state and the first.
+
+        Each input: an array (..., *shape), constant in time, or Held or Tabulated; each parameter: (..., *shape).
+        Leading axes broadcast. Raises ValueError for shapes that do not fit, TypeError for names that are not known.
+        """
+        if steps < 0 or every < 1 or not math.isfinite(h) or not math.isfinite(start):
+            raise ValueError(
+                f"step loop '{self.name}': steps={steps}, every={every}, h={h}, start={start}; "
+                "steps >= 0, every >= 1 and finite times are needed"
+            )
+        self.calls += 1
+        count_call()
+        samples = {key: sample(self.name, key, given[key], shape) for key, shape in self.inputs.items() if key in given}
+        signature = self._signature(samples)
+        values = {**given, **{key: sample.values for key, sample in samples.items()}}
+        batch = _batch.gather(signature, _batch.bind(signature, [x0], values))
+        rows = steps // every + 1
+        states = np.empty((*batch.shape, rows, self.size))
+        final = np.empty((*batch.shape, self.size))
+        stopped, reason = np.empty(batch.shape), np.empty(batch.shape)
+        index, weight = self._schedule(samples, steps, h, start)
+        header = (steps, every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
+        written = [(_batch.address(a), a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
+        flat = [*header, *itertools.chain(*batch.rows, *written)]
+        table = (ctypes.c_int64 * len(flat))(*flat)
+        if batch.states:
+            split_and_run(
+                lambda begin, end: self._frames.run(self._code.entry, table, begin, end),
+                batch.states,
+                self.lanes,
+                self.threads if threads is None else thread_count(threads),
+                batch.states * max(steps, 1) * self._code.size.price,
+            )
+        times = start + h * every * np.arange(rows)
+        return Steps(times, states, final, np.nan_to_num(stopped, nan=-1.0).astype(np.int64), reason.astype(np.int64))
+
+    def _signature(self, samples: Mapping[str, "Sample"]) -> Signature:
+        """The arrays of this call: tables have one more axis."""
+        tables = {key: (samples[key].count, *shape) if key in samples else shape for key, shape in self.inputs.items()}
+        return Signature(self.name, {"x0": (self.size,), **self.parameters, **tables}, {})
+
+    def _schedule(
+        self, samples: Mapping[str, "Sample"], steps: int, h: float, start: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Row index and weight of the next row, (steps, inputs, nodes) each."""
+        nodes = np.array(self.nodes)
+        index = np.zeros((steps, len(self.inputs), len(nodes)), dtype=np.int64)
+        weight = np.zeros(index.shape)
+        for number, key in enumerate(self.inputs):
+            samples[key].fill(index[:, number], weight[:, number], nodes, h, start)
+        return index, weight
+
+    @property
+    def ir(self) -> str:
+        """The LLVM assembly, written anew."""
+        return assembly(self._recipe, self._target, self.lanes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        recipe = StepRecipe(self._recipe.plan)
+        return _rebuilt, (self.name, self.size, self.nodes, recipe, self.inputs, self.parameters, self._options)
+
+    def __repr__(self) -> str:
+        cost = f"{self.instructions} operations per step, {self.lanes} lanes"
+        return f"<StepLoop {self.name}, state ({self.size},), {cost}>"
+
+
+def _rebuilt(*parts: Any) -> StepLoop:
+    """A step loop from its pickled parts, built for the machine that it arrives on."""
+    *known, options = parts
+    return StepLoop(*known, **options)
+
+
+def _bits(x: float) -> int:
+    """A double as the integer with its bits."""
+    return int(np.float64(x).view(np.int64))

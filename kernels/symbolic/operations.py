@@ -1,0 +1,350 @@
+"""The operations of formulas: one row for each, with all that this package knows of it.
+
+A row says what an operation gives on numbers, its derivative, its names in NumPy, SymPy and CasADi, and its LLVM code.
+Adding an operation adds one row; vector code of an elementary function stands in `codegen/elementary`.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from myoquat.core.lazy_imports import casadi
+
+__all__ = ["OPERATIONS", "Operation", "Rule", "Spelling"]
+
+# (recording, term, its adjoint) -> that of an argument; a recording has the arithmetic of `terms.Recording`.
+Rule: TypeAlias = Callable[[Any, Any, Any], Any]
+Emit: TypeAlias = Callable[..., str]  # (builder of `codegen.ir`, registers of the arguments) -> register
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """An operation as a NumPy ufunc, and the names of the function in SymPy and CasADi.
+
+    turned: whether the ufunc takes the arguments in reverse order. evaluate: for floats, where it is not the ufunc.
+    """
+
+    ufunc: np.ufunc
+    sympy: str
+    casadi: str
+    turned: bool = False
+    evaluate: np.ufunc | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation.
+
+    evaluate     on floats and arrays of floats; conditions are 1 or 0
+    partials     the rule of each argument's adjoint; none for what is constant or jumps
+    spellings    ufuncs that are this operation on every element, without rules for structural zeros
+    casadi       on CasADi's scalars: a function, or the name of one of CasADi's
+    codes        names of CasADi's instructions (without OP_) that are read as this operation
+    emit         its LLVM code; None for an elementary function, which is a function of its own
+    arity        the number of arguments
+    truths       the arguments that are conditions
+    condition    whether the result is a condition
+    choice       whether an argument that is not chosen takes no part in the derivative
+    infinite_slope   whether a derivative is infinite, or not a number, at some finite argument
+    domain_edge  whether the result is not a number beyond an edge of the domain
+    zero_at_zero whether the result is zero where the only argument is
+    """
+
+    name: str
+    evaluate: Callable[..., Any]
+    partials: tuple[Rule, ...] = ()
+    spellings: tuple[Spelling, ...] = ()
+    casadi: str | Callable[..., Any] = ""
+    codes: tuple[str, ...] = ()
+    emit: Emit | None = None
+    arity: int = 1
+    truths: tuple[int, ...] = ()
+    condition: bool = False
+    choice: bool = False
+    infinite_slope: bool = False
+    domain_edge: bool = False
+    zero_at_zero: bool = False
+
+
+# ---- derivatives: r is a recording, y the term, bar its adjoint -------------------------------------------------
+
+
+def _a(term: Any) -> Any:
+    return _plain(term.a)
+
+
+def _b(term: Any) -> Any:
+    return _plain(term.b)
+
+
+def _plain(term: Any) -> Any:
+    return term.number if term.operation == "const" else term
+
+
+def _same(r: Any, y: Any, bar: Any) -> Any:
+    return bar
+
+
+def _negative(r: Any, y: Any, bar: Any) -> Any:
+    return r.negate(bar)
+
+
+def _none(r: Any, y: Any, bar: Any) -> Any:
+    return 0.0
+
+
+def _over_norm(r: Any, y: Any, bar: Any, side: Any) -> Any:
+    """bar times a side over a^2 + b^2, of the arctangent of a and b."""
+    return r.multiply(bar, r.divide(side, r.add(r.multiply(_a(y), _a(y)), r.multiply(_b(y), _b(y)))))
+
+
+def _sign_of_product(r: Any, y: Any, bar: Any) -> Any:
+    """bar times the signs of both arguments, of which zero counts as that of its bits."""
+    return r.multiply(bar, r.multiply(r.call("copysign", 1.0, _a(y)), r.call("copysign", 1.0, _b(y))))
+
+
+def _is_extreme(r: Any, y: Any) -> Any:
+    """Whether the first argument is the one that a minimum or maximum took; of equal ones it is."""
+    return r.call("le", _a(y), _b(y)) if y.operation == "min" else r.call("le", _b(y), _a(y))
+
+
+def _root_of_one(r: Any, x: Any, sign: float) -> Any:
+    """sqrt(1 + sign x^2)."""
+    return r.call("sqrt", r.add(1.0, r.multiply(sign, r.multiply(x, x))))
+
+
+_EXTREME: tuple[Rule, ...] = (
+    lambda r, y, bar: r.select(_is_extreme(r, y), bar, 0.0),
+    lambda r, y, bar: r.select(_is_extreme(r, y), 0.0, bar),
+)
+
+
+# ---- LLVM code: b is a builder --------------------------------------------------------------------------------------
+
+
+def _emit_sign(b: Any, x: str) -> str:
+    negative = b.select(b.compare("olt", x, 0.0), -1.0, x)
+    result: str = b.select(b.compare("ogt", x, 0.0), 1.0, negative)
+    return result
+
+
+def _emit_extreme(predicate: str) -> Emit:
+    """The larger or smaller of two; NaN if one is NaN, as np.maximum and np.minimum."""
+
+    def write(b: Any, x: str, y: str) -> str:
+        chosen = b.select(b.compare(predicate, x, y), x, y)
+        result: str = b.select(b.compare("uno", x, x), x, chosen)
+        return result
+
+    return write
+
+
+def _comparison(name: str, evaluate: Any, predicate: str, *spellings: Spelling) -> Operation:
+    return Operation(
+        name, evaluate, spellings=spellings, codes=(name.upper(),), arity=2, condition=True,
+        emit=lambda b, x, y: b.compare(predicate, x, y),
+    )  # fmt: skip
+
+
+def _function(
+    ufunc: np.ufunc, name: str, partial: Rule, *, sympy: str = "", infinite_slope: bool = False,
+    domain_edge: bool = False, zero_at_zero: bool = False,
+) -> Operation:  # fmt: skip
+    """An elementary function of one argument, whose name is CasADi's."""
+    return Operation(
+        name, ufunc, (partial,), (Spelling(ufunc, sympy or name, name),), codes=(name.upper(),),
+        infinite_slope=infinite_slope, domain_edge=domain_edge, zero_at_zero=zero_at_zero,
+    )  # fmt: skip
+
+
+# ---- the table ------------------------------------------------------------------------------------------------------
+
+_ARITHMETIC = (
+    Operation(
+        "add", np.add, (_same, _same), casadi=operator.add, codes=("ADD",), arity=2,
+        emit=lambda b, x, y: b.add(x, y),
+    ),
+    Operation(
+        "sub", np.subtract, (_same, _negative), casadi=operator.sub, codes=("SUB",), arity=2,
+        emit=lambda b, x, y: b.sub(x, y),
+    ),
+    Operation(
+        "mul", np.multiply,
+        (lambda r, y, bar: r.multiply(bar, _b(y)), lambda r, y, bar: r.multiply(bar, _a(y))),
+        casadi=operator.mul, codes=("MUL",), arity=2, emit=lambda b, x, y: b.mul(x, y),
+    ),
+    Operation(
+        "div", np.true_divide,
+        (lambda r, y, bar: r.divide(bar, _b(y)), lambda r, y, bar: r.negate(r.multiply(r.divide(bar, _b(y)), y))),
+        casadi=operator.truediv, codes=("DIV",), arity=2, emit=lambda b, x, y: b.div(x, y), infinite_slope=True,
+    ),
+    Operation(
+        "neg", np.negative, (_negative,), casadi=operator.neg, codes=("NEG",), emit=lambda b, x: b.neg(x),
+        zero_at_zero=True,
+    ),
+    Operation(
+        "inv", lambda x: np.true_divide(1.0, x), (lambda r, y, bar: r.negate(r.multiply(bar, r.multiply(y, y))),),
+        casadi=lambda a: 1 / a, codes=("INV",), emit=lambda b, x: b.div(1.0, x), infinite_slope=True,
+    ),
+    Operation(
+        "sq", np.square, (lambda r, y, bar: r.multiply(r.twice(bar), _a(y)),),
+        casadi=lambda a: a * a, codes=("SQ",), emit=lambda b, x: b.mul(x, x), zero_at_zero=True,
+    ),
+    Operation(
+        "twice", lambda x: 2.0 * x, (lambda r, y, bar: r.twice(bar),),
+        casadi=lambda a: 2 * a, codes=("TWICE",), emit=lambda b, x: b.add(x, x), zero_at_zero=True,
+    ),
+    Operation("fma", lambda a, b, c: a * b + c, arity=3, emit=lambda b, x, y, z: b.fma(x, y, z)),
+    Operation("fms", lambda a, b, c: a * b - c, arity=3, emit=lambda b, x, y, z: b.fma(x, y, b.neg(z))),
+    Operation("fnma", lambda a, b, c: c - a * b, arity=3, emit=lambda b, x, y, z: b.fma(b.neg(x), y, z)),
+    Operation(
+        "sqrt", np.sqrt, (lambda r, y, bar: r.divide(bar, r.twice(y)),),
+        (Spelling(np.sqrt, "sqrt", "sqrt"),), codes=("SQRT",), emit=lambda b, x: b.sqrt(x),
+        infinite_slope=True, domain_edge=True, zero_at_zero=True,
+    ),
+    Operation(
+        "abs", np.abs, (lambda r, y, bar: r.multiply(bar, r.call("sign", _a(y))),),
+        (Spelling(np.absolute, "Abs", "fabs"), Spelling(np.fabs, "Abs", "fabs")),
+        codes=("FABS",), emit=lambda b, x: b.abs(x), zero_at_zero=True,
+    ),
+    Operation(
+        "floor", np.floor, (), (Spelling(np.floor, "floor", "floor"),), codes=("FLOOR",),
+        emit=lambda b, x: b.intrinsic("floor", x), zero_at_zero=True,
+    ),
+    Operation(
+        "ceil", np.ceil, (), (Spelling(np.ceil, "ceiling", "ceil"),), codes=("CEIL",),
+        emit=lambda b, x: b.intrinsic("ceil", x), zero_at_zero=True,
+    ),
+    Operation(
+        "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), codes=("SIGN",), emit=_emit_sign, zero_at_zero=True
+    ),
+    Operation(
+        "copysign", np.copysign, (_sign_of_product,), casadi="copysign", codes=("COPYSIGN",), arity=2,
+        emit=lambda b, x, y: b.copysign(x, y),
+    ),
+    Operation(
+        "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"), Spelling(np.fmin, "Min", "fmin")),
+        codes=("FMIN",), arity=2, emit=_emit_extreme("olt"), choice=True,
+    ),
+    Operation(
+        "max", np.maximum, _EXTREME, (Spelling(np.maximum, "Max", "fmax"), Spelling(np.fmax, "Max", "fmax")),
+        codes=("FMAX",), arity=2, emit=_emit_extreme("ogt"), choice=True,
+    ),
+)  # fmt: skip
+
+_CONDITIONS = (
+    _comparison(
+        "lt", np.less, "olt", Spelling(np.less, "Lt", "lt"), Spelling(np.greater, "Gt", "gt", turned=True)
+    ),
+    _comparison(
+        "le", np.less_equal, "ole", Spelling(np.less_equal, "Le", "le"),
+        Spelling(np.greater_equal, "Ge", "ge", turned=True),
+    ),
+    _comparison("eq", np.equal, "oeq", Spelling(np.equal, "Eq", "eq")),
+    _comparison("ne", np.not_equal, "une", Spelling(np.not_equal, "Ne", "ne")),
+    Operation(
+        "not", np.logical_not, (),
+        (
+            Spelling(np.logical_not, "Not", "logic_not"),
+            Spelling(np.invert, "Not", "logic_not", evaluate=np.logical_not),
+        ),
+        codes=("NOT",), emit=lambda b, x: b.negate(x), truths=(0,), condition=True,
+    ),
+    Operation(
+        "and", np.logical_and, (),
+        (
+            Spelling(np.logical_and, "And", "logic_and"),
+            Spelling(np.bitwise_and, "And", "logic_and", evaluate=np.logical_and),
+        ),
+        codes=("AND",), arity=2, emit=lambda b, x, y: b.logic("and", x, y), truths=(0, 1), condition=True,
+    ),
+    Operation(
+        "or", np.logical_or, (),
+        (
+            Spelling(np.logical_or, "Or", "logic_or"),
+            Spelling(np.bitwise_or, "Or", "logic_or", evaluate=np.logical_or),
+        ),
+        codes=("OR",), arity=2, emit=lambda b, x, y: b.logic("or", x, y), truths=(0, 1), condition=True,
+    ),
+    Operation(
+        "if", lambda condition, a: np.where(np.asarray(condition) != 0, a, 0.0),
+        (_none, lambda r, y, bar: r.select(_a(y), bar, 0.0)),
+        casadi=lambda condition, a: casadi.if_else(condition, a, 0), codes=("IF_ELSE_ZERO",), arity=2,
+        emit=lambda b, condition, x: b.select(condition, x, 0.0), truths=(0,), choice=True,
+    ),
+    Operation(
+        "select", lambda condition, a, b: np.where(np.asarray(condition) != 0, a, b),
+        (_none, lambda r, y, bar: r.select(_a(y), bar, 0.0), lambda r, y, bar: r.select(_a(y), 0.0, bar)),
+        casadi="if_else", arity=3, emit=lambda b, condition, x, y: b.select(condition, x, y), truths=(0,), choice=True,
+    ),
+)  # fmt: skip
+
+_ELEMENTARY = (
+    _function(np.sin, "sin", lambda r, y, bar: r.multiply(bar, r.call("cos", _a(y))), zero_at_zero=True),
+    _function(np.cos, "cos", lambda r, y, bar: r.negate(r.multiply(bar, r.call("sin", _a(y))))),
+    _function(
+        np.tan, "tan", lambda r, y, bar: r.multiply(bar, r.add(1.0, r.multiply(y, y))), infinite_slope=True,
+        zero_at_zero=True,
+    ),
+    _function(
+        np.arcsin, "asin", lambda r, y, bar: r.divide(bar, _root_of_one(r, _a(y), -1.0)), infinite_slope=True,
+        domain_edge=True, zero_at_zero=True,
+    ),
+    _function(
+        np.arccos, "acos", lambda r, y, bar: r.negate(r.divide(bar, _root_of_one(r, _a(y), -1.0))),
+        infinite_slope=True, domain_edge=True,
+    ),
+    _function(
+        np.arctan, "atan", lambda r, y, bar: r.divide(bar, r.add(1.0, r.multiply(_a(y), _a(y)))), zero_at_zero=True
+    ),
+    Operation(
+        "atan2", np.arctan2,
+        (lambda r, y, bar: _over_norm(r, y, bar, _b(y)), lambda r, y, bar: r.negate(_over_norm(r, y, bar, _a(y)))),
+        (Spelling(np.arctan2, "atan2", "atan2"),), codes=("ATAN2",), arity=2, infinite_slope=True,
+    ),
+    _function(np.exp, "exp", lambda r, y, bar: r.multiply(bar, y)),
+    Operation(
+        "expm1", np.expm1, (lambda r, y, bar: r.multiply(bar, r.add(1.0, y)),), casadi="expm1", codes=("EXPM1",),
+        zero_at_zero=True,
+    ),
+    _function(np.log, "log", lambda r, y, bar: r.divide(bar, _a(y)), infinite_slope=True, domain_edge=True),
+    Operation(
+        "log1p", np.log1p, (lambda r, y, bar: r.divide(bar, r.add(1.0, _a(y))),), casadi="log1p", codes=("LOG1P",),
+        infinite_slope=True, domain_edge=True, zero_at_zero=True,
+    ),
+    _function(np.sinh, "sinh", lambda r, y, bar: r.multiply(bar, r.call("cosh", _a(y))), zero_at_zero=True),
+    _function(np.cosh, "cosh", lambda r, y, bar: r.multiply(bar, r.call("sinh", _a(y)))),
+    _function(
+        np.tanh, "tanh", lambda r, y, bar: r.multiply(bar, r.subtract(1.0, r.multiply(y, y))), zero_at_zero=True
+    ),
+    _function(
+        np.arcsinh, "asinh", lambda r, y, bar: r.divide(bar, _root_of_one(r, _a(y), 1.0)), zero_at_zero=True
+    ),
+    Operation(
+        "pow", np.power,
+        (
+            lambda r, y, bar: r.multiply(bar, r.multiply(_b(y), r.power(_a(y), r.subtract(_b(y), 1.0)))),
+            lambda r, y, bar: r.multiply(bar, r.multiply(y, r.call("log", _a(y)))),
+        ),
+        casadi=operator.pow, codes=("POW", "CONSTPOW"), arity=2, infinite_slope=True, domain_edge=True,
+    ),
+    Operation(
+        "fmod", np.fmod,
+        (_same, lambda r, y, bar: r.multiply(bar, r.divide(r.subtract(y, _a(y)), _b(y)))),
+        casadi="fmod", codes=("FMOD",), arity=2, infinite_slope=True,
+    ),
+    # Of CasADi's programs alone: NumPy has the function under no ufunc that formulas use, or SymPy has none.
+    Operation("acosh", np.arccosh, casadi="acosh", codes=("ACOSH",), domain_edge=True),
+    Operation("atanh", np.arctanh, casadi="atanh", codes=("ATANH",), domain_edge=True),
+    Operation("erf", np.vectorize(math.erf, otypes=[float]), casadi="erf", codes=("ERF",)),
+    Operation(
+        "remainder", np.vectorize(math.remainder, otypes=[float]), casadi="remainder", codes=("REMAINDER",), arity=2
+    ),
+    Operation("hypot", np.hypot, casadi="hypot", codes=("HYPOT",), arity=2),
+)  # fmt: skip
+
+OPERATIONS: dict[str, Operation] = {row.name: row for row in (*_ARITHMETIC, *_CONDITIONS, *_ELEMENTARY)}

@@ -1,0 +1,374 @@
+"""Terms: what a formula computes with while it is traced.
+
+A term is one operation on others, a constant or an input. A Recording makes them, each only once: an operation on the
+same terms is the same term, and sums and products that say nothing (x + 0, x - x, -(-x), 1 x) are not recorded. Floats
+stay floats until they meet a term. Every term takes only terms that were there before it.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from myoquat.kernels.symbolic.operations import OPERATIONS
+
+__all__ = ["Reciprocals", "Recording", "Scalar", "Term", "number_of", "ordered"]
+
+Scalar: TypeAlias = "Term | float"
+
+_SUM = 16  # terms of a sum among which the one that is subtracted is sought
+_POWERS = 100  # whole exponents up to which a power is written as products
+
+
+class Term:
+    """An operation on terms, with Python's arithmetic; it has no value and no truth."""
+
+    __slots__ = ("a", "b", "c", "number", "operation", "recording")
+    __array_ufunc__ = None
+
+    def __init__(
+        self, recording: "Recording", operation: str, a: "Term | None" = None, b: "Term | None" = None,
+        c: "Term | None" = None, number: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.recording, self.operation = recording, operation
+        self.a, self.b, self.c, self.number = a, b, c, number
+
+    @property
+    def arguments(self) -> "tuple[Term, ...]":
+        """The terms that this one takes."""
+        if self.a is None:
+            return ()
+        if self.b is None:
+            return (self.a,)
+        return (self.a, self.b) if self.c is None else (self.a, self.b, self.c)
+
+    def __add__(self, other: Any) -> Scalar:
+        return self.recording.add(self, other)
+
+    def __radd__(self, other: Any) -> Scalar:
+        return self.recording.add(other, self)
+
+    def __sub__(self, other: Any) -> Scalar:
+        return self.recording.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Scalar:
+        return self.recording.subtract(other, self)
+
+    def __mul__(self, other: Any) -> Scalar:
+        return self.recording.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Scalar:
+        return self.recording.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Scalar:
+        return self.recording.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Scalar:
+        return self.recording.divide(other, self)
+
+    def __pow__(self, other: Any) -> Scalar:
+        return self.recording.power(self, other)
+
+    def __rpow__(self, other: Any) -> Scalar:
+        return self.recording.power(other, self)
+
+    def __neg__(self) -> Scalar:
+        return self.recording.negate(self)
+
+    def __pos__(self) -> "Term":
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("a formula cannot branch on a symbol's value: choose with np.where(condition, a, b)")
+
+    def __float__(self) -> float:
+        raise TypeError("a symbol has no value: keep the formula in NumPy's functions (np.sin, not math.sin)")
+
+    def __repr__(self) -> str:
+        return f"<term: {self.operation}>"
+
+
+class Recording:
+    """The terms of one tracing. Its methods take terms and numbers, and return a float where no term is left."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Term] = {}
+
+    # ---- leaves ----------------------------------------------------------------------------------------------
+
+    def inputs(self, count: int) -> list[Term]:
+        """Fresh symbols."""
+        return [Term(self, "input") for _ in range(count)]
+
+    def constant(self, x: float) -> Term:
+        """The term of a number; equal bits, equal term."""
+        key = struct.pack("<d", x)
+        if key not in self._known:
+            self._known[key] = Term(self, "const", number=float(x))
+        return self._known[key]
+
+    def _term(self, operation: str, a: Term, b: Term | None = None, c: Term | None = None) -> Term:
+        key = (operation, a, b, c)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Term(self, operation, a, b, c)
+        return found
+
+    def _both(self, a: Scalar, b: Scalar) -> tuple[Term, Term]:
+        return (
+            a if type(a) is Term else self.constant(a),  # type: ignore[arg-type]
+            b if type(b) is Term else self.constant(b),  # type: ignore[arg-type]
+        )
+
+    # ---- arithmetic ------------------------------------------------------------------------------------------
+
+    def add(self, a: Scalar, b: Scalar) -> Scalar:
+        if type(a) is not Term:
+            if type(b) is not Term:
+                return _number("add", a, b)
+            a, b = b, a
+        if type(b) is not Term:
+            return a if b == 0 else self._term("add", *self._both(a, b))
+        if b.operation == "neg":
+            return self.subtract(a, _only(b))
+        if a.operation == "neg":
+            return self.subtract(b, _only(a))
+        if a is b:
+            return self.twice(a)
+        return self._commutative("add", a, b)
+
+    def subtract(self, a: Scalar, b: Scalar) -> Scalar:
+        if type(b) is not Term:
+            return a if b == 0 and type(a) is Term else self.add(a, -b)
+        if type(a) is not Term:
+            return self.negate(b) if a == 0 else self._term("sub", *self._both(a, b))
+        if a is b:
+            return 0.0
+        if b.operation == "neg":
+            return self.add(a, _only(b))
+        if a.operation == "neg":
+            return self.negate(self.add(_only(a), b))
+        rest = self._without(a, b)
+        return self._term("sub", a, b) if rest is None else rest
+
+    def _without(self, a: Term, b: Term) -> "Term | float | None":
+        """The sum a less one of its terms b, without its rounding: (b + x) + y gives x + y; None if b is not in it."""
+        beyond: list[Term] = []
+        while a.operation == "add" and a.b is not None and len(beyond) < _SUM:
+            if a.a is b or a.b is b:
+                rest: Scalar = a.b if a.a is b else _only(a)
+                for x in reversed(beyond):
+                    rest = self.add(rest, x)
+                return rest
+            beyond.append(a.b)
+            a = _only(a)
+        return None
+
+    def multiply(self, a: Scalar, b: Scalar) -> Scalar:
+        if type(a) is not Term:
+            if type(b) is not Term:
+                return _number("mul", a, b)
+            a, b = b, a
+        if type(b) is not Term:
+            return self._scaled(a, float(b))
+        if a.operation == "neg" or b.operation == "neg":
+            return self._product_of_negatives(a, b)
+        if a is b:
+            return self._term("sq", a)
+        if b.operation == "inv":
+            return self.divide(a, _only(b))
+        return self.divide(b, _only(a)) if a.operation == "inv" else self._commutative("mul", a, b)
+
+    def _product_of_negatives(self, a: Term, b: Term) -> Scalar:
+        """A product of which one factor is a negative at least: its sign goes in front."""
+        if a.operation == b.operation:
+            return self.multiply(_only(a), _only(b))
+        a, b = (a, b) if a.operation == "neg" else (b, a)
+        return self.negate(self.multiply(_only(a), b))
+
+    def divide(self, a: Scalar, b: Scalar) -> Scalar:
+        if type(b) is not Term:
+            if type(a) is not Term:
+                return _number("div", a, b)
+            return a if b == 1 else self.negate(a) if b == -1 else self._term("div", *self._both(a, b))
+        if type(a) is not Term:
+            return 0.0 if a == 0 else self.invert(b) if a == 1 else self._term("div", *self._both(a, b))
+        if a is b:
+            return 1.0
+        if a.operation == "neg":
+            return self.negate(self.divide(_only(a), b))
+        if b.operation == "neg":
+            return self.negate(self.divide(a, _only(b)))
+        return self.multiply(a, _only(b)) if b.operation == "inv" else self._term("div", a, b)
+
+    def negate(self, a: Scalar) -> Scalar:
+        if type(a) is not Term:
+            return -a
+        return _only(a) if a.operation == "neg" else self._term("neg", a)
+
+    def twice(self, a: Scalar) -> Scalar:
+        """2 a; of a number over 2 y, that number over y."""
+        if type(a) is not Term:
+            return 2.0 * a
+        divisor = a.b if a.operation == "div" else a.a if a.operation == "inv" else None
+        if divisor is not None and divisor.operation == "twice":
+            return self.divide(_only(a), _only(divisor)) if a.operation == "div" else self.invert(_only(divisor))
+        if a.operation == "mul" and a.b is not None and _only(a).operation == "const":
+            return self._scaled(a.b, 2.0 * _only(a).number)
+        return self.negate(self.twice(_only(a))) if a.operation == "neg" else self._term("twice", a)
+
+    def invert(self, a: Scalar) -> Scalar:
+        """1 / a."""
+        if type(a) is not Term:
+            return _number("inv", a)
+        return _only(a) if a.operation == "inv" else self._term("inv", a)
+
+    def power(self, a: Scalar, b: Scalar) -> Scalar:
+        """a^b; products where b is a whole number."""
+        if type(b) is Term or type(a) is not Term:
+            return self.call("pow", a, b)
+        exponent = float(b)
+        if exponent == 0.5:
+            return self.call("sqrt", a)
+        if not exponent.is_integer() or abs(exponent) > _POWERS:
+            return self._term("pow", *self._both(a, exponent))
+        if exponent < 0:
+            return self.invert(self.power(a, -exponent))
+        half = self.power(a, exponent // 2) if exponent > 1 else 1.0
+        square = self.multiply(half, half)
+        return self.multiply(square, a) if exponent % 2 else square
+
+    def _scaled(self, a: Term, factor: float) -> Scalar:
+        """The term times a number."""
+        if factor == 0.0:
+            return 0.0
+        if factor == 1.0:
+            return a
+        if factor == -1.0:
+            return self.negate(a)
+        if factor == 2.0:
+            return self.twice(a)
+        if a.operation == "neg":
+            return self._scaled(_only(a), -factor)
+        if a.operation == "mul" and a.b is not None and _only(a).operation == "const":
+            return self._scaled(a.b, _only(a).number * factor)
+        return self._term("mul", self.constant(factor), a)
+
+    def _commutative(self, operation: str, a: Term, b: Term) -> Term:
+        """The sum or product that is already there, in whichever order."""
+        found = self._known.get((operation, b, a, None))
+        return self._term(operation, a, b) if found is None else found
+
+    # ---- selections, conditions and functions ----------------------------------------------------------------
+
+    def select(self, condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+        """a where the condition holds, b elsewhere."""
+        if type(condition) is not Term:
+            return a if condition else b
+        if a is b or (type(a) is not Term and type(b) is not Term and a == b):
+            return a
+        if condition.operation == "not":
+            return self.select(_only(condition), b, a)
+        if type(b) is not Term and b == 0:
+            return self._term("if", *self._both(condition, a))
+        return self._term("select", condition, *self._both(a, b))
+
+    def call(self, operation: str, *values: Scalar) -> Scalar:
+        """An operation without rules of its own."""
+        if all(type(x) is not Term for x in values):
+            return _number(operation, *values)
+        if operation in ("and", "or"):
+            return self._joined(operation, *values)
+        terms = [x if type(x) is Term else self.constant(x) for x in values]  # type: ignore[arg-type]
+        first = terms[0]
+        if operation == "not" and first.operation == "not":
+            return _only(first)
+        if operation == "sqrt" and first.operation == "sq":
+            return self._term("abs", _only(first))
+        if operation in ("min", "max") and first is terms[1]:
+            return first
+        return self._term(operation, *terms)
+
+    def _joined(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
+        """Conditions that hold both, or of which one holds; a known one says the rest."""
+        if type(a) is not Term:
+            a, b = b, a
+        if type(b) is not Term:
+            return a if bool(b) == (operation == "and") else float(operation == "or")
+        return a if a is b else self._commutative(operation, a, b)  # type: ignore[arg-type]
+
+    def again(self, operation: str, *values: Scalar) -> Scalar:
+        """The operation of a term that is there on other values."""
+        known = _METHODS.get(operation)
+        return self.call(operation, *values) if known is None else known(self, *values)
+
+
+class Reciprocals(Recording):
+    """A recording that divides by multiplying with 1 / b, which is there once for each b: so what is divided does not
+    depend on what else there is. What a derivative divides by it mostly divides by several times."""
+
+    def divide(self, a: Scalar, b: Scalar) -> Scalar:
+        found = super().divide(a, b)
+        if type(found) is not Term or found.operation != "div" or found.b is None or found.b.operation == "const":
+            return found
+        inverse = self.invert(found.b)
+        return self._commutative("mul", _only(found), inverse) if type(inverse) is Term else found
+
+    def twice(self, a: Scalar) -> Scalar:
+        if type(a) is Term and a.operation == "mul":
+            for factor, other in ((a.a, a.b), (a.b, a.a)):
+                if factor is not None and factor.operation == "inv" and _only(factor).operation == "twice":
+                    assert other is not None
+                    return self.divide(other, _only(_only(factor)))
+        return super().twice(a)
+
+
+_METHODS: dict[str, Any] = {
+    "add": lambda recording, a, b: recording.add(a, b), "sub": lambda recording, a, b: recording.subtract(a, b),
+    "mul": lambda recording, a, b: recording.multiply(a, b), "div": lambda recording, a, b: recording.divide(a, b),
+    "neg": lambda recording, a: recording.negate(a), "inv": lambda recording, a: recording.invert(a),
+    "twice": lambda recording, a: recording.twice(a), "pow": lambda recording, a, b: recording.power(a, b),
+    "sq": lambda recording, a: recording.multiply(a, a),
+    "select": lambda recording, condition, a, b: recording.select(condition, a, b),
+    "if": lambda recording, condition, a: recording.select(condition, a, 0.0),
+}  # fmt: skip
+
+
+def ordered(outputs: Sequence[Term]) -> list[Term]:
+    """The terms that the outputs need, each after its arguments and near to what needs it first."""
+    found: dict[Term, None] = {}
+    waiting = [*reversed(outputs)]
+    while waiting:
+        term = waiting[-1]
+        if term in found:
+            waiting.pop()
+            continue
+        a, b, c = term.a, term.b, term.c
+        before = len(waiting)
+        if c is not None and c not in found:
+            waiting.append(c)
+        if b is not None and b not in found:
+            waiting.append(b)
+        if a is not None and a not in found:
+            waiting.append(a)
+        if len(waiting) == before:
+            found[waiting.pop()] = None
+    return list(found)
+
+
+def _only(term: Term) -> Term:
+    """The first argument."""
+    assert term.a is not None
+    return term.a
+
+
+def number_of(operation: str, *values: Any) -> Any:
+    """(...) an operation on floats (...): NaN and infinities as NumPy gives them; conditions count as not zero."""
+    with np.errstate(all="ignore"):
+        return np.asarray(OPERATIONS[operation].evaluate(*values), dtype=float)
+
+
+def _number(operation: str, *values: Any) -> float:
+    """An operation on numbers: NaN and infinities as NumPy gives them."""
+    return float(number_of(operation, *map(float, values)))

@@ -1,0 +1,1 @@
+"""From a formula to a program and its derivatives."""

@@ -1,0 +1,98 @@
+"""The derivative inside a formula, exact for every kind of number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.lazy_imports import casadi
+from myoquat.kernels.symbolic.arrays import (
+    SymbolArray,
+    as_array,
+    as_casadi_vector,
+    differentiating,
+    is_symbolic,
+    symbols_casadi,
+    symbols_of,
+    symbols_sympy,
+)
+from myoquat.kernels.symbolic.elements import is_casadi, is_term
+from myoquat.kernels.symbolic.sympy_derivatives import partial_derivatives
+from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.tracing.adjoints import gradients, substituted
+from myoquat.kernels.tracing.context import differentiated
+
+__all__ = ["jacobian_at"]
+
+STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
+
+
+def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) -> Any:
+    """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
+
+    In a tracing backwards from each row, on CasADi and SymPy symbols by their own differentiation; where `point` holds
+    numbers but `function` closes over symbols, `like` is an array of these. On floats by the complex step, exact to
+    round-off, which needs a formula that is analytic at the point (no absolute value, arctan2 or norm of a complex
+    number). Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.
+    """
+    kind = point if like is None else like
+    if not is_symbolic(kind):
+        return _complex_step(function, point)
+    elements = list(np.asarray(kind).flat)
+    recording = next((e.recording for e in elements if is_term(e)), None)
+    if recording is not None:
+        return _recorded(recording, function, np.asarray(point))
+    return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)
+
+
+def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarray:
+    if differentiating.get():
+        raise TypeError("jacobian_at inside jacobian_at works on symbols only: compile the formula")
+    columns = []
+    token = differentiating.set(True)
+    try:
+        for j in range(point.shape[-1]):
+            moved = point.astype(complex)
+            moved[..., j] += 1j * STEP
+            columns.append(function(moved).imag / STEP)
+    finally:
+        differentiating.reset(token)
+    return np.stack(columns, axis=-1)
+
+
+def _recorded(recording: Recording, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:
+    """On fresh symbols, for which the point is put in afterwards: its entries may depend on each other."""
+    x = symbols_of(recording, point.shape)
+    token = differentiated.set(True)
+    try:
+        y = as_array(function(x))
+    finally:
+        differentiated.reset(token)
+    inputs = list(np.asarray(x).flat)
+    rows = gradients(recording, list(np.asarray(y).flat), inputs)
+    values = dict(zip(inputs, point.astype(object).flat, strict=True))
+    entries = np.empty(len(rows) * len(inputs), dtype=object)
+    entries[:] = substituted(recording, [entry for row in rows for entry in row], values)
+    return entries.reshape((*y.shape, *x.shape)).view(SymbolArray)
+
+
+def _casadi(function: Callable[[Any], Any], point: Any) -> np.ndarray:
+    x = symbols_casadi("x", point.shape)
+    y = function(x)
+    column = as_casadi_vector(x)
+    # Row by row in reverse: each sweep sees one output's own part of the graph, which is short where outputs are
+    # muscles and shares its factors better than CasADi's joint sweeps (860 against 1,400 operations for six muscles).
+    rows = [casadi.gradient(row, column).T for row in casadi.vertsplit(as_casadi_vector(y))]
+    J = casadi.substitute(casadi.vertcat(*rows), column, as_casadi_vector(point))
+    return SymbolArray.from_casadi(J).reshape((*y.shape, *x.shape))
+
+
+def _sympy(function: Callable[[Any], Any], point: Any) -> SymbolArray:
+    x = symbols_sympy("x", point.shape)
+    y = as_array(function(x))
+    back = dict(zip(np.asarray(x).flat, np.asarray(point).flat, strict=True))
+    rows = np.asarray(y).astype(object).reshape(-1)
+    columns = [[f.xreplace(back) for f in partial_derivatives(rows, v)] for v in np.asarray(x).flat]
+    entries = np.empty((len(columns), len(rows)), dtype=object)
+    entries[:] = columns
+    return entries.T.reshape((*y.shape, *x.shape)).view(SymbolArray)

@@ -1,0 +1,1 @@
+"""General utilities without domain: argument checks, records, content digests, progress, outcomes."""

@@ -1,0 +1,155 @@
+"""Argument validation of public functions: values of another type, and hidden entries, raise an error that names the
+argument.
+"""
+
+import os
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from myoquat.core.lazy_imports import masked
+from myoquat.core.typing import Array
+
+__all__ = [
+    "CALLABLE",
+    "PATH",
+    "check_kind",
+    "check_kinds",
+    "check_unmasked",
+    "holds_masked",
+    "real_array",
+    "real_array_with_gaps",
+]
+
+PATH = (str, os.PathLike)
+CALLABLE: Any = Callable  # no type to a type checker
+READERS = {
+    "ArticulatedSystem": "load_urdf",
+    "Emg": "load_emg",
+    "Forces": "load_forces",
+    "Markers": "load_markers",
+    "Model": "load_model",
+    "Motion": "load_motion",
+    "Orientations": "load_orientations",
+}  # what makes one of a path, for those who give the path
+
+Kind: TypeAlias = type | str  # a class, or the name of one whose library is imported late, such as pandas.DataFrame
+Kinds: TypeAlias = Kind | tuple[Kind, ...]
+
+
+def check_kinds(**given: tuple[object, Kinds]) -> None:
+    """`check_kind` for several arguments, name=(what was given, classes).
+
+    >>> from myoquat.core.arguments import check_kinds
+    >>> check_kinds(count=("two", int))
+    Traceback (most recent call last):
+        ...
+    TypeError: count must be an int, not the str 'two'
+    """
+    for name, (value, allowed) in given.items():
+        check_kind(name, value, allowed)
+
+
+def check_kind(name: str, given: object, allowed: Kinds) -> None:
+    """TypeError, with the name, what came and what is allowed, unless `given` is of one of these classes."""
+    kinds = allowed if isinstance(allowed, tuple) else (allowed,)
+    if any(isinstance(given, kind) if isinstance(kind, type) else _is_named(given, kind) for kind in kinds):
+        return
+    names = ["None" if kind is NoneType else kind.__name__ if isinstance(kind, type) else kind for kind in kinds]
+    message = f"{name} must be {' or '.join(map(_with_article, names))}, not {_described(given)}"
+    readers = [READERS[one] for one in names if one in READERS]
+    raise TypeError(f"{message}; {readers[0]}(...) reads one" if readers and isinstance(given, PATH) else message)
+
+
+def _is_named(given: object, name: str) -> bool:
+    return any(base.__name__ == name.rpartition(".")[2] for base in type(given).__mro__)
+
+
+def _with_article(name: str) -> str:
+    return name if name == "None" else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _described(given: object) -> str:
+    if given is None:
+        return "None"
+    shape = getattr(given, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{_with_article(type(given).__name__)} of shape {shape}"
+    text = repr(given) if isinstance(given, (str, int, float)) else ""
+    return f"the {type(given).__name__} {text}" if text and len(text) < 80 else _with_article(type(given).__name__)
+
+
+# ---- arrays of numbers -------------------------------------------------------------------------------------
+
+
+def holds_masked(x: object) -> bool:
+    """Whether x is a masked array of NumPy, or a list or tuple that holds one at any depth.
+
+    >>> import numpy as np
+    >>> holds_masked([1.0, np.ma.masked]), holds_masked(np.ones(3))
+    (True, False)
+    """
+    return any(map(holds_masked, x)) if isinstance(x, (list, tuple)) else masked(x)
+
+
+def check_unmasked(name: str, x: object) -> None:
+    """ValueError with the name of the argument if x holds a masked array."""
+    if holds_masked(x):
+        raise ValueError(
+            f"{name}: a masked array is not accepted, because its hidden entries have no value; "
+            "x.filled(value) gives them one"
+        )
+
+
+def real_array(name: str, x: Any) -> Array:
+    """x as a float64 array; ValueError, with the name, for masked arrays and for what are not real numbers.
+
+    >>> real_array("weights", [1, 2])
+    array([1., 2.])
+    >>> real_array("weights", ["heavy"])
+    Traceback (most recent call last):
+        ...
+    ValueError: weights: an array of real numbers is needed, not of <U5
+    """
+    check_unmasked(name, x)
+    return _floats(name, x)
+
+
+def real_array_with_gaps(name: str, x: Any) -> Array:
+    """x as a float64 array with NaN for hidden entries: of masked arrays, and NA of pandas.
+
+    For recordings, where NaN means that a value is missing. Raises ValueError, with the name, for what are not real
+    numbers.
+
+    >>> import numpy as np
+    >>> real_array_with_gaps("positions", np.ma.array([1.0, 99.0], mask=[False, True]))
+    array([ 1., nan])
+    """
+    return _floats(name, _with_nan(x))
+
+
+def _with_nan(x: Any) -> Any:
+    """x with NaN in place of hidden entries."""
+    if isinstance(x, (list, tuple)):
+        return [_with_nan(entry) for entry in x]
+    if masked(x):
+        return x.astype(float).filled(np.nan)
+    if type(x).__name__ == "NAType":  # pandas.NA, without importing pandas
+        return np.nan
+    if hasattr(x, "to_numpy") and hasattr(x, "isna"):
+        return x.to_numpy(dtype=float, na_value=np.nan)
+    return x
+
+
+def _floats(name: str, x: Any) -> Array:
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind == "O":
+            array = array.astype(float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}: an array of real numbers is needed: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name}: an array of real numbers is needed, not of {array.dtype}")
+    return array.astype(np.float64, copy=False)

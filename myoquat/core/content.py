@@ -1,0 +1,211 @@
+"""The content of records: an exact digest of what they hold, by which kernels and results are kept.
+
+A record is a frozen dataclass of numbers, texts, enumeration members, None, and tuples, lists, sets, mappings, arrays
+or records of these. Numbers count by their bits, so that 0.1 and its neighbour differ, and so do 0.0 and -0.0; records
+by their class. How anything is printed plays no part.
+"""
+
+import hashlib
+import math
+import struct
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.class_content import identity, is_foreign
+from myoquat.core.lazy_imports import masked
+
+__all__ = ["FOREIGN", "content_digest", "content_key", "foreign_parts", "lasting_content"]
+
+FOREIGN = "~"
+_MARKED = len(FOREIGN) + 64
+
+_met: ContextVar[list[object] | None] = ContextVar("met", default=None)  # what is foreign in what is being encoded
+
+
+class _ForeignDigest(str):
+    """A digest that begins with FOREIGN and knows the `parts` that make it so."""
+
+    parts: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+def content_digest(*values: object) -> str:
+    """SHA-256 (hexadecimal) of the values, the same in every process.
+
+    NumPy's numbers count as Python's, arrays as tuples, lists as tuples. Fields of dataclasses that do not take part in
+    comparisons are left out. Where classes of other packages are among the values, whose code may change without a
+    trace in their content, the digest begins with FOREIGN, also through digests of digests. Raises TypeError, naming
+    the class, for what is not a record (functions, symbols), and ValueError for NaN, which equals nothing.
+    """
+    outer, met = _met.get(), list[object]()
+    token = _met.set(met)
+    try:
+        digest = hashlib.sha256(_encoded(values)).hexdigest()
+    finally:
+        _met.reset(token)
+    if outer is not None:
+        outer += met
+    if not met:
+        return digest
+    foreign = _ForeignDigest(FOREIGN + digest)
+    foreign.parts = tuple({id(part): part for part in met}.values())
+    return foreign
+
+
+def foreign_parts(key: object) -> list[object] | None:
+    """The functions, classes and records in a key whose code is not in this package; None where not all are known, as
+    for a digest that another process has made."""
+    try:
+        digest: object = content_digest(key)
+    except (TypeError, ValueError):
+        if isinstance(key, (tuple, list)) or _is_record(key):
+            inner = [foreign_parts(item) for item in (key if isinstance(key, (tuple, list)) else _fields(key))]
+            known = [part for parts in inner if parts is not None for part in parts]
+            own = [key] if _is_record(key) and is_foreign(type(key)) else []
+            return None if None in inner else [*own, *known]
+        return [key]
+    parts = list(digest.parts) if isinstance(digest, _ForeignDigest) else []
+    return None if any(part is _UNKNOWN for part in parts) else parts
+
+
+_UNKNOWN = object()
+
+
+def _meet(part: object) -> None:
+    """Note something foreign."""
+    met = _met.get()
+    if met is not None:
+        met.append(part)
+
+
+def lasting_content(key: object) -> str | None:
+    """What a key says, as a text that is the same in every process and speaks of formulas of this package alone; None
+    where it holds functions or other objects of this process, or classes of other packages."""
+    content = content_key(key)
+    return content if isinstance(content, str) and not content.startswith(FOREIGN) else None
+
+
+def content_key(value: object) -> Hashable:
+    """A key for dictionaries in memory: equal for equal contents, also where functions are among them, which count by
+    identity, as does any hashable object that is no record."""
+    try:
+        return content_digest(value)
+    except (TypeError, ValueError):
+        if isinstance(value, (tuple, list)):
+            return (type(value), *map(content_key, value))
+        if _is_record(value):
+            return (type(value), *map(content_key, _fields(value)))
+        if isinstance(value, Hashable):
+            return value
+        raise
+
+
+# ---- the encoding: a letter for the kind, then the bits; whatever varies in length says how long it is -------------
+
+
+def _encoded(value: object) -> bytes:
+    encode = _ENCODERS.get(type(value))
+    return encode(value) if encode is not None else _encoded_other(value)
+
+
+def _encoded_float(value: float) -> bytes:
+    if math.isnan(value):
+        raise ValueError("NaN has no content: it equals nothing, itself included")
+    return b"f" + struct.pack("<d", value)
+
+
+def _encoded_text(value: str) -> bytes:
+    if len(value) == _MARKED and value.startswith(FOREIGN):
+        for part in getattr(value, "parts", (_UNKNOWN,)):
+            _meet(part)
+    return _sized(b"s", value.encode("utf-8", "surrogatepass"))
+
+
+def _encoded_items(values: Iterable[object], kind: bytes = b"(") -> bytes:
+    parts = [_encoded(value) for value in values]
+    return b"%s%d:%s" % (kind, len(parts), b"".join(parts))
+
+
+def _sized(kind: bytes, data: bytes) -> bytes:
+    return b"%s%d:%s" % (kind, len(data), data)
+
+
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    NoneType: lambda value: b"n",
+    bool: lambda value: b"b1" if value else b"b0",
+    int: lambda value: _sized(b"i", b"%x" % value if value >= 0 else b"-%x" % -value),
+    float: _encoded_float,
+    str: _encoded_text,
+    bytes: lambda value: _sized(b"y", value),
+    tuple: _encoded_items,
+    list: _encoded_items,
+}
+
+
+def _encoded_other(value: object) -> bytes:
+    """Enumeration members, mappings, arrays and NumPy's numbers, subclasses of plain types, and records."""
+    if isinstance(value, _ForeignDigest):
+        return _encoded_text(value)
+    if is_foreign(type(value)) and not isinstance(value, np.generic | np.ndarray) and not _is_of_python(type(value)):
+        _meet(value)
+    if isinstance(value, Enum):
+        return b"e" + _encoded_class(type(value)) + _encoded_text(value.name)
+    if isinstance(value, Mapping):
+        items = sorted((_encoded(key), _encoded(inner)) for key, inner in value.items())
+        return b"{%d:%s" % (len(items), b"".join(key + inner for key, inner in items))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _encoded_array(value)
+    if isinstance(value, frozenset):
+        return _sized(b"<", b"".join(sorted(map(_encoded, value))))
+    if _is_record(value):
+        body = _encoded_items(_fields(value), b"d")
+        return _encoded_class(type(value)) + body
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return _ENCODERS[kind](value)
+    if isinstance(value, tuple):
+        return _encoded_class(type(value)) + _encoded_items(value)
+    raise TypeError(
+        f"{type(value).__module__}.{type(value).__qualname__} has no content that could be compared: numbers, texts, "
+        "and frozen dataclasses of these have one"
+    )
+
+
+def _encoded_class(kind: type) -> bytes:
+    return _encoded_text(identity(kind))
+
+
+def _is_of_python(kind: type) -> bool:
+    """Whether a class is one of the standard library."""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
+
+
+def _encoded_array(value: np.ndarray | np.generic) -> bytes:
+    if value.dtype.kind not in "biufUO" or value.dtype == np.longdouble or masked(value):
+        raise TypeError(f"{type(value).__name__} of {value.dtype} has no content that could be compared")
+    return _encoded(value.tolist())
+
+
+def _is_record(value: object) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
+
+
+def _fields(record: Any) -> list[object]:
+    """The values of the fields that tell records of a class apart."""
+    return [getattr(record, name) for name in _names(record.__class__)]
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a dataclass that tell its instances apart."""
+    return tuple(f.name for f in fields(kind) if f.compare)

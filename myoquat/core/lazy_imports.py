@@ -1,0 +1,109 @@
+"""Libraries imported when they are first used: a process that finds its kernels in the cache needs few of them."""
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "EXTRAS",
+    "Library",
+    "MissingExtraError",
+    "casadi",
+    "difflib",
+    "html",
+    "is_imported",
+    "masked",
+    "metadata",
+    "missing_extra",
+    "pandas",
+    "resources",
+    "scipy",
+    "subprocess",
+    "sympy",
+    "tomlkit",
+    "xarray",
+]
+
+EXTRAS = {
+    "anywidget": "notebooks",
+    "casadi": "control",
+    "distributed": "cluster",
+    "ezc3d": "mocap",
+    "google_crc32c": "studies",
+    "imageio_ffmpeg": "view",
+    "ipywidgets": "notebooks",
+    "plotly": "notebooks",
+    "pyarrow": "studies",
+    "viser": "view",
+    "xarray": "studies",
+    "zarr": "studies",
+}  # library -> the extra of this package that installs it
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A library is not installed that an extra of this package brings; the message is the command that installs it."""
+
+
+class Library:
+    """A module that is imported when one of its attributes is first asked for, by any thread."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        try:
+            module = importlib.import_module(self._name)
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) from None
+        found = getattr(module, attribute)
+        setattr(self, attribute, found)  # asked for once
+        return found
+
+    def __repr__(self) -> str:
+        return f"<library {self._name!r}>"
+
+
+def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error with the extra of this package that installs the missing library, where one does."""
+    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    if extra is None:
+        return error
+    install = f"python -m pip install 'myoquat[{extra}]'"
+    return MissingExtraError(f"{error.name} is not installed; it comes with an extra: {install}", name=error.name)
+
+
+def is_imported(name: str) -> bool:
+    """Whether anybody has imported a library; what it defines cannot be met before."""
+    return name in sys.modules
+
+
+def masked(array: Any) -> bool:
+    """Whether an array is one of NumPy's masked arrays, whose module is not imported before anybody asks for one."""
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return kind is not None and isinstance(array, kind)
+
+
+if TYPE_CHECKING:
+    import difflib
+    import html
+    import subprocess
+    from importlib import metadata, resources
+
+    import casadi
+    import pandas
+    import scipy
+    import sympy
+    import tomlkit
+    import xarray
+else:
+    casadi = Library("casadi")
+    difflib = Library("difflib")
+    html = Library("html")
+    metadata = Library("importlib.metadata")
+    pandas = Library("pandas")
+    resources = Library("importlib.resources")
+    scipy = Library("scipy")  # it imports its parts when they are first used
+    tomlkit = Library("tomlkit")
+    subprocess = Library("subprocess")
+    sympy = Library("sympy")
+    xarray = Library("xarray")

@@ -1,0 +1,96 @@
+"""Files from strangers are read in time and memory linear in their size, up to stated limits."""
+
+import time
+
+import pytest
+
+from myoquat.data import load_model
+from myoquat.data.leftovers import SHOWN, Leftovers
+from myoquat.data.mjcf.reading import bodies
+from myoquat.data.mjcf.reading.document import MAX_CLASSES, MAX_DEFAULTS, read_document
+from myoquat.data.motions.series import check_names
+from myoquat.joints.errors import ModelError
+
+SECONDS = 4.0  # of the processor; the quadratic readers took twice that and more, linear ones take a tenth
+
+
+@pytest.fixture
+def quick():
+    """What the test does takes at most SECONDS of the processor."""
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < SECONDS
+
+
+def mjcf(folder, text):
+    path = folder / "model.xml"
+    path.write_text(f"<mujoco>{text}</mujoco>")
+    return path
+
+
+@pytest.mark.usefixtures("quick")
+def test_meshes_of_mjcf_are_found_in_linear_time(tmp_path):
+    """5000 geoms, each with a mesh of its own, in one body: 15 s before."""
+    assets = "".join(f'<mesh name="m{i}" file="f{i}.stl"/>' for i in range(5000))
+    geoms = "".join(f'<geom type="mesh" mesh="m{i}" mass="0"/>' for i in range(5000))
+    model = load_model(mjcf(tmp_path, f"<asset>{assets}</asset><worldbody><body>{geoms}</body></worldbody>"))
+    assert [shape.file for shape in model.system.bodies[0].shapes[::4999]] == ["f0.stl", "f4999.stl"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_massless_bodies_are_named_in_linear_time(tmp_path):
+    """A body with more hinges than one joint holds gets massless bodies, each with the first name that is free."""
+    path = mjcf(tmp_path, '<worldbody><body name="b"><body name="b_2"/></body></worldbody>')
+    reader = bodies._Reader(read_document(path))
+    assert [reader._new("b") for _ in range(40000)][:3] == ["b_1", "b_3", "b_4"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_names_of_markers_are_compared_in_linear_time():
+    assert len(check_names("marker", map(str, range(100000)))) == 100000
+    with pytest.raises(ValueError, match="marker '7' comes twice"):
+        check_names("marker", [*map(str, range(50000)), "7"])
+
+
+@pytest.mark.usefixtures("quick")
+def test_joints_that_mimic_each_other_in_a_chain_are_read_in_linear_time(tmp_path):
+    """Each joint stands 0.5 rad beyond the one that it mimics; the time was cubic, 10 s."""
+    links = "".join(f'<link name="l{i}"/>' for i in range(1000))
+    joints = '<joint name="j1" type="continuous"><parent link="l0"/><child link="l1"/></joint>'
+    joints += "".join(
+        f'<joint name="j{i}" type="continuous"><parent link="l0"/><child link="l{i}"/>'
+        f'<mimic joint="j{i - 1}" offset="0.5"/></joint>'
+        for i in range(999, 1, -1)
+    )
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r">{links}{joints}</robot>')
+    model = load_model(path)
+    at = dict(zip(model.system.coordinate_names, model.start, strict=True))
+    assert at["j999"] - at["j1"] == pytest.approx(0.5 * 998)
+
+
+def test_default_classes_of_mjcf_are_limited(tmp_path):
+    """A file of 0.7 MB whose classes held copies of what their parents held took 5.8 GB."""
+    kinds = "".join(f'<kind{i} a="1"/>' for i in range(MAX_DEFAULTS + 1))
+    keys = " ".join(f'a{i}="1"' for i in range(MAX_DEFAULTS // 2 + 1))
+    more = keys.replace("a", "b")
+    for text, words in (
+        ('<default><default class="c"/></default>' * (MAX_CLASSES // 2 + 1), "at most 1000 default classes"),
+        (f"<default>{kinds}</default>", "more than 100 kinds of elements"),
+        (f'<default><geom {keys}/><default class="c"><geom {more}/></default></default>', "attributes of one kind"),
+        (f"<worldbody><geom {keys} {more}/></worldbody>", "102 attributes; at most 100"),
+    ):
+        with pytest.raises(ModelError, match=words) as caught:
+            load_model(mjcf(tmp_path, text))
+        assert caught.value.line == 1
+
+
+def test_a_report_holds_a_few_of_each_kind():
+    """A file may hold 100,000 elements that are not read."""
+    left = Leftovers()
+    for i in range(1000):
+        left.count("springs", f"s{i}")
+        left.count(f"kind {i}", "x")
+    assert sum(map(len, left._found.values())) <= SHOWN + 1000
+    with pytest.raises(ModelError, match=r"1000 springs \(s0, s1, s2, s3, s4, ...\)"):
+        left.report("model.xml", strict=True)

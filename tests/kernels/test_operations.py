@@ -1,0 +1,81 @@
+"""The table of operations: each row's NumPy function, CasADi function, machine code and derivative agree."""
+
+import casadi
+import numpy as np
+import pytest
+
+from myoquat.kernels.codegen.body import Straight, StraightRecipe
+from myoquat.kernels.runtime.compiled import Compiled
+from myoquat.kernels.symbolic.operations import OPERATIONS
+from myoquat.kernels.symbolic.terms import Recording
+from myoquat.kernels.tracing.adjoints import gradients
+from myoquat.kernels.tracing.tape import Node, Tape, in_casadi, read_tape, tape_of
+from myoquat.kernels.tracing.traced import Signature, Traced
+
+ROWS = sorted(OPERATIONS)
+FUSED = ("fma", "fms", "fnma")  # made by rewriting, rounded once
+POINTS = np.random.default_rng(5).uniform(0.05, 0.95, (40, 3))  # inside the domain of every operation but acosh
+
+
+def points_of(row):
+    points = POINTS[:, : row.arity].copy()
+    if row.name == "acosh":
+        points += 1.0
+    if row.truths:
+        points[:, list(row.truths)] = points[:, list(row.truths)] > 0.5
+    return points
+
+
+def traced(row):
+    nodes = [*(Node("input", number=k) for k in range(row.arity)), Node(row.name, *range(row.arity))]
+    return Traced(Tape(nodes, [row.arity], row.arity), Signature(row.name, {"x": (row.arity,)}, {"y": ()}))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_machine_code_agrees_with_the_function_on_floats(name):
+    row, points = OPERATIONS[name], points_of(OPERATIONS[name])
+    kernel = Compiled(StraightRecipe(Straight(traced(row))), cache="off")
+    expected = np.asarray(row.evaluate(*points.T), dtype=float)
+    np.testing.assert_allclose(kernel(points), expected, rtol=5e-16 if name not in FUSED else 1e-14, atol=1e-16)
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in FUSED])
+def test_casadi_agrees_with_the_function_on_floats(name):
+    row, points = OPERATIONS[name], points_of(OPERATIONS[name])
+    x = [casadi.SX.sym(f"x{k}") for k in range(row.arity)]
+    function = casadi.Function("f", x, [in_casadi(Node(name, *range(row.arity)), *x)])
+    found = [float(function(*point)) for point in points]
+    np.testing.assert_allclose(found, np.asarray(row.evaluate(*points.T), dtype=float), rtol=1e-14, atol=1e-16)
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if OPERATIONS[name].partials])
+def test_rules_of_derivatives_agree_with_casadi(name):
+    """At points where no argument is chosen on a tie and none is on an edge."""
+    row, points = OPERATIONS[name], points_of(OPERATIONS[name])
+    recording = Recording()
+    inputs = recording.inputs(row.arity)
+    (rows,) = gradients(recording, [recording.again(name, *inputs)], inputs)
+    tape = tape_of(recording, inputs, rows)
+    kernel = Compiled(
+        StraightRecipe(Straight(Traced(tape, Signature("d", {"x": (row.arity,)}, {"y": (row.arity,)})))),
+        cache="off",
+    )
+    x = [casadi.SX.sym(f"x{k}") for k in range(row.arity)]
+    result = in_casadi(Node(name, *range(row.arity)), *x)
+    derivative = casadi.Function("d", x, [casadi.jacobian(result, casadi.vertcat(*x))])
+    expected = [np.array(derivative(*point)).ravel() for point in points]
+    found = kernel(points)
+    moving = [k for k in range(row.arity) if k not in row.truths]
+    np.testing.assert_allclose(found[:, moving], np.array(expected)[:, moving], rtol=1e-12, atol=1e-14)
+
+
+def test_every_ufunc_is_spelled_once():
+    spelled = [spelling.ufunc for row in OPERATIONS.values() for spelling in row.spellings]
+    assert len(set(spelled)) == len(spelled)
+
+
+def test_an_operation_outside_the_table_is_an_error_that_names_what_can_be_compiled():
+    x = casadi.SX.sym("x")
+    function = casadi.Function("f", [x], [casadi.erfinv(x)])
+    with pytest.raises(ValueError, match="ERFINV cannot be compiled; what can: abs, acos"):
+        read_tape(function)
