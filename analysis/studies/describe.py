@@ -56,8 +56,8 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
 
 def _model_told(model: Any) -> str:
     """A model in a few words."""
-    facts = (model.get("name"), model.get("content")) if isinstance(model, Mapping) else (None, None)
-    return f"{facts[0]} ({facts[1][:8]})" if all(isinstance(fact, str) for fact in facts) else _short(model)
+    name, content = (model.get("name"), model.get("content")) if isinstance(model, Mapping) else (None, None)
+    return f"{name} ({content[:8]})" if isinstance(name, str) and isinstance(content, str) else _short(model)
 
 
 def _table_of(pairs: Any) -> dict[str, Any] | None:
