@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.dynamics import factor
 from myoquat.dynamics.elimination import Articulated, Elimination, alone, eliminated
 from myoquat.dynamics.passive import passive_force
 from myoquat.dynamics.wrenches import link_wrenches
@@ -32,7 +33,13 @@ ALIKE = 8  # links of a kind, on the average, from which they are
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
-    """(..., nu) udot with M udot + b = tau + J^T f_ext."""
+    """(..., nu) udot with M udot + b = tau + J^T f_ext.
+
+    Links that follow a ball joint are no part of the recursion. Where they have mass or carry loads, the mass matrix is
+    factored instead."""
+    followers = [link for link in system.tree.links if link.follows]
+    if followers and (f_ext is not None or not all(link.is_weightless for link in followers)):
+        return factor.forward(system, q, u, tau, f_ext)
     tau = tau - passive_force(system, q, u)
     members = _members(system, q, u, tau) if f_ext is None else []
     parts = _by_kind(system, members) if members else _one_by_one(system, q, u, tau, f_ext)
@@ -50,6 +57,8 @@ def _one_by_one(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext
     eliminations: list[Any] = [None] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
+        if link.follows:
+            continue
         moved = motion.transforms[i], motion.subspaces[i], motion.drifts[i]
         rotor = system.bodies[link.body].rotor_inertia
         eliminations[i] = eliminated(link, rotor, bodies[i], moved, q[..., link.q], tau[..., link.u])
@@ -67,15 +76,18 @@ def _bodies(system: ArticulatedSystem, motion: Motion, f_ext: Array | None) -> l
     return [Articulated(b.I, b.H, b.M, b.n - n, b.f - f) for b, (n, f) in zip(found, outside, strict=True)]
 
 
-def _descend(system: ArticulatedSystem, eliminations: list[Elimination]) -> list[Array]:
+def _descend(system: ArticulatedSystem, eliminations: list[Elimination | None]) -> list[Array]:
     """udot of every joint, root first; gravity as an acceleration of the world."""
-    found: list[Pair] = []
+    found: dict[int, Pair] = {}
     parts = []
     world = np.zeros(3), -as_array(system.gravity)
-    for elimination in eliminations:
+    for i, elimination in enumerate(eliminations):
+        if elimination is None:
+            parts.append(np.zeros(0))
+            continue
         parent = elimination.link.parent
         udot, a = _accelerated(elimination, world if parent == WORLD else found[parent])
-        found.append(a)
+        found[i] = a
         parts.append(udot)
     return parts
 
@@ -129,7 +141,12 @@ _ENDS = (6, 15, 21, 24)  # of I, H, M and n one after the other
 def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[Member]:
     """The links as members of a recursion; none where they are few, or of many kinds, or where their numbers vary."""
     links = system.tree.links
-    if len(links) < MANY or not looped([q, u, tau]) or varies((system.gravity, *(link.joint for link in links))):
+    if (
+        len(links) < MANY
+        or any(link.follows for link in links)
+        or not looped([q, u, tau])
+        or varies((system.gravity, *(link.joint for link in links)))
+    ):
         return []
     members = []
     for link in links:

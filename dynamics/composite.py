@@ -35,9 +35,9 @@ def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia]) -> Arr
     inertias = composites(tree, motion, own)
     blocks: dict[tuple[int, int], Any] = {}
     for i, link in enumerate(tree.links):
-        if link.joint.nu:
+        if link.u.stop > link.u.start:
             _fill(blocks, tree, motion, i, inertias[i])
-    result: Array = _matrix(system, tree, blocks)
+    result: Array = _matrix(system, blocks)
     return result
 
 
@@ -67,7 +67,8 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
 
 
 def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int, inertia: Inertia) -> None:
-    """The blocks M_ji of link i and every link j that carries it: S_j^T of the force columns of joint i."""
+    """Add the blocks M_ji of link i and every link j that carries it, by their places in u: S_j^T of the force columns
+    of joint i."""
     m, h, I = inertia
     S_omega, S_v = motion.subspaces[i]
     n = full(I) @ S_omega + row_cross(h, S_v)
@@ -76,7 +77,9 @@ def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int
     while True:
         S_omega, S_v = motion.subspaces[j]
         block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
-        blocks[j, i] = mirrored(block) if i == j else block
+        place = tree.links[j].u.start, tree.links[i].u.start
+        own = mirrored(block) if i == j else block
+        blocks[place] = blocks[place] + own if place in blocks else own
         if tree.links[j].parent == WORLD:
             return
         R, p = motion.transforms[j]
@@ -85,20 +88,20 @@ def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int
         j = tree.links[j].parent
 
 
-def _matrix(system: ArticulatedSystem, tree: Tree, blocks: dict[tuple[int, int], Any]) -> Array:
-    """(..., nu, nu) symmetric matrix of its blocks (carrier, carried); unrelated links have none."""
+def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
+    """(..., nu, nu) symmetric matrix of its blocks, by their places (carrier, carried) in u."""
     batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
-    moving = sorted((i for i, link in enumerate(tree.links) if link.joint.nu), key=lambda i: tree.links[i].u.start)
+    moving = sorted((s for s in system.u_slices if s.stop > s.start), key=lambda s: s.start)
     rows = []
-    for i in moving:
+    for a in moving:
         row = []
-        for j in moving:
-            if (i, j) in blocks:
-                block = blocks[i, j]
-            elif (j, i) in blocks:
-                block = np.swapaxes(blocks[j, i], -1, -2)
+        for b in moving:
+            if (a.start, b.start) in blocks:
+                block = blocks[a.start, b.start]
+            elif (b.start, a.start) in blocks:
+                block = np.swapaxes(blocks[b.start, a.start], -1, -2)
             else:
-                block = np.zeros((tree.links[i].joint.nu, tree.links[j].joint.nu))
+                block = np.zeros((a.stop - a.start, b.stop - b.start))
             row.append(np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True))
         rows.append(np.concatenate(row, axis=-1))
     return np.concatenate(rows, axis=-2) if rows else np.zeros((system.nu, system.nu))

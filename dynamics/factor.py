@@ -27,6 +27,9 @@ def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
     found: list[tuple[int, list[int]]] = []
     for i, link in enumerate(links):
         chain = list(above[link.parent])
+        if link.follows:  # its velocities are those of its leader, which hangs on the same link
+            above[i] = chain
+            continue
         for k in range(link.u.start, link.u.stop):
             found.append((k, list(chain)))
             chain.append(k)

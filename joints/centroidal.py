@@ -46,7 +46,8 @@ def center_jacobian(system: ArticulatedSystem, q: Array) -> Array:
     columns: dict[int, Array] = {}
     for i, link in enumerate(tree.links):
         (R, p), (S_omega, S_v), (mass, moment) = poses[i], motion.subspaces[i], carried[i]
-        columns[link.u.start] = mass * (R @ S_v) - row_cross(moment - mass * p, R @ S_omega)
+        own = mass * (R @ S_v) - row_cross(moment - mass * p, R @ S_omega)
+        columns[link.u.start] = columns[link.u.start] + own if link.u.start in columns else own
     parts = [columns[s.start] for s in system.u_slices if s.stop > s.start]
     batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
     whole = np.concatenate([np.broadcast_to(c, (*batch, *c.shape[-2:]), subok=True) for c in parts], axis=-1)

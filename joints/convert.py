@@ -1,7 +1,7 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.balls import Ball, as_ball, followed, places, why_not_ball, with_ranges
 from myoquat.joints.body import Body
+from myoquat.joints.chains.find import Coupling, find_chains
 from myoquat.joints.errors import ModelError
 from myoquat.joints.euler import (
     SEQUENCES,
@@ -20,8 +21,17 @@ from myoquat.joints.euler import (
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.joints.stacking import joined
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.joints.types import CustomJoint, EulerJoint, FloatingJoint, GimbalJoint, Joint, SphericalJoint
+from myoquat.joints.types import (
+    CustomJoint,
+    EulerJoint,
+    FloatingJoint,
+    FollowerJoint,
+    GimbalJoint,
+    Joint,
+    SphericalJoint,
+)
 from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
@@ -31,11 +41,20 @@ def with_rotations(
     system: ArticulatedSystem,
     rotations: str | Mapping[str, str],
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    couplings: Mapping[str, Coupling] | None = None,
+    driven: Collection[str] = (),
 ) -> ArticulatedSystem:
     """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
     custom joints of three rotations about fixed axes through one centre, free ones among them
     (`myoquat.joints.why_not_ball` tells why another joint has no such description).
 
+    A chain of bodies on successive rotations about one point becomes one ball joint, if three coordinates drive all of
+    them independently (`myoquat.joints.chains`). The bodies between its ends stay as frames that follow the rotation.
+
+    couplings: of coordinates that others drive linearly, by name: (driving coordinate, factor, offset). In a chain
+    these follow without a constraint.
+    driven: coordinates that couplers drive. Without a name of its body, a joint all of whose rotations are driven stays
+    as it is, since nothing is left free in it.
     ranges: of coordinates by name [rad], from a model file. Where those of a joint go past its lock, they choose
     between the two triples of angles that a rotation has.
 
@@ -52,13 +71,46 @@ def with_rotations(
     check_kinds(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
     for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
         _check_wanted(wanted)
+    system = _with_chains(system, rotations, couplings or {}, ranges or {})
     if not isinstance(rotations, str):
         balls = [body.name for body in system.bodies if why_not_ball(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
-    bodies = [_redescribed(body, _wanted(rotations, body.name), ranges or {}) for body in system.bodies]
+    stay = {body.name for body in system.bodies if isinstance(rotations, str) and _is_driven(body, driven)}
+    bodies = [
+        body if body.name in stay else _redescribed(body, _wanted(rotations, body.name), ranges or {})
+        for body in system.bodies
+    ]
     return replace(system, bodies=followed(bodies))
+
+
+def _is_driven(body: Body, driven: Collection[str]) -> bool:
+    """Whether all rotations of a body's custom joint are by coordinates that couplers drive."""
+    joint = body.joint
+    if not isinstance(joint, CustomJoint):
+        return False
+    names = {joint.coordinates[axis.coordinate] for axis in joint.rotations if axis.coordinate is not None}
+    return bool(names) and names <= {*driven}
+
+
+def _with_chains(
+    system: ArticulatedSystem,
+    rotations: str | Mapping[str, str],
+    couplings: Mapping[str, Coupling],
+    ranges: Mapping[str, tuple[float, float]],
+) -> ArticulatedSystem:
+    """The system with a ball joint for every chain whose last body is wanted in another way than "sequence"."""
+    if rotations == "sequence":
+        return system
+    replaced: dict[str, Body] = {}
+    for chain in find_chains(system.bodies, couplings):
+        if _wanted(rotations, chain.last) not in (None, "sequence"):
+            replaced |= {body.name: body for body in chain.replaced[:-1]}
+            replaced[chain.last] = with_ranges(chain.replaced[-1], ranges)
+    if not replaced:
+        return system
+    return replace(system, bodies=followed(replaced.get(body.name, body) for body in system.bodies))
 
 
 def _check_wanted(wanted: str) -> None:
@@ -145,8 +197,74 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     """
     check_kinds(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q = source.check_q(q)
-    parts = [_coordinates(a.joint, b.joint, q[..., iq]) for a, b, iq, _ in _pairs(source, target)]
+    parts = [
+        _coordinates(a.joint, b.joint, q[..., iq]) if (named := _of_chain(source, target, i)) is None else named.q(q)
+        for i, (a, b, iq, _) in enumerate(_pairs(source, target))
+    ]
     return np.concatenate([q[..., :0], *parts], axis=-1)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The state of a body's joint in one system by the names of coordinates that the other one has elsewhere: a ball
+    joint in place of a chain, or a joint of the chain."""
+
+    source: ArticulatedSystem
+    joint: Joint
+    names: tuple[str, ...]
+
+    def q(self, q: Array) -> Array:
+        """(..., nq of the joint), from q (..., nq) of the source."""
+        x = [self.source.coordinate(name, q) for name in self.names]
+        if not x:
+            return q[..., :0]
+        stacked = np.stack(np.broadcast_arrays(*x, subok=True), axis=-1)
+        if not isinstance(self.joint, Ball):
+            return stacked
+        return _coordinates(GimbalJoint(angles_of(self.joint)), self.joint, stacked)
+
+    def u(self, q: Array, u: Array) -> Array:
+        """(..., nu of the joint), from q (..., nq) and u (..., nu) of the source."""
+        rates = [self._rate(name, q, u) for name in self.names]
+        if not rates:
+            return u[..., :0]
+        stacked = np.stack(np.broadcast_arrays(*rates, subok=True), axis=-1)
+        if not isinstance(self.joint, Ball):
+            return stacked
+        x = np.stack([self.source.coordinate(name, q) for name in self.names], axis=-1)
+        return _velocities(GimbalJoint(angles_of(self.joint)), self.joint, x, stacked)
+
+    def _rate(self, name: str, q: Array, u: Array) -> Array:
+        """(...) the rate of a coordinate of the source."""
+        source = self.source
+        if name in source.coordinate_names:
+            return u[..., source.velocity_names.index(f"{name}_dot")]
+        i, place = source.angle_names[name]
+        joint: Any = source.bodies[i].joint
+        own = q[..., source.q_slices[i]], u[..., source.u_slices[i]]
+        gimbal = GimbalJoint(joint.angles)
+        rates = own[1] if isinstance(joint, GimbalJoint) else _velocities(joint, gimbal, *own)
+        if place < 3:
+            return rates[..., place]
+        dependent = joint.angles.dependents[place - 3]
+        scaled: Array = dependent.factor * rates[..., dependent.place]
+        return scaled
+
+
+def _of_chain(source: ArticulatedSystem, target: ArticulatedSystem, i: int) -> _Named | None:
+    """How the state of a body's joint in the target comes from other bodies' joints in the source; None if it comes
+    from its own."""
+    a, b = source.bodies[i].joint, target.bodies[i].joint
+    led = {body.joint.leader for s in (source, target) for body in s.bodies if isinstance(body.joint, FollowerJoint)}
+    if isinstance(a, FollowerJoint) == isinstance(b, FollowerJoint) and source.bodies[i].name not in led:
+        return None
+    if isinstance(b, FollowerJoint):
+        return _Named(source, b, ())
+    if isinstance(a, Ball) and isinstance(b, Ball):
+        return None
+    if isinstance(b, Ball):
+        return _Named(source, b, angles_of(b).names)
+    return _Named(source, b, target.bodies[i].names_of_coordinates)
 
 
 def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
@@ -206,7 +324,12 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     """
     check_kinds(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q, u = source.check_q(q), source.check_u(u)
-    parts = [_velocities(a.joint, b.joint, q[..., iq], u[..., iu]) for a, b, iq, iu in _pairs(source, target)]
+    parts = [
+        _velocities(a.joint, b.joint, q[..., iq], u[..., iu])
+        if (named := _of_chain(source, target, i)) is None
+        else named.u(q, u)
+        for i, (a, b, iq, iu) in enumerate(_pairs(source, target))
+    ]
     return joined(parts)
 
 

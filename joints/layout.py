@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.body import Body
-from myoquat.joints.types import Joint
+from myoquat.joints.types import FollowerJoint, Joint
 
 __all__ = ["Layout"]
 
@@ -55,6 +55,23 @@ class Layout:
     def u_slices(self) -> tuple[slice, ...]:
         """Where each body's joint velocities lie in u."""
         return _slices(body.joint.nu for body in self.bodies)
+
+    @cached_property
+    def leaders(self) -> tuple[int, ...]:
+        """The body whose joint's coordinates move each body on its parent: its own, or the leader of a follower."""
+        index = {name: i for i, name in enumerate(self.body_names)}
+        joints = [body.joint for body in self.bodies]
+        return tuple(index[j.leader] if isinstance(j, FollowerJoint) else i for i, j in enumerate(joints))
+
+    @cached_property
+    def moving_q(self) -> tuple[slice, ...]:
+        """Where the coordinates that move each body on its parent lie in q: a follower's are its leader's."""
+        return tuple(self.q_slices[i] for i in self.leaders)
+
+    @cached_property
+    def moving_u(self) -> tuple[slice, ...]:
+        """Where the velocities that move each body on its parent lie in u: a follower's are its leader's."""
+        return tuple(self.u_slices[i] for i in self.leaders)
 
     @cached_property
     def quaternion_slices(self) -> tuple[slice, ...]:

@@ -140,8 +140,10 @@ def inertia_times(link: Link, motion: Pair) -> Pair:
 
 
 def assembled(system: ArticulatedSystem, parts: list[Array]) -> Array:
-    """(..., nu) from one part (..., nu of the joint) per link of a tree, in the order of u."""
-    moving = [part for part in parts if part.shape[-1]]
-    places = [link.u.start for link in system.tree.links if link.joint.nu]
-    order = np.argsort(places)
-    return joined([moving[k] for k in order]) if moving else np.zeros(0)
+    """(..., nu) from one part per link of a tree, of the velocities that move it, in the order of u: parts of one place
+    add up."""
+    found: dict[int, Array] = {}
+    for link, part in zip(system.tree.links, parts, strict=True):
+        if part.shape[-1]:
+            found[link.u.start] = found[link.u.start] + part if link.u.start in found else part
+    return joined([found[place] for place in sorted(found)]) if found else np.zeros(0)

@@ -188,12 +188,17 @@ class ArticulatedSystem(Record):
     @cached_property
     def tree(self) -> Tree:
         """The moving links: bodies joined by fixed joints merged into one, their frames by name."""
-        return build_tree(self.bodies, self.topological_order, self.ground, self.q_slices, self.u_slices)
+        return build_tree(self.bodies, self.topological_order, self.ground, *self._moving)
 
     @cached_property
     def unmerged_tree(self) -> Tree:
         """The tree with a link for every body, also for those on fixed joints."""
-        return build_tree(self.bodies, self.topological_order, self.ground, self.q_slices, self.u_slices, merge=False)
+        return build_tree(self.bodies, self.topological_order, self.ground, *self._moving, merge=False)
+
+    @property
+    def _moving(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Where what moves each body on its parent lies in q and u."""
+        return self.layout.moving_q, self.layout.moving_u
 
     @once
     def poses(self, q: Array, motion: Array | None = None) -> Poses:
@@ -218,7 +223,7 @@ class ArticulatedSystem(Record):
             R_parent, p_parent = pose[body.parent]
             R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
             p_frame = p_parent + R_parent @ as_array(body.position)
-            R, p = body.joint.transform(q[..., self.q_slices[i]])
+            R, p = body.joint.transform(q[..., self.layout.moving_q[i]])
             pose[body.name] = (R_frame @ R, p_frame + matvec(R_frame, p))
         return pose
 
@@ -235,9 +240,10 @@ class ArticulatedSystem(Record):
                 continue
             (R, p), (_, p_parent), (rotation, translation) = poses[body.name], poses[body.parent], shift[body.parent]
             translation = translation + cross(rotation, p - p_parent)
-            if body.joint.nu:
-                u = motion[..., self.u_slices[i]]
-                S_omega, S_v = body.joint.subspace(q[..., self.q_slices[i]])
+            iu = self.layout.moving_u[i]
+            if iu.stop > iu.start:
+                u = motion[..., iu]
+                S_omega, S_v = body.joint.subspace(q[..., self.layout.moving_q[i]])
                 rotation = rotation + matvec(R, matvec(S_omega, u))
                 translation = translation + matvec(R, matvec(S_v, u))
             shift[body.name] = (rotation, translation)
@@ -337,6 +343,7 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
         seen.add(body.name)
         check_body(body)
     _check_coordinates(bodies)
+    _check_followers(bodies)
     parents = {body.name: body.parent for body in bodies}
     for body in bodies:
         if body.parent not in seen:
@@ -348,6 +355,20 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
     if cycle:
         around = " -> ".join([*cycle, cycle[0]])
         raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")
+
+
+def _check_followers(bodies: tuple[Body, ...]) -> None:
+    """ModelError for a follower whose leader is not there, or hangs on another body or another joint than it says."""
+    known = {body.name: body for body in bodies}
+    for body in bodies:
+        if not isinstance(body.joint, FollowerJoint):
+            continue
+        leader = known.get(body.joint.leader)
+        if leader is None or leader.parent != body.parent or leader.joint != body.joint.ball:
+            raise ModelError(
+                f"it follows {body.joint.leader!r}, which must be a body on {body.parent!r} by the same ball joint",
+                element=f"body {body.name!r}",
+            )
 
 
 def _check_coordinates(bodies: tuple[Body, ...]) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.body import Body
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import FixedJoint, Joint
+from myoquat.joints.types import FixedJoint, FollowerJoint, Joint
 from myoquat.joints.vectors import congruent, steiner
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 __all__ = ["WORLD", "Frame", "Link", "Tree", "build_tree", "find_cycle"]
 
@@ -47,6 +47,16 @@ class Link:
     mass: float
     moment: Array
     inertia: Array
+
+    @property
+    def follows(self) -> bool:
+        """Whether it moves with the coordinates of another link's joint, which are then its q and u."""
+        return isinstance(self.joint, FollowerJoint)
+
+    @property
+    def is_weightless(self) -> bool:
+        """Whether it has neither mass nor inertia."""
+        return not may_be_nonzero(self.mass) and not any(may_be_nonzero(x) for x in self.inertia)
 
     def hung_on(self, parent: int) -> "Link":
         """The same link with another number for its parent."""

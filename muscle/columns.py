@@ -48,6 +48,18 @@ class Columns:
         ]
         return tuple(slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0)))
 
+    @cached_property
+    def moving(self) -> tuple[slice, ...]:
+        """Numbers of the motions of each body's joint: those of its columns. A follower moves in its own way with the
+        columns of its leader and has numbers beyond all columns."""
+        layout, beyond, found = self.system.layout, self.size, list(self.slices)
+        for i, leader in enumerate(layout.leaders):
+            if leader != i:
+                width = self.slices[leader].stop - self.slices[leader].start
+                found[i] = slice(beyond, beyond + width)
+                beyond += width
+        return tuple(found)
+
     @property
     def size(self) -> int:
         """Number of columns."""
@@ -66,11 +78,12 @@ class Columns:
         }
 
     def motions(self, poses: Poses, q: Array, *eliminated: Array) -> tuple[dict[int, Array], dict[int, Array]]:
-        """By the number of the column v and omega (6,), and by that of a body whose joint strains W and Q (10,): W is
-        the strain of the quaternion Q itself, that of a component Q_k is Q_k W."""
+        """By the number of the motion (`moving`) v and omega (6,); by that of a body whose joint strains W and Q (10,):
+        W is the strain of the quaternion Q itself, that of a component Q_k is Q_k W."""
         axes, strains = {}, {}
-        for i, chart in enumerate(charts(self.system, q, self.wrt, *eliminated)):
-            (R, p), s = poses[i], self.slices[i]
+        around = charts(self.system, q, self.wrt, *eliminated)
+        for i, leader in enumerate(self.system.layout.leaders):
+            (R, p), s, chart = poses[i], self.moving[i], around[leader]
             if s.start == s.stop:
                 continue
             S_omega, S_v, S_W = self._subspace(i, q, chart)
@@ -87,7 +100,7 @@ class Columns:
     def _subspace(self, i: int, q: Array, chart: Chart) -> tuple[Array, Array, Array]:
         """Of the columns of a body's joint S_omega (3, n) and S_v (3, n), in child-frame components, and S_W (6,):
         R^T dR = skew(S_omega) + S_W on the way along the quaternion, and S_v = R^T dp."""
-        joint, own = self.system.bodies[i].joint, q[self.system.q_slices[i]]
+        joint, own = self.system.bodies[i].joint, q[self.system.layout.moving_q[i]]
         if self.wrt == "velocity":
             return *joint.subspace(own), np.zeros(6)
 

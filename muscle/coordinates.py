@@ -8,11 +8,11 @@ import numpy as np
 
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction
+from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.ranges import check_interval, check_ranges
 from myoquat.joints.tree import find_cycle
 
-__all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow"]
+__all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "linear_couplings"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,22 @@ def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> 
     for coupler in couplers:
         driver = q[..., index[coupler.independent]]
         q[..., index[coupler.dependent]] = coupler.scale * coupler.function.value(driver)
+
+
+def linear_couplings(couplers: Iterable[Coupler]) -> dict[str, tuple[str, float, float]]:
+    """The couplers whose function is a straight line, by the coordinate that they drive: (driving one, factor, offset).
+
+    >>> from myoquat.joints.functions import SimmSpline
+    >>> from myoquat.muscle.coordinates import Coupler, linear_couplings
+    >>> linear_couplings([Coupler("back", "b", "a", SimmSpline((-1.0, 2.0), (1.0, -2.0)))])
+    {'b': ('a', -1.0, 0.0)}
+    """
+    lines = {coupler.dependent: (coupler, straight_line(coupler.function)) for coupler in couplers}
+    return {
+        name: (coupler.independent, coupler.scale * line[0], coupler.scale * line[1])
+        for name, (coupler, line) in lines.items()
+        if line is not None
+    }
 
 
 @dataclass(frozen=True)

@@ -77,10 +77,11 @@ def carried_force(
         body = system.bodies[i]
         if body.name not in carried or body.name == base:
             continue
-        (f, n), (R, p), nu = carried[body.name], poses[body.name], body.joint.nu
-        if nu:
-            S_omega, S_v = body.joint.subspace(q[..., system.q_slices[i]])
-            parts[i] = vecmat(vecmat(n, R), S_omega) + vecmat(vecmat(f, R), S_v)
+        (f, n), (R, p), leader = carried[body.name], poses[body.name], system.layout.leaders[i]
+        if system.bodies[leader].joint.nu:
+            S_omega, S_v = body.joint.subspace(q[..., system.layout.moving_q[i]])
+            own = vecmat(vecmat(n, R), S_omega) + vecmat(vecmat(f, R), S_v)
+            parts[leader] = parts[leader] + own if leader in parts else own
         _add(carried, body.parent, f, n + cross(p - poses[body.parent][1], f))
     if not parts:
         return np.zeros(system.nu)

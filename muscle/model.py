@@ -20,7 +20,7 @@ from myoquat.joints.pose import by_name, named_system
 from myoquat.joints.system import ArticulatedSystem, check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.actuators import Actuator, delayed
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings
 from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws.hill import HillLaw
@@ -197,11 +197,14 @@ class Model(Record):
         `coordinates` says of ones that the new joints do not have is left out.
         """
         ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
-        system = with_rotations(self.system, rotations, ranges)
+        driven = [coupler.dependent for coupler in self.couplers]
+        system = with_rotations(self.system, rotations, ranges, linear_couplings(self.couplers), driven)
+        followed = {name for name, (_, place) in system.angle_names.items() if place >= 3}
+        couplers = tuple(c for c in self.couplers if c.dependent not in followed)
         start_q = self.start
         known = {*system.coordinate_names, *system.angle_names}
         kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)
-        changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept}
+        changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept, "couplers": couplers}
         if self.start_q is not None:
             changed["start_q"] = tuple(map(float, convert_coordinates(self.system, system, start_q)))
         if self.start_u is not None:

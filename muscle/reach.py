@@ -49,9 +49,10 @@ class Reach:
         first, base = self.pulls, self.paths.ancestor(stretch.frames)
         for k in stretch.kind.pulled:
             for frame in self.paths.chain(stretch.frames[k], base):
-                s = self.columns.slices[frame - 1]
+                s, leader = self.columns.moving[frame - 1], self.paths.model.system.layout.leaders[frame - 1]
                 if s.stop > s.start:
-                    row = self.pulls, s.start, stretch.muscle * self.columns.size
+                    first_entry = stretch.muscle * self.columns.size + self.columns.slices[leader].start
+                    row = self.pulls, s.start, first_entry - s.start
                     self._carried.setdefault(s.stop - s.start, []).append(row)
             self.pulls += 1
         return list(range(first, self.pulls))

@@ -22,12 +22,15 @@ __all__ = ["command"]
 @click.option("--start", type=float, default=-np.inf, help="First time [s].")
 @click.option("--end", type=float, default=np.inf, help="Last time [s].")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
+@click.option(
+    "--constraint-weight", default=np.inf, show_default=True, help="Weight of the model's constraints; infinite: exact."
+)
 @click.option("--errors", type=click.Path(path_type=Path), help="Store the error of every marker [m]: .csv.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show errors and angles: .html, one page by itself.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 def command(
     model: str, markers: Path, output: Path, weights: tuple[str, ...], axes: str | None, start: float, end: float,
-    rotations: str, errors: Path | None, report: Path | None, force: bool,
+    rotations: str, constraint_weight: float, errors: Path | None, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Find the motion of MODEL that fits MARKERS (.trc, .c3d) and write its angles as OUTPUT (.mot, .sto).
 
@@ -40,7 +43,8 @@ def command(
     seen = load_markers(markers, axes).between(start, end)
     if not len(seen.time):
         raise click.BadParameter(f"no frame of {markers} lies from {start:g} to {end:g} s")
-    fit = inverse_kinematics(load_model(model, rotations), seen, dict(map(_weight, weights)))
+    fit = inverse_kinematics(load_model(model, rotations), seen, dict(map(_weight, weights)),
+                             constraint_weight=constraint_weight)  # fmt: skip
     click.echo(told(fit))
     open_ = fit.undetermined()
     if open_:

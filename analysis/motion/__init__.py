@@ -1,6 +1,7 @@
 """From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics."""
 
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
+from myoquat.analysis.motion.continuity import continuous
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
@@ -34,6 +35,7 @@ __all__ = [
     "ScaleEstimate",
     "Sensor",
     "calibrate_orientations",
+    "continuous",
     "differentiate",
     "estimate_scale",
     "external_wrenches",

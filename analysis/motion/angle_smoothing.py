@@ -15,12 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.analysis.motion.consistent import held_by
+from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.smoothing import check_cutoff, even_times
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
+from myoquat.joints.door import SystemLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.stacking import components
@@ -34,17 +37,21 @@ DEGREE = 5
 HELD = 3  # values at the start of a pass that the filter leaves alone
 
 
-def smooth_angles(motion: Motion, cutoff: float | None = 6.0) -> Motion:
+def smooth_angles(motion: Motion, cutoff: float | None = 6.0, *, model: SystemLike | None = None) -> Motion:
     """The motion with every coordinate of the file filtered at `cutoff` [Hz], and u and udot from splines through them.
 
     As OpenSim's InverseDynamicsTool and AnalyzeTool do it (see the module), for comparisons with their results:
     `smooth` filters rotations, and is the better choice otherwise. cutoff None: no filter, only derivatives, at any
     times. Otherwise times that are even to 5 % of a step are taken as even.
 
-    Raises ValueError for times that a filter cannot take, fewer than 16 frames, 6 without a filter, or a cutoff outside
-    (0, half the sampling rate), ModelError for a quaternion without named angles.
+    model: whose couplers and constraints hold afterwards, as in `smooth`; without one those of a fitted motion.
+
+    Raises ValueError for times that a filter cannot take, fewer than 16 frames, 6 without a filter, a cutoff outside
+    (0, half the sampling rate), or angles that jump to others of the same pose, ModelError for a quaternion without
+    named angles.
     """
     check_kinds(motion=(motion, Motion))
+    check_jumps(motion)
     system, time = motion.system, motion.time if cutoff is None else even_times(motion.time)
     if len(time) <= DEGREE:
         raise ValueError(f"at least {DEGREE + 1} frames are needed, not {len(time)}")
@@ -75,7 +82,7 @@ def smooth_angles(motion: Motion, cutoff: float | None = 6.0) -> Motion:
                 a = vecmat(a, R) - cross(omega, v)
             three = slice(iu.start, iu.start + 3)
             q[:, iq.start : iq.start + 3], u[:, three], udot[:, three] = p, v, a
-    return Motion(system, time, q, u, udot)
+    return held_by(motion, model).whole(Motion(system, time, q, u, udot))
 
 
 @dataclass(frozen=True, eq=False)

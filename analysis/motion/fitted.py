@@ -12,7 +12,6 @@ from myoquat.data.motions import Motion
 __all__ = ["FittedMotion"]
 
 SAMPLE = 200  # frames that are looked at
-UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which a velocity is not determined
 
 
 def _empty() -> Array:
@@ -71,18 +70,8 @@ class FittedMotion(Motion):
         frames = len(self.time)
         rows = np.unique(np.linspace(0, frames - 1, min(SAMPLE, frames), dtype=int))
         q, data = self.q[rows], self.data[rows]
-        along, normal = self._along(q, data)
-        seen = np.diagonal(along @ normal @ along, axis1=-2, axis2=-1).max(axis=0, initial=0.0)
-        moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN
-        open_ = moves & ~(seen > UNSEEN * problem.unpacked(data).scale.max(initial=0.0))
         free = (self.system.velocity_names[k] for k in problem.free)
-        return tuple(name for name, unknown in zip(free, open_, strict=True) if unknown)
-
-    def _along(self, q: Array, data: Array) -> tuple[Array, Array]:
-        """(..., n, n) the projection along the constraints, and the normal matrix, on the free velocities."""
-        problem = self._fitted
-        normal = problem.reduced(q, problem.terms(q, data))[1]
-        return problem.pseudo_inverse(q, problem.unpacked(data).time)[1], normal
+        return tuple(name for name, known in zip(free, problem.determined(q, data), strict=True) if not known)
 
     def errors(self) -> "pd.DataFrame":
         """A column per marker [m] and sensor [rad] and a row per frame, over the index time [s]."""
@@ -123,7 +112,7 @@ class FittedMotion(Motion):
         start = 4 * m + 4 * s
         noisy[:, start : start + s] = (noisy[:, start : start + s] * sensor_noise) ** 2
         noisy[:, start + s + c : start + s + 2 * c] = 0.0
-        (along, N), (_, M) = (self._along(self.q, rows) for rows in (self.data, noisy))
+        (along, N), (_, M) = (problem.along(self.q, rows) for rows in (self.data, noisy))
         inverse = np.linalg.pinv(along @ N @ along, rcond=1e-9, hermitian=True)
         names = tuple(self.system.velocity_names[k] for k in problem.free)
         return names, inverse @ M @ inverse

@@ -7,6 +7,7 @@ from types import NoneType
 import numpy as np
 
 from myoquat.analysis.motion.constraint_forces import ConstraintForces
+from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
@@ -132,6 +133,7 @@ def inverse_dynamics_of_motion(
     motion.check_system(system)
     if motion.u is None or motion.udot is None:
         raise ValueError("the motion has no u and udot; smooth(motion) or differentiate(motion) finds them")
+    check_jumps(motion, steady=True)
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
     if loads is not None:
         wrenches = external_wrenches(system, motion, loads)

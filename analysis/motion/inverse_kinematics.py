@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
-from myoquat.analysis.motion.solver import Frames, fit_frames
+from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.core.arguments import check_kinds, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
@@ -136,6 +136,10 @@ def inverse_kinematics(
     ones do no harm, and those on velocities alone say nothing of a pose. Markers of the model that the data lack are
     not used. Returns a Motion with the errors of each marker, sensor and task and whether each frame has settled.
 
+    Of angles that give the same pose, full turns of hinges and the two triples of three rotations, every frame has
+    those nearest to the frame before. The first has those with which the most frames are in the model's ranges, or else
+    its principal ones; with a start those nearest to it, and with a start for each frame every frame has those.
+
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
     quaternion has replaced. Warns with MotionWarning of names in the data that the model does not know.
@@ -162,7 +166,10 @@ def inverse_kinematics(
             warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method)
+    places = model.system.coordinate_names
+    known = {places.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in places}
+    naming = Naming(known, start is not None)
+    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, naming)
 
 
 def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple[Markers | None, Orientations | None]:

@@ -52,6 +52,7 @@ SHORTER = 0.25  # how much of a step is tried after it was refused
 SHORTEST, LONGEST = 0.3, 2.0  # of a step that is tried at first
 QUIET = 1e-12  # unit in which that is kept, so that its changes alone do not keep a search going
 UNKNOWN = 1e300  # cost before the first look
+UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which a velocity is not determined
 LONG_MOVE = (
     0.03  # [rad or m] of a coordinate in a step, above which the pose is brought towards the constraints at once
 )
@@ -94,7 +95,7 @@ class PoseProblem(PoseStructure):
     def task_residuals(self, q: Array, data: Data) -> list[Array]:
         """(...) y_j - y_j(q) of every coordinate task; of angles in place of a quaternion, within half a turn."""
         found = []
-        for j, place in enumerate(self._places):
+        for j, place in enumerate(self.task_places):
             wanted = data.values[..., j]
             if place.ball is None:
                 found.append(wanted - q[..., place.q])
@@ -167,7 +168,7 @@ class PoseProblem(PoseStructure):
             return force, normal
         batch = np.broadcast_shapes(q.shape[:-1], given.value_weights.shape[:-1])
         rows = []
-        for place in self._places:
+        for place in self.task_places:
             row: Array = np.zeros((*batch, self.system.nu)) + 0.0 * q[..., :1]
             if place.ball is not None:
                 row[..., place.ball.omega] = angle_row(place.ball, q[..., place.ball.quaternion], place.axis)
@@ -219,6 +220,19 @@ class PoseProblem(PoseStructure):
         rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
         v, change = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
         return Step(v, rest, change)
+
+    def along(self, q: Array, data: Array) -> tuple[Array, Array]:
+        """(..., n, n) the projection along the constraints, and the normal matrix, on the free velocities."""
+        return self.pseudo_inverse(q, self.unpacked(data).time)[1], self.reduced(q, self.terms(q, data))[1]
+
+    def determined(self, q: Array, data: Array) -> Array:
+        """(n,) whether anything that is seen in one of several frames, q (t, nq) and data (t, ...), depends on a free
+        velocity, or the constraints leave it no choice."""
+        along, normal = self.along(q, data)
+        seen = np.diagonal(along @ normal @ along, axis1=-2, axis2=-1).max(axis=0, initial=0.0)
+        moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNSEEN
+        known: Array = ~moves | (seen > UNSEEN * self.unpacked(data).scale.max(initial=0.0))
+        return known
 
     # ---- steps ----------------------------------------------------------------------------------------------
 
@@ -310,7 +324,8 @@ class PoseProblem(PoseStructure):
         return frame.link, frame.R @ rotation_matrix(np.array(sensor.orientation))
 
     @cached_property
-    def _places(self) -> list[Place]:
+    def task_places(self) -> list[Place]:
+        """Where the coordinates of the tasks are."""
         return [places_of(self.system)[name] for name in self.tasks]
 
 

@@ -23,6 +23,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from myoquat.analysis.motion.consistent import held_by
+from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import scipy
@@ -31,7 +33,7 @@ from myoquat.data.motions import Motion
 from myoquat.data.motions.series import gaps_of
 from myoquat.joints.door import SystemLike
 from myoquat.joints.system import ArticulatedSystem
-from myoquat.muscle.coordinates import Coupler, follow
+from myoquat.muscle.coordinates import follow
 
 __all__ = ["check_cutoff", "differentiate", "even_times", "smooth"]
 
@@ -54,28 +56,33 @@ def smooth(
     order        of both passes together, even: the amplitude falls with the order-th power of the frequency.
     longest_gap  [s] frames without data of a fitted motion are bridged up to this time, turning and sliding evenly
                  between the frames beside them; longer gaps, and those at an end, are refused.
-    model        whose couplers are followed after filtering; those of a fitted motion are without it.
+    model        whose couplers and constraints hold after filtering, phi to 1e-10; those of a fitted motion do without
+                 it. Poses and rates are moved onto them by the smallest changes: A u = -phi_t, A udot = b. Locked
+                 coordinates stay.
 
     Times that are even to 5 % of a step, as rounded times of a file are, are taken as even. Raises ValueError for other
-    times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, and gaps that are not
-    bridged.
+    times, fewer than 16 frames, a cutoff outside (0, half the sampling rate), an odd order, gaps that are not bridged,
+    angles that jump to others of the same pose (`continuous` takes them out), and poses that cannot be brought onto the
+    constraints. Warns with MotionWarning of a motion that is off these by more than 1e-4.
     """
     check_kinds(motion=(motion, Motion))
-    system, time = motion.system, even_times(motion.time)
+    system, time, held = motion.system, even_times(motion.time), held_by(motion, model)
+    check_jumps(motion)
     q = _bridged(motion, longest_gap)
     if cutoff is not None:
         q = _filtered(system, q, time, cutoff, order)
-    couplers = _couplers(motion, model)
-    follow(couplers, system.coordinate_names, q)
-    return differentiate(Motion(system, time, q))
+    follow(held.couplers, system.coordinate_names, q)
+    return held.motion(differentiate(Motion(system, time, held.poses(time, q))))
 
 
 def differentiate(motion: Motion) -> Motion:
     """The motion with u and udot found from its q, by derivatives in the chart centred on each frame (see the module).
 
-    Raises ValueError for times that are not even to 5 % of a step, and fewer than 16 frames.
+    Raises ValueError for times that are not even to 5 % of a step, fewer than 16 frames, and angles that jump to others
+    of the same pose.
     """
     check_kinds(motion=(motion, Motion))
+    check_jumps(motion)
     system, time, q = motion.system, even_times(motion.time), motion.q
     n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)
     first, second = np.zeros((n, system.nu)), np.zeros((n, system.nu))
@@ -156,10 +163,3 @@ def _bridged(motion: Motion, longest: float) -> Array:
         share = (motion.time[a:b] - motion.time[a - 1]) / length
         q[a:b] = flat.integrate(q[a - 1], share[:, None] * flat.difference(q[a - 1], q[b]))
     return q
-
-
-def _couplers(motion: Motion, model: SystemLike | None) -> tuple[Coupler, ...]:
-    if model is not None:
-        return tuple(getattr(model, "couplers", ()))
-    fitted = isinstance(motion, FittedMotion) and motion.problem is not None
-    return motion.problem.couplers if fitted else ()  # type: ignore[attr-defined]

@@ -1,13 +1,14 @@
 """Poses of all frames: compiled steps, and where each frame starts from."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.analysis.motion.continuity import Hinges, free_hinges, named, turned_to, unwrapped
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core.lazy_imports import scipy
@@ -18,7 +19,7 @@ from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multi
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, iterate
 
-__all__ = ["Frames", "fit_frames"]
+__all__ = ["Frames", "Naming", "fit_frames"]
 
 STEPS = 200  # of one call; a frame that needs more is given as not settled
 SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no further one
@@ -27,6 +28,10 @@ STRIDE = 32  # frames between those that are solved one after the other in a bat
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
 ON_THEM = 1e-13  # |phi| of the constraints above which a pose is brought onto them
 HELD = 1e-10  # |phi| of the constraints of a frame that counts as settled
+GAIN = 1e-9  # of a cost, by which another pose is better
+APART = 0.5  # [rad or m] of a coordinate, from which a frame is far from the one before
+TRIES = 64  # poses from which a first frame without a start is sought beside the orientations of its root
+SPREAD = 0.7  # [rad] their standard deviation
 WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
 
 
@@ -116,7 +121,20 @@ class _Solver:
         return z[..., :nq], np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0)
 
 
-def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str) -> FittedMotion:
+Ranges = Mapping[int, tuple[float, float]]
+
+
+class Naming(NamedTuple):
+    """How angles that give the same pose are chosen: the ranges of coordinates by their place in q, and whether the
+    first frame has those nearest to the start."""
+
+    ranges: Ranges
+    from_start: bool
+
+
+def fit_frames(
+    problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str, naming: Naming
+) -> FittedMotion:
     """The poses of all frames and what remains of the residuals."""
     solver, data = _Solver.of(problem), frames.data
     empty: Array = np.all(np.concatenate([frames.lost, frames.silent], axis=-1), axis=-1)
@@ -125,12 +143,16 @@ def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, 
         q[:], size[:] = solver(solver.onto(start, data), data, FAR)
     elif len(time):
         first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
-        q[first], size[first] = _first(problem, solver, solver.onto(start, data[first]), data[first])
+        anchor = solver.onto(start, data[first])
+        ranges = None if naming.from_start else naming.ranges
+        q[first], size[first] = _first(problem, solver, anchor, data[first], ranges)
         stride = 1 if method == "sequential" else STRIDE
         _spread(solver, q, size, data, first, stride)
     q = _normalized(problem, q)
     if start.ndim == 1:
         _mend(problem, solver, q, size, data)
+    _turn_to_tasks(problem, solver, q, size, data)
+    _name(problem, q, start, naming)
     held = solver.violation(q, data)
     off = held > ON_THEM
     if off.any():
@@ -139,23 +161,47 @@ def fit_frames(problem: PoseProblem, time: Array, frames: Frames, start: Array, 
     return _assessed(solver, time, frames, q, (size <= SETTLED) & (held <= HELD) & ~empty, empty, held)
 
 
-def _first(problem: PoseProblem, solver: _Solver, start: Array, data: Array) -> tuple[Array, float]:
+def _first(
+    problem: PoseProblem, solver: _Solver, start: Array, data: Array, ranges: Ranges | None
+) -> tuple[Array, float]:
     """(nq,) the pose of one frame, and the size of its next step.
 
-    It is sought from the start and from other orientations of the root; of poses that are equally good, the one that is
-    nearest to the start is taken.
+    It is sought from the start and from other orientations of the root, and, where `ranges` are given, from poses
+    scattered about the best of these, inside them; of poses that are equally good, the one that is nearest to the start
+    is taken.
     """
-    tries = np.concatenate([start[None], _turned(problem, start)])
-    rows = np.broadcast_to(data, (len(tries), len(data)))
-    tries = solver.onto(tries, rows)
-    found, size = solver(tries, rows, FAR)
-    found = _normalized(problem, found)
-    cost = solver.assess(found, np.ascontiguousarray(rows))[0]
-    cost = np.where(np.isfinite(cost), cost, np.inf)
+    found, size, cost = _solved(problem, solver, np.concatenate([start[None], _turned(problem, start)]), data)
+    if ranges is not None:
+        best = found[int(np.argmin(cost))]
+        parts = _solved(problem, solver, _scattered(problem, best, ranges, np.ones(len(problem.free))), data)
+        if (parts[2] < cost.min() * (1 - 1e-6)).any():  # what the data do not determine stays
+            known = problem.determined(best[None], data[None])
+            parts = _solved(problem, solver, _scattered(problem, best, ranges, known), data)
+            found, size, cost = (np.concatenate(pair) for pair in zip((found, size, cost), parts, strict=True))
     scale = float(problem.unpacked(data).scale)
     equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
     best = int(equal[np.argmin(_way(problem, start, found[equal]))])
     return found[best], float(size[best])
+
+
+def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
+    """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
+    rows = np.broadcast_to(data, (len(tries), len(data)))
+    found, size = solver(solver.onto(tries, rows), rows, FAR)
+    found = _normalized(problem, found)
+    return found, size, _cost(problem, solver, found, rows)
+
+
+def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) -> Array:
+    """(n, nq) poses about q, in their ranges; the velocities that move are 1 in `moving` (n,), others 0."""
+    rng = np.random.default_rng(len(q))
+    steps = rng.normal(size=(TRIES, len(problem.free))) * SPREAD * moving
+    found = problem.moved(np.broadcast_to(q, (TRIES, len(q))), steps)
+    for i, (lower, upper) in ranges.items():
+        inside = np.clip(found[:, i], lower, upper)
+        moved = (found[:, i] != q[i]) & (upper - lower < 2 * np.pi)
+        found[:, i] = np.where(moved, inside, found[:, i])
+    return problem.allowed(found)
 
 
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
@@ -204,20 +250,67 @@ def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, str
 
 
 def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
-    """Solve frames again that are much worse than a neighbour, from each neighbour, and keep what is better."""
-    for way in (1, -1):
-        cost = _cost(problem, solver, q, data)
-        neighbour = np.roll(cost, way)
-        scale = problem.unpacked(data).scale
-        bad = ~(cost <= WORSE * neighbour + 1e-16 * scale)
-        bad[0 if way > 0 else -1] = False
-        rows = np.flatnonzero(bad)
-        if not len(rows):
-            continue
-        again, sizes = solver(q[rows - way], data[rows], FAR)
-        again = _normalized(problem, again)
-        better = _cost(problem, solver, again, data[rows]) < cost[rows]
-        q[rows[better]], size[rows[better]] = again[better], sizes[better]
+    """Solve frames again that are much worse than a neighbour, or far from one that is better, from that neighbour, and
+    keep what is better, as long as frames next to those that have changed are."""
+    fresh: Array = np.ones(len(q), dtype=bool)
+    scale = problem.unpacked(data).scale
+    cost = _cost(problem, solver, q, data)
+    while fresh.any():
+        changed: Array = np.zeros(len(q), dtype=bool)
+        for way in (1, -1):
+            before = np.roll(q, way, axis=0)
+            bad = _suspect(problem, q, before, cost, np.roll(cost, way), 1e-16 * scale) & (fresh | np.roll(fresh, way))
+            bad[0 if way > 0 else -1] = False
+            rows = np.flatnonzero(bad)
+            if not len(rows):
+                continue
+            again, sizes = solver(before[rows], data[rows], FAR)
+            again = _normalized(problem, again)
+            costs = _cost(problem, solver, again, data[rows])
+            better = costs < cost[rows] * (1 - GAIN)
+            kept = rows[better]
+            q[kept], size[kept], cost[kept], changed[kept] = again[better], sizes[better], costs[better], True
+        fresh = changed
+
+
+def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others: Array, round_off: Array) -> Array:
+    """(t,) whether frames cost much more than those before them, or more and are far from them."""
+    far = np.abs(problem.system.difference(before, q)).max(axis=-1, initial=0.0) > APART
+    bad: Array = ~(cost <= WORSE * others + round_off) | (far & (cost > others + round_off))
+    return bad
+
+
+def _turn_to_tasks(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
+    """Solve frames again in which a hinge is more than half a turn away from what a task wants, from the turn nearest
+    to that."""
+    turning = {h.places[0] for h in free_hinges(problem, with_tasks=True) if len(h.places) == 1}
+    wanted, rows = problem.unpacked(data).values, np.zeros(len(q), dtype=bool)
+    near = q.copy()
+    for j, place in enumerate(problem.task_places):
+        if place.ball is None and place.floating is None and place.q in turning:
+            near[:, place.q] = turned_to(Hinges((place.q,)), q[:, [place.q]], wanted[:, [j]])[:, 0]
+    rows = np.any(near != problem.allowed(q), axis=-1) & np.all(problem.allowed(near) == near, axis=-1)
+    if rows.any():
+        q[rows], size[rows] = solver(near[rows], data[rows], NEAR)
+
+
+def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
+    """Give every frame, of the angles of its pose, those that `Naming` asks for; bounds that are kept stay kept."""
+    if not len(q):
+        return
+    for hinges in free_hinges(problem):
+        places = list(hinges.places)
+        x = q[:, places]
+        if start.ndim == 2:
+            x = turned_to(hinges, x, start[:, places])
+        elif naming.from_start:
+            x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[places]), x[1:]]))
+        else:
+            x = named(hinges, x, [naming.ranges.get(i) for i in places])
+        kept = q[:, places].copy()
+        q[:, places] = x
+        if not np.all(problem.allowed(q)[:, places] == q[:, places]):
+            q[:, places] = kept
 
 
 def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:

@@ -180,12 +180,11 @@ def joint_loads(
     about the joints' own axes, and in `JointLoads.residual`. Constraint forces are those that the balance leaves; where
     forces are missing, those of the motion that the forces would cause (`myoquat.dynamics.constraints.HeldMotion`).
     Redundant constraints leave some loads open, which are NaN. Without udot, locked coordinates stay and couplers are
-    followed; what holds them is in the loads.
-    `Redundancy.joint_loads` takes muscles, reserves and loads of a solution.
+    followed; what holds them is in the loads. `Redundancy.joint_loads` has the loads of a solution.
 
-    Raises ValueError for a motion of another system or without u, and tensions, torques or wrenches of another shape or
-    with NaN, a table without a muscle of the model, a torque that has no effect; ModelError for constraints on velocities, and passive forces of
-    one's own that do not say on which bodies they act.
+    Raises ValueError for a motion of another system or without u, tensions, torques or wrenches of another shape or
+    with NaN, a table without a muscle of the model, and a torque that has no effect; ModelError for constraints on
+    velocities, and passive forces of one's own that do not say on which bodies they act.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import joint_loads

@@ -15,9 +15,9 @@ from typing import Any
 
 import distributed
 
-from myoquat.analysis.studies.describe import description, key_of
+from myoquat.analysis.studies.describe import description, differences, key_of
 from myoquat.analysis.studies.engines import engine_for
-from myoquat.analysis.studies.machine import surroundings
+from myoquat.analysis.studies.machine import UNSEEN, surroundings, user_code
 from myoquat.analysis.studies.restore import arguments_of
 from myoquat.analysis.studies.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
@@ -71,14 +71,25 @@ def _check_answers(scheduler: str, timeout: float) -> None:
         raise ClusterError(f"the scheduler {scheduler} does not answer within {timeout:g} s{reason}") from None
 
 
-def compute_block(key: str, text: str, begin: int, end: int, wanted: dict[str, dict[str, str]]) -> Any:
-    """On a worker: the arrays of samples begin ... end - 1 and the seconds in kernels."""
+def compute_block(
+    key: str, text: str, begin: int, end: int, wanted: dict[str, dict[str, str]], code: dict[str, str] | None = None
+) -> Any:
+    """On a worker: the arrays of samples begin ... end - 1 and the seconds in kernels. `code` is that of users."""
     if surroundings() != wanted:
         raise ClusterError(
             f"a worker has {json.dumps(surroundings())}, and this process {json.dumps(wanted)}: they may compute other "
             "bits. MYOQUAT_CPU (such as x86-64-v3) on all makes processors equal"
         )
-    return engine_for(key, lambda: Specification(**arguments_of(json.loads(text)))).run(begin, end)
+    return engine_for(key, lambda: _sent(text, code or {})).run(begin, end)
+
+
+def _sent(text: str, code: dict[str, str]) -> Specification:
+    """The study of a text. ClusterError if code of users is not what it is in the process that sent it."""
+    study = Specification(**arguments_of(json.loads(text)))
+    changed = differences(code, user_code(study))
+    if changed or UNSEEN in code:
+        raise ClusterError(f"a worker has other code of users: {'; '.join(changed) or code[UNSEEN]}")
+    return study
 
 
 @dataclass
@@ -95,7 +106,8 @@ class Cluster:
         found = description(study)
         if not found["model"]["file"]:
             raise ValueError(f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers")
-        constant = key_of(found), json.dumps(found)
+        own = user_code(study)
+        constant = key_of({**found, "user_code": own}), json.dumps(found)
         rest = iter(pending)
         with self._session():
             report.threads = sum(self.client.nthreads().values())
@@ -104,7 +116,7 @@ class Cluster:
                 for number in _next(rest, AHEAD * max(report.threads, 1) - len(tasks)):
                     span = results.span(number)
                     name = f"study-{constant[0][:12]}-{span[0]}"
-                    task = self.client.submit(compute_block, *constant, *span, surroundings(), key=name)
+                    task = self.client.submit(compute_block, *constant, *span, surroundings(), own, key=name)
                     tasks[task] = number
                 if not tasks:
                     return

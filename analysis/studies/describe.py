@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from myoquat.analysis.studies.machine import DIGEST
 from myoquat.analysis.studies.plain import plain
 from myoquat.analysis.studies.specification import Specification
 from myoquat.data.toml import model_text, parse_model
@@ -47,6 +48,9 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
             continue
         if key == "model":
             found.append(f"model: {_model_told(a)} -> {_model_told(b)}")
+        elif key == "user_code":
+            lines = differences(a or {}, b or {})
+            found += [f"user code: {line}" for line in lines if not line.startswith(f"{DIGEST}: ") or len(lines) == 1]
         elif key == "vary" and (was := _table_of(a)) and (now := _table_of(b)):
             found += [f"vary.{line}" for line in differences(was, now)] or ["vary: the order"]
         else:

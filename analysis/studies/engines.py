@@ -8,7 +8,7 @@ from myoquat.analysis.studies.engine import Engine, check_simulation
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial_engine import TrialEngine, check_trial
 
-__all__ = ["check_study", "engine_for", "engine_of"]
+__all__ = ["Engine", "TrialEngine", "check_study", "engine_for", "engine_of"]
 
 CAPACITY = 8  # engines kept by a process that serves several studies
 

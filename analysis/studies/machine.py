@@ -13,12 +13,22 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 import myoquat
+from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.summaries import SUMMARIES
+from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
+from myoquat.core.class_content import is_foreign
+from myoquat.core.content import foreign_parts
+from myoquat.core.user_code import code_state
+from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.kernels.runtime.settings import target
 
-__all__ = ["ROOMS", "fingerprint", "machine", "release", "surroundings"]
+__all__ = ["DIGEST", "ROOMS", "UNSEEN", "fingerprint", "machine", "release", "surroundings", "user_code"]
+
+DIGEST = "all of it"  # of the code of users, with what has no name
+UNSEEN = "not comparable"  # what of the code of users nobody can compare
 
 # folders whose sources can reach the numbers; trials need those of motions and muscles
-ROOMS = ("kernels", "joints", "muscle", "dynamics", "analysis/motion", "analysis/muscles", "analysis/studies")
+ROOMS = ("core", "kernels", "joints", "muscle", "dynamics", "analysis/motion", "analysis/muscles", "analysis/studies")
 
 
 def machine() -> dict[str, str]:
@@ -42,6 +52,21 @@ def fingerprint() -> dict[str, str]:
     libraries = {name: version(name) for name in ("numpy", "scipy", "casadi", "llvmlite")}
     compiler = ".".join(map(str, llvm.llvm_version_info))
     return {"sources": _digest(), "myoquat": release(), **libraries, "llvm": compiler}
+
+
+def user_code(study: Specification) -> dict[str, str]:
+    """What a study's code outside this package reads and does: the names of its functions, globals and attributes, with
+    values or digests; {} where all code is of this package. Under UNSEEN what cannot be compared."""
+    summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
+    own: list[object] = [FIXED_STEP.get(study.method), *summaries]
+    trial = study.trial
+    of_trial = () if trial is None else (trial.effort, tuple(trial.reserves), tuple(trial.cones))
+    parts = foreign_parts((study.model.content_key, *of_trial))
+    state = code_state([*(parts or ()), *(part for part in own if is_foreign(type(part)))], named=True)
+    strange = state.unknown if parts is not None else (*state.unknown, "classes of another process")
+    if not state.named and not strange:
+        return {}
+    return {**state.named, DIGEST: state.digest, **({UNSEEN: ", ".join(strange)} if strange else {})}
 
 
 def surroundings() -> dict[str, dict[str, str]]:

@@ -1,6 +1,7 @@
 """Running a study: blocks of samples, in threads of this process or on a Dask cluster, each stored when it is done."""
 
 import importlib
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -11,15 +12,16 @@ from time import perf_counter
 from typing import Any
 
 from myoquat.analysis.studies.describe import description, key_of
-from myoquat.analysis.studies.engines import check_study, engine_for
+from myoquat.analysis.studies.engines import Engine, TrialEngine, check_study, engine_for, engine_of
 from myoquat.analysis.studies.interrupts import interrupts
 from myoquat.analysis.studies.layout import sizes, variables
-from myoquat.analysis.studies.machine import machine
+from myoquat.analysis.studies.machine import UNSEEN, machine, user_code
 from myoquat.analysis.studies.memory import Memory
 from myoquat.analysis.studies.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Store
 from myoquat.core.progress import progress_bar
+from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
 
 __all__ = ["ANY_CODE", "WAIT", "RunOptions", "compute"]
@@ -124,17 +126,29 @@ def _cluster() -> Any:
         raise ModuleNotFoundError(f"{error}: running on a cluster needs the extra myoquat[cluster]") from None
 
 
+def _engine(study: Specification) -> Engine | TrialEngine:
+    """The engine of a study: a new one where nobody can say whether code of users has changed since the last one."""
+    own = user_code(study)
+    if UNSEEN in own:
+        return engine_of(study)
+    return engine_for(key_of({**description(study), "machine": machine(), "user_code": own}), lambda: study)
+
+
 def _local(
     study: Specification, results: Results, pending: list[int], report: RunReport, check: Callable[[], None]
 ) -> Iterator[Done]:
-    """Compute and store blocks in threads; a few more are handed out than there are threads."""
+    """Compute and store blocks in threads; a few more are handed out than there are threads. At an interrupt, blocks
+    that are being computed are given up, and those that are being stored are stored."""
     began = perf_counter()
-    engine = engine_for(key_of({**description(study), "machine": machine()}), lambda: study)
+    engine = _engine(study)
     report.compile = perf_counter() - began
     check()  # CasADi lets an interrupt pass while it builds the step
 
+    given_up = threading.Event()
+
     def task(number: int) -> Done:
-        arrays, seconds = engine.run(*results.span(number))
+        with cancellable(given_up):
+            arrays, seconds = engine.run(*results.span(number))
         stored(results, number, arrays)
         return number, seconds
 
@@ -148,4 +162,5 @@ def _local(
             for future in finished:
                 yield future.result()
     finally:
+        given_up.set()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -26,7 +26,7 @@ from myoquat.analysis.studies.errors import StoreError
 from myoquat.analysis.studies.groups import consolidate, group_at
 from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.lock import Lock
-from myoquat.analysis.studies.machine import fingerprint, machine, release
+from myoquat.analysis.studies.machine import UNSEEN, fingerprint, machine, release, user_code
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
@@ -72,7 +72,7 @@ def attributes(study: Specification) -> dict[str, Any]:
         "format": FORMAT,
         "format_version": VERSION,
         "myoquat": release(),
-        "fingerprints": json.dumps([fingerprint()]),
+        "fingerprints": json.dumps([_code_of(study)]),
         "machine": json.dumps(machine()),
         "study": json.dumps(description(study)),
     }
@@ -270,7 +270,7 @@ class Store:
             )
         _check_study(found, study, path)
         if not any_code:
-            _check_code(found, path)
+            _check_code(found, study, path)
         if json.loads(found["machine"]) != machine():
             raise StoreError(
                 f"{path} was begun on {found['machine']}; this machine is {json.dumps(machine())}, which may compute "
@@ -382,9 +382,9 @@ class Store:
         if self._found_identity() != self._identity:
             raise StoreError(f"{self.path} was removed or replaced while it was written; block {block} is not stored")
 
-    def _sign(self, known: list[dict[str, str]]) -> None:
+    def _sign(self, known: list[dict[str, Any]]) -> None:
         """Find the code that runs among those of the store, or add it to them."""
-        own = fingerprint()
+        own = _code_of(self.study)
         if own not in known:
             known = [*known, own]
             group = group_at(self.path, "r+")
@@ -415,16 +415,29 @@ def _check_study(found: Mapping[str, Any], study: Specification, path: Path) -> 
         raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
 
 
-def _check_code(found: Mapping[str, Any], path: Path) -> None:
-    """StoreError if other code than this has computed any block."""
+def _code_of(study: Specification) -> dict[str, Any]:
+    """The code that computes a study: this package's, and what users bring."""
+    own = user_code(study)
+    return {**fingerprint(), **({"user_code": own} if own else {})}
+
+
+def _check_code(found: Mapping[str, Any], study: Specification, path: Path) -> None:
+    """StoreError if other code than this has computed any block, or if nobody can say that."""
     if found.get("myoquat") != release():
         raise StoreError(
             f"{path} was begun with myoquat {found.get('myoquat')}; this is {release()}, which may compute other bits. "
             + _ANY_CODE
         )
+    own = _code_of(study)
+    unseen = own.get("user_code", {}).get(UNSEEN)
+    if unseen:
+        raise StoreError(
+            f"the code of the study reads what cannot be compared ({unseen}), so that it may be other code than that "
+            f"which computed the results in {path}. {_ANY_CODE}"
+        )
     fingerprints = _entry(found, "fingerprints", path)
     for known in fingerprints if isinstance(fingerprints, list) else [fingerprints]:
-        changed = differences(known, fingerprint())
+        changed = differences(known, own)
         if changed:
             raise StoreError(
                 f"{path} holds results of other code, which may compute other bits; what differs: "

@@ -32,7 +32,7 @@ def run_inverse_kinematics(
     markers = _rows(markers, nearest_rows(markers.time, *setup.times))
     if not len(markers.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
-    fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path)
+    fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path, setup.constraint_weight)
     if not any(task.kind == "marker" for task in setup.tasks):
         told = (
             f"the task set names no marker: all {len(fit.marker_names)} that the model has are followed, with weight 1"
@@ -50,11 +50,13 @@ def run_inverse_kinematics(
 
 
 def fitted_to_tasks(
-    model: Model, markers: Markers, tasks: Sequence[Task], coordinates: Path | None, setup: Path
-) -> FittedMotion:
+    model: Model, markers: Markers, tasks: Sequence[Task], coordinates: Path | None, setup: Path,
+    constraint_weight: float = np.inf,
+) -> FittedMotion:  # fmt: skip
     """The poses of the tasks of a setup: markers that have one, all if no marker has, and wanted coordinates.
 
-    OpenSim divides the part of the markers by the sum of their weights: coordinates weigh that sum more here.
+    OpenSim divides the part of the markers by the sum of their weights: coordinates, and constraints where their weight
+    is finite, weigh that sum more here.
     """
     known = {marker.name for marker in model.markers}
     named = {task.name: task.weight for task in tasks if task.kind == "marker"}
@@ -67,7 +69,8 @@ def fitted_to_tasks(
     for task in (task for task in tasks if task.kind == "coordinate"):
         wanted[task.name] = _wanted(model, task, markers.time, coordinates, setup)
         weights[task.name] = task.weight * total
-    return inverse_kinematics(model, markers.select(used), weights, coordinates=wanted)
+    pull = constraint_weight * total if total else np.inf
+    return inverse_kinematics(model, markers.select(used), weights, coordinates=wanted, constraint_weight=pull)
 
 
 def _wanted(model: Model, task: Task, time: Array, coordinates: Path | None, setup: Path) -> Array:

@@ -52,7 +52,9 @@ def run_sensor_tracking(
         raise ModelError("no frame lies in <time_range>", file=setup.path)
     weights = {sensor.name: setup.weights.get(sensor.name, 1.0) for sensor in sensors if sensor.name in seen.names}
     try:
-        fit = inverse_kinematics(model, seen, weights, sensors=sensors, locked=_held(model))
+        # OpenSim divides the part of the sensors by the sum of their weights
+        pull = setup.constraint_weight * sum(weights.values()) if weights else np.inf
+        fit = inverse_kinematics(model, seen, weights, sensors=sensors, locked=_held(model), constraint_weight=pull)
     except ValueError as error:
         raise in_file(error, setup.path) from None
     tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.analysis.viewer.shapes import Mesh, limb, shape_mesh, surface
+from myoquat.analysis.viewer.meshes import Mesh
+from myoquat.analysis.viewer.shapes import limb, shape_mesh, surface
 from myoquat.analysis.viewer.tubes import tubes
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix

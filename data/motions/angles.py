@@ -128,13 +128,24 @@ def unwrapped_angles(angles: Angles, Q: Array) -> Array:
 def nearest_branch(f: Array, twin: Array, start: Array | None = None) -> Array:
     """(t, 3) of two triples f and twin (t, 3) [rad] of the same rotations, and of full turns of each angle, those that
     are nearest to the frame before, beginning with the first of f, or with that nearest to `start` (1, 3)."""
-    choices, result = np.stack([f, twin]), np.empty_like(f)
-    last = (f if start is None else start)[0] if len(f) else f
-    for row in range(len(f)):
-        near = choices[:, row] + 2 * np.pi * np.round((last - choices[:, row]) / (2 * np.pi))
-        last = near[np.argmin(((near - last) ** 2).sum(axis=-1))]
-        result[row] = last
-    return result
+    if not len(f):
+        return f.copy()
+    choices = np.stack([f, twin], axis=1)
+    change = _shortest(choices[1:, None] - choices[:-1, :, None])  # (t - 1, from, to, 3)
+    followers = (change**2).sum(axis=-1).argmin(axis=-1).tolist()
+    taken = [0 if start is None else int((_shortest(choices[0] - start) ** 2).sum(axis=-1).argmin())]
+    for follower in followers:
+        taken.append(follower[taken[-1]])
+    found: Array = choices[np.arange(len(f)), taken]
+    if start is not None:
+        found -= 2 * np.pi * np.round((found[0] - start) / (2 * np.pi))
+    found[1:] -= 2 * np.pi * np.cumsum(np.round(np.diff(found, axis=0) / (2 * np.pi)), axis=0)
+    return found
+
+
+def _shortest(x: Array) -> Array:
+    """Angles without full turns, in [-pi, pi]."""
+    return x - 2 * np.pi * np.round(x / (2 * np.pi))
 
 
 def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":

@@ -56,6 +56,8 @@ def states_from_motion(
     degrees = _degrees(motion, in_degrees)
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
     system = in_angles(target, {bare_name(label) for label in labels})
+    following = {f"{name}{ending}" for name, (_, k) in system.angle_names.items() if k >= 3 for ending in ("", "_u")}
+    labels = [label for label in labels if bare_name(label) not in following]  # the joint says what they are
     known = _known(system)
     _check_known(labels, known)
     columns: dict[tuple[str, int], str] = {}

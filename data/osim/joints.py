@@ -15,7 +15,7 @@ from myoquat.data.osim.functions import FUNCTIONS, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.axes import turned_around
 from myoquat.joints.body import Body
-from myoquat.joints.functions import Constant, Linear
+from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier
 from myoquat.joints.types import (
     ConstantCurvatureJoint,
     CustomJoint,
@@ -177,5 +177,18 @@ def _axis(element: Any, names: tuple[str, ...]) -> Axis:
     unknown = [child for child in found if child.tag not in FUNCTIONS]
     if unknown:
         complain(unknown[0], f"the function <{unknown[0].tag}> is not supported; known: {', '.join(FUNCTIONS)}")
-    default = Linear() if used else Constant(0.0)
-    return Axis(direction, names.index(used[0]) if used else None, read_function(found[0]) if found else default)
+    follows = used and holder is not element  # without even an empty <function>, OpenSim keeps the axis where it is
+    function = read_function(found[0]) if found else Linear() if follows else Constant(0.0)
+    if not used and not _is_constant(function):
+        complain(
+            element,
+            f"an axis without <coordinates> needs a <Constant>: <{found[0].tag}> has no argument; OpenSim takes the "
+            "slope of a line for its value, or reads memory that is not the function's",
+        )
+    return Axis(direction, names.index(used[0]) if used else None, function)
+
+
+def _is_constant(function: AxisFunction) -> bool:
+    while isinstance(function, Multiplier):
+        function = function.function
+    return isinstance(function, Constant)

@@ -1,19 +1,21 @@
 """InverseKinematicsTool: a model, markers, tasks, and what is written."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from myoquat.data.document import boolean
+from myoquat.data.document import boolean, number, text
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.setups.tasks import Task, read_tasks
+from myoquat.data.xml import Element, complain
 
-__all__ = ["InverseKinematicsSetup", "read_inverse_kinematics"]
+__all__ = ["InverseKinematicsSetup", "constraint_weight", "read_inverse_kinematics"]
 
 
 @dataclass(frozen=True)
 class InverseKinematicsSetup:
     """Files, tasks and times of an InverseKinematicsTool; errors and locations: whether these tables are written, into
-    the folder `results`."""
+    the folder `results`; constraint_weight: infinite where constraints hold."""
 
     name: str
     path: Path
@@ -26,6 +28,17 @@ class InverseKinematicsSetup:
     results: Path
     errors: bool
     locations: bool
+    constraint_weight: float = math.inf
+
+
+def constraint_weight(root: Element) -> float:
+    """The <constraint_weight> of a tool, infinite if it says nothing."""
+    if text(root, "constraint_weight", "inf").lower() in ("", "inf", "infinity", "+inf"):
+        return math.inf
+    weight = number(root, "constraint_weight")
+    if weight < 0:
+        complain(root.find("constraint_weight"), f"<constraint_weight> must not be negative, not {weight:g}")
+    return weight
 
 
 def read_inverse_kinematics(document: SetupDocument) -> InverseKinematicsSetup:
@@ -44,4 +57,5 @@ def read_inverse_kinematics(document: SetupDocument) -> InverseKinematicsSetup:
         document.results,
         boolean(root, "report_errors", True),
         boolean(root, "report_marker_locations"),
+        constraint_weight(root),
     )

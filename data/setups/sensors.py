@@ -5,6 +5,7 @@ from pathlib import Path
 
 from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.setups.document import NOTHING, SetupDocument
+from myoquat.data.setups.kinematics import constraint_weight
 from myoquat.data.xml import complain
 
 __all__ = ["SensorPlacerSetup", "SensorTrackingSetup", "read_sensor_placer", "read_sensor_tracking"]
@@ -29,7 +30,8 @@ class SensorPlacerSetup:
 
 @dataclass(frozen=True)
 class SensorTrackingSetup:
-    """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written."""
+    """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written;
+    constraint_weight: as of InverseKinematicsTool."""
 
     name: str
     path: Path
@@ -41,6 +43,7 @@ class SensorTrackingSetup:
     errors: bool
     motion: Path | None
     results: Path
+    constraint_weight: float
 
 
 def read_sensor_placer(document: SetupDocument) -> SensorPlacerSetup:
@@ -80,6 +83,7 @@ def read_sensor_tracking(document: SetupDocument) -> SensorTrackingSetup:
         boolean(root, "report_errors", True),
         document.output(root, "output_motion_file", document.results),
         document.results,
+        constraint_weight(root),
     )
 
 

@@ -52,11 +52,12 @@ def assemble(
 ) -> Array:
     """(..., nq) poses near q (..., nq) that satisfy the constraints of a model, and further ones, at times (...) [s].
 
-    Dependent coordinates, which couplers say to follow others, move first: where they alone can satisfy the constraints,
-    nothing else moves. Elsewhere a motion of an independent coordinate counts 1000 times as much as one of a dependent
-    coordinate. Every step is the smallest motion that the linearized constraints ask for, in the Euclidean norm of the
-    velocities with these weights, until |phi| < 1e-10; coordinates that the model has locked stay. That is a pose
-    nearby, not exactly the nearest. Constraints on velocities do not matter. Redundant constraints are no hindrance.
+    Dependent coordinates, which couplers say to follow others, move first: where they alone can satisfy all
+    constraints, nothing else moves. Elsewhere a motion of an independent coordinate counts 1000 times as much as one of
+    a dependent coordinate. Every step is the smallest motion that the linearized constraints ask for, in the Euclidean
+    norm of the velocities with these weights, until |phi| < 1e-10; coordinates that the model has locked stay. That is
+    a pose nearby, not exactly the nearest. Constraints on velocities do not matter. Redundant constraints are no
+    hindrance.
 
     Raises AssemblyError where no such pose is found, with the first of them and the constraint that is off the most;
     with strict=False those poses are NaN. ValueError for arrays that do not fit.

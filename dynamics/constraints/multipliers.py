@@ -161,9 +161,9 @@ class HeldMotion:
     def acceleration(self, u: Array, force: Array) -> Array:
         """(t, nu) udot under all forces Q (t, nu) of the motion without constraints, M udot = Q + A^T lambda, at
         velocities u (t, nu)."""
-        b = np.zeros(self.rows.shape[:-1])
+        b = np.zeros((len(self.q), self.rows.shape[-2]))
         if self.constraints:
-            b[:, : b.shape[-1] - len(self.locks)] = self._arrays.bias(self.q, u, self.time)
+            b[:, : self.rows.shape[-2] - len(self.locks)] = self._arrays.bias(self.q, u, self.time)
         if self._arrays.constraints.weightless:
             force = force + self.force(b)
         free = vecmat(matvec(self._back, force), self._back)

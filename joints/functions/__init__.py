@@ -1,7 +1,7 @@
 """Functions of a coordinate, which move the axes of custom joints, or of the time: one file each, the same verbs."""
 
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.joints.functions.coefficients import coefficients_of
+from myoquat.joints.functions.coefficients import coefficients_of, straight_line
 from myoquat.joints.functions.multiplier import Multiplier
 from myoquat.joints.functions.multivariate import MultivariatePolynomial
 from myoquat.joints.functions.natural_spline import NaturalSpline
@@ -26,4 +26,5 @@ __all__ = [
     "Sine",
     "SmoothStep",
     "coefficients_of",
+    "straight_line",
 ]

@@ -1,10 +1,15 @@
 """Which functions are polynomials, and which."""
 
+import numpy as np
+
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.multiplier import Multiplier
 from myoquat.joints.functions.polynomial import Constant, Linear, Polynomial
+from myoquat.joints.functions.simm_spline import SimmSpline
 
-__all__ = ["coefficients_of"]
+__all__ = ["coefficients_of", "straight_line"]
+
+STRAIGHT = 1e-12  # distance of a point from the line through the ends, relative to the largest value
 
 
 def coefficients_of(function: AxisFunction) -> tuple[float, ...] | None:
@@ -22,3 +27,26 @@ def coefficients_of(function: AxisFunction) -> tuple[float, ...] | None:
     if isinstance(function, Linear):
         return (function.offset, function.factor)
     return (function.constant,) if isinstance(function, Constant) else None
+
+
+def straight_line(function: AxisFunction) -> tuple[float, float] | None:
+    """(factor, offset) of a function f(x) = factor x + offset, also of a SIMM spline through points of a line; None for
+    another one.
+
+    >>> from myoquat.joints.functions import SimmSpline, straight_line
+    >>> straight_line(SimmSpline((0.0, 2.0), (1.0, 5.0)))
+    (2.0, 1.0)
+    """
+    if isinstance(function, Multiplier):
+        inner = straight_line(function.function)
+        return None if inner is None else (function.scale * inner[0], function.scale * inner[1])
+    found = coefficients_of(function)
+    if found is not None:
+        return (found[1], found[0]) if len(found) == 2 else None
+    if not isinstance(function, SimmSpline):
+        return None
+    x, y = np.array(function.x), np.array(function.y)
+    factor = (y[-1] - y[0]) / (x[-1] - x[0])
+    offset = y[0] - factor * x[0]
+    off = np.abs(factor * x + offset - y).max()
+    return (float(factor), float(offset)) if off <= STRAIGHT * np.abs(y).max() else None

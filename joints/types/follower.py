@@ -17,7 +17,7 @@ from myoquat.joints.types.gimbal import GimbalJoint, inverse_rate_matrix
 from myoquat.joints.types.successive import Vector3, angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import matvec
 
-__all__ = ["FACTS", "FollowerJoint", "Turn", "named_coordinates"]
+__all__ = ["FACTS", "FollowerJoint", "Turn", "angles_of", "named_coordinates"]
 
 FACTS = JointFacts("follower", (), (), "", (), (), "")
 
@@ -26,8 +26,17 @@ def named_coordinates(joint: Joint, q: Array) -> Array:
     """(..., 3) coordinates x of the named angles of a ball joint (its `angles`) at its q (..., nq)."""
     if isinstance(joint, GimbalJoint):
         return q
-    angles: Angles = joint.angles  # type: ignore[attr-defined]
-    return angles.values(quaternion_from_euler(q, joint.sequence) if isinstance(joint, EulerJoint) else q[..., -4:])
+    return angles_of(joint).values(
+        quaternion_from_euler(q, joint.sequence) if isinstance(joint, EulerJoint) else q[..., -4:]
+    )
+
+
+def angles_of(joint: Joint) -> Angles:
+    """The named angles of a ball joint; ValueError for a joint without."""
+    angles = getattr(joint, "angles", None)
+    if not isinstance(angles, Angles):
+        raise ValueError(f"a frame cannot follow a {joint.kind} joint without named angles")
+    return angles
 
 
 @dataclass(frozen=True)
@@ -58,8 +67,7 @@ class FollowerJoint(CoordinateJoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if getattr(self.ball, "angles", None) is None:
-            raise ValueError(f"a frame cannot follow a {self.ball.kind} joint without named angles")
+        angles_of(self.ball)
 
     @property
     def facts(self) -> JointFacts:
@@ -68,8 +76,7 @@ class FollowerJoint(CoordinateJoint):
     @property
     def angles(self) -> Angles:
         """The named angles of the ball joint."""
-        angles: Angles = self.ball.angles  # type: ignore[attr-defined]
-        return angles
+        return angles_of(self.ball)
 
     def in_velocity_frame(self, frame: str) -> "FollowerJoint":
         ball = self.ball.in_velocity_frame(frame)

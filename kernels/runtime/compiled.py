@@ -97,8 +97,9 @@ class Compiled:
     ) -> Any:
         """The output (..., *shape), or a tuple of outputs, for every state of the batch.
 
-        `out`: array or tuple of arrays that receive the results. `check`: raise FloatingPointError, naming the first
-        batch indices, if a result is not finite. Raises ValueError for shapes that do not fit.
+        `out`: array or tuple of arrays that receive the results; after an interrupt (KeyboardInterrupt) some rows lack
+        theirs. `check`: raise FloatingPointError, naming the first batch indices, if a result is not finite. Raises
+        ValueError for shapes that do not fit.
         """
         batch = _batch.gather(self._signature, _batch.bind(self._signature, arrays, named))
         outputs = _batch.results(self._signature, batch, out)
@@ -116,7 +117,11 @@ class Compiled:
         written = [(_batch.address(a), a.nbytes // states) for a in outputs]
         table = self._table(*itertools.chain(*batch.rows, *written))
         cost = states * self._code.size.price
-        split_and_run(lambda begin, end: frames.run(entry, table, begin, end), states, self.lanes, threads, cost)
+
+        def task(begin: int, end: int) -> None:  # which keeps the arrays, as long as any thread works on them
+            frames.run(entry, table, begin, end, (batch, outputs))
+
+        split_and_run(task, states, self.lanes, threads, cost)
 
     def single(self) -> SingleState:
         """The same for one state at a time, with less around each call.

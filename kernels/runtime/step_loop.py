@@ -294,18 +294,19 @@ class StepLoop:
         final = np.empty((*batch.shape, self.size))
         stopped, reason = np.empty(batch.shape), np.empty(batch.shape)
         index, weight = self._schedule(samples, steps, h, start)
-        header = (steps, every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
+        header = (every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
         written = [(_batch.address(a), a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
         flat = [*header, *itertools.chain(*batch.rows, *written)]
-        table = (ctypes.c_int64 * len(flat))(*flat)
+        table = ctypes.c_int64 * (2 + len(flat))
+        alive = (batch, states, final, stopped, reason, index, weight)  # as long as any thread works on them
+
+        def task(begin: int, end: int, first: int, until: int) -> None:
+            self._frames.run(self._code.entry, table(first, until, *flat), begin, end, alive)
+
         if batch.states:
-            split_and_run(
-                lambda begin, end: self._frames.run(self._code.entry, table, begin, end),
-                batch.states,
-                self.lanes,
-                self.threads if threads is None else thread_count(threads),
-                batch.states * max(steps, 1) * self._code.size.price,
-            )
+            count = self.threads if threads is None else thread_count(threads)
+            cost = batch.states * max(steps, 1) * self._code.size.price
+            split_and_run(task, batch.states, self.lanes, count, cost, steps=steps)
         times = start + h * every * np.arange(rows)
         return Steps(times, states, final, np.nan_to_num(stopped, nan=-1.0).astype(np.int64), reason.astype(np.int64))
 

@@ -33,6 +33,7 @@ ZOOMS = 8  # of the range about the least and the greatest tension
 BOUND_TOLERANCE = 1e-10  # of the effort: what the bound may lose to the search of minima
 SMALL_EFFORT = 1e-4  # of the greatest weight: an effort below it is not told from zero more finely
 MAX_COMPARISONS = 2**22  # of tensions with those of the grid at a time
+LEAST_SAVED = 1e-9  # of the effort: new solutions that save less are not taken
 MAX_ALTERNATIVES = 3  # muscles of which alternatives are combined
 BLOCK = 256  # frames whose bounds are computed together
 
@@ -273,8 +274,10 @@ class PosedFrames:
         return self._judged(found, bound, tolerance)
 
     def cheaper(self, known: Solutions, new: Solutions) -> Solutions:
-        """Of solutions whose efforts are known those that meet the equations with less effort."""
-        takes = are_met(new.status) & (~are_met(known.status) | (new.objective < known.objective))
+        """Of solutions whose efforts are known those that meet the equations with less effort: new ones where they save
+        more than a part LEAST_SAVED."""
+        saved = known.objective - new.objective > LEAST_SAVED * self.sizes(new.objective)
+        takes = are_met(new.status) & (~are_met(known.status) | saved)
         found = known.taken(np.arange(self.count))
         found.put(np.flatnonzero(takes), new.taken(takes))
         return found

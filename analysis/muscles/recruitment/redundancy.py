@@ -68,8 +68,7 @@ def redundancy(
 
     Raises ValueError for a motion without frames, without u and udot, of another system or off the constraints, locked
     coordinates that accelerate, efforts, reserves and cones that do not fit, a metabolic effort with elastic tendons or
-    `Coupled`, a cone at a joint whose force redundant constraints leave open; ModelError for muscles without a law, and
-    for constraints on velocities where there are cones.
+    `Coupled`, a cone at a joint whose force redundant constraints leave open; ModelError for muscles without a law.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import redundancy

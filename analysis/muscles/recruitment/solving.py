@@ -151,14 +151,17 @@ class Recruitment:
         yield found
 
     def _anywhere(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
-        """Solutions of the convex envelopes, and local ones near them."""
+        """Local solutions near those of the convex envelopes, and these themselves, whose multipliers are of the
+        envelopes."""
         found = posed.solved()
-        yield found
-        best = posed.measured(found)
+        best = None
         for x in (found.x, *posed.alternatives(found)):
             for new in self._near(posed, frames, replace(found, x=x)):
-                best = posed.cheaper(best, posed.measured(new))
-        yield best
+                new = posed.measured(new)
+                best = new if best is None else posed.cheaper(best, new)
+        if best is not None:
+            yield best
+        yield found
 
     def _by_tangents(self, frames: Array, demands: Demands, x: Array) -> Solutions:
         """Solutions at which the forces are their tangents, from activations and reserves x; UNSETTLED where tangents

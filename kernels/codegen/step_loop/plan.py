@@ -11,7 +11,8 @@ from myoquat.kernels.codegen.stack_frames import Frame
 
 __all__ = ["HEADER", "Places", "StepPlan", "nodes_of"]
 
-HEADER = ("steps", "every", "start", "step", "index", "weight")  # 8 bytes each at the head of the table of a call
+# 8 bytes each at the head of the table of a call
+HEADER = ("first", "until", "every", "start", "step", "index", "weight")
 
 
 @dataclass(frozen=True)

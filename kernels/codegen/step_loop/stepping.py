@@ -32,7 +32,8 @@ _PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, besid
 @dataclass(frozen=True)
 class StepRecipe:
     """The recipe of a step loop. Its entry takes the table: HEADER, then (pointer, stride) of the initial states,
-    parameters, inputs, trajectory, final state, stopping step (NaN: none) and `Outcome`."""
+    parameters, inputs, trajectory, final state, stopping step (NaN: none) and `Outcome`. It does the steps from `first`
+    to `until`; where the first is not 0, it goes on from the final states and outcomes of the call before."""
 
     plan: StepPlan
 
@@ -236,13 +237,22 @@ class _Writer:
 
     def _entry(self) -> None:
         b = self.module.builder()
-        steps, every = self._header(b, "steps", "i64"), self._header(b, "every", "i64")
+        begun, until, every = (self._header(b, key, "i64") for key in ("first", "until", "every"))
+        fresh = b.let(f"icmp eq i64 {begun}, 0")
         b.store(b.splat(self._header(b, "step", "double")), b.slot("%frame", self.at.h.slot))
         last = b.let("sub i64 %end, 1")
         with b.loop("%begin", "%end", self.module.lanes) as first:
+            start, resume, go = (b.label(stem) for stem in ("start", "resume", "steps"))
+            b.fork(fresh, start, resume)
+            b.begin(start)
             self._start(b, first, last)
             self._store_row(b, first, last, "0", "0")
-            with b.loop(0, steps) as s:
+            b.jump(go)
+            b.begin(resume)
+            self._resume(b, first, last, begun)
+            b.jump(go)
+            b.begin(go)
+            with b.loop(begun, until) as s:
                 self._step_if_any(b, s, first, last)
                 after = b.let(f"add i64 {s}, 1")
                 due = b.let(f"icmp eq i64 {b.let(f'srem i64 {after}, {every}')}, 0")
@@ -273,10 +283,11 @@ class _Writer:
         function = way(self.module, port.length)
         b.line(f"call void @{function}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {own})")
 
-    def _start(self, b: Builder, first: str, last: str) -> None:
-        """Read the states and parameters of a block; lanes whose state is not finite stop at step 0."""
+    def _start(self, b: Builder, first: str, last: str, array: int = 0, step: str = "0") -> None:
+        """Read the states, from array number `array`, and the parameters of a block; lanes whose state is not finite
+        stop at this step."""
         at = self.at
-        self._transfer(b, read_rows, 0, first, last, at.following)
+        self._transfer(b, read_rows, array, first, last, at.following)
         for number, port in enumerate(at.parameters.values(), start=1):
             self._transfer(b, read_rows, number, first, last, port)
         for port in at.loaded:
@@ -284,7 +295,21 @@ class _Writer:
         slots.copy_port(b, at.following, at.state)
         for port, value in ((at.running, 1.0), (at.stopped, math.nan), (at.reason, float(Outcome.COMPLETED))):
             b.store(value, b.slot("%frame", port.slot))
-        b.line("call void @accept(ptr %frame, i64 0)")
+        b.line(f"call void @accept(ptr %frame, i64 {step})")
+
+    def _resume(self, b: Builder, first: str, last: str, step: str) -> None:
+        """Go on where `_finish` has left a block: lanes that have stopped stay where they are."""
+        at, number = self.at, self._final
+        self._start(b, first, last, number, step)
+        for k, port in enumerate((at.stopped, at.reason), start=1):
+            self._transfer(b, read_rows, number + k, first, last, port)
+        stopped = b.load(b.slot("%frame", at.stopped.slot))
+        b.store(b.number(b.negate(b.compare("oeq", stopped, stopped))), b.slot("%frame", at.running.slot))
+
+    @property
+    def _final(self) -> int:
+        """The number of the array of final states, before those of stopping steps and outcomes."""
+        return 2 + len(self.at.parameters) + len(self.at.inputs)
 
     def _store_row(self, b: Builder, first: str, last: str, step: str, row: str) -> None:
         """Row `row` of the trajectory: the state, or NaN in lanes that stopped before `step` or by a bad value."""
@@ -308,6 +333,5 @@ class _Writer:
 
     def _finish(self, b: Builder, first: str, last: str) -> None:
         at = self.at
-        number = 2 + len(at.parameters) + len(at.inputs)
         for k, port in enumerate((at.state, at.stopped, at.reason)):
-            self._transfer(b, write_rows, number + k, first, last, port)
+            self._transfer(b, write_rows, self._final + k, first, last, port)

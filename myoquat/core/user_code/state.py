@@ -61,12 +61,14 @@ MAX_SHOWN = 60  # characters of a value in a report
 
 @dataclass(frozen=True)
 class CodeState:
-    """digest: of all that was found, the same in every process. complete: whether that is all there is. named: where it
-    is asked for, what was found by name, such as "__main__.STIFFNESS", each as a number or as a digest."""
+    """digest: of all that was found, the same in every process. complete: whether that is all there is. Where it is
+    asked for, named: what was found by name, such as "__main__.STIFFNESS", each as a number or as a digest; unknown:
+    what the walk could not look into."""
 
     digest: str
     complete: bool
     named: Mapping[str, str]
+    unknown: tuple[str, ...] = ()
 
 
 def code_state(parts: Iterable[object], named: bool = False) -> CodeState:
@@ -77,7 +79,7 @@ def code_state(parts: Iterable[object], named: bool = False) -> CodeState:
     except _Incomplete:
         content = b""
     found = {label: _shown(value) for label, value in walk.named.items()} if named else {}
-    return CodeState(hashlib.sha256(content).hexdigest(), walk.complete, found)
+    return CodeState(hashlib.sha256(content).hexdigest(), walk.complete, found, tuple(dict.fromkeys(walk.strange)))
 
 
 def _shown(value: object) -> str:
@@ -109,6 +111,7 @@ class _Walk:
         self.complete = True
         self._thorough = thorough
         self.named: dict[str, object] = {}
+        self.strange: list[str] = []
         self._seen: dict[int, int] = {}
         self._alive: list[object] = []  # so that no two objects share an identity
 
@@ -150,12 +153,16 @@ class _Walk:
 
     def unknown(self, value: object) -> bytes:
         """Something that holds what cannot be seen."""
-        self._check(False)
-        return _sized(b"?", f"{type(value).__module__}.{type(value).__qualname__}".encode())
+        kind = type(value)
+        self._check(False, getattr(value, "__name__", "") or f"an object of {kind.__module__}.{kind.__qualname__}")
+        return _sized(b"?", f"{kind.__module__}.{kind.__qualname__}".encode())
 
-    def _check(self, known: bool) -> None:
-        self.complete &= known
-        if not self.complete and not self._thorough:
+    def _check(self, known: bool, what: str) -> None:
+        if known:
+            return
+        self.complete = False
+        self.strange.append(what)
+        if not self._thorough:
             raise _Incomplete
 
     def _other(self, value: Any) -> bytes:
@@ -186,10 +193,13 @@ class _Walk:
             constant = _is_formula(module) and function.__name__ not in _OPAQUE_NAMES
             return _sized(b"l", name.encode()) + self.items(b"(", held) if constant else self.unknown(function)
         found = names_of(function.__code__)
-        self._check(found.complete)
+        self._check(found.complete, name)
         self.named.setdefault(name, found.code)
         for variable, value in zip(function.__code__.co_freevars, held, strict=True):
             self.named.setdefault(f"{name}: {variable}", value)
+        if function.__defaults__ or function.__kwdefaults__:
+            defaults = (function.__defaults__ or (), *sorted((function.__kwdefaults__ or {}).items()))
+            self.named.setdefault(f"{name}: defaults", defaults)
         own = [function.__defaults__, function.__kwdefaults__, held, function.__dict__]
         read = [self._global(function.__globals__, chain) for chain in found.chains]
         return _sized(b"F", found.code) + self.items(b"(", own) + b"".join(read)
@@ -199,14 +209,14 @@ class _Walk:
         name, *rest = chain
         if name not in namespace:
             known = name in _BUILTINS or isinstance(vars(builtins).get(name), type)
-            self._check(known or not hasattr(builtins, name))
+            self._check(known or not hasattr(builtins, name), name)
             return _sized(b"g", name.encode())
         label, value = f"{namespace.get('__name__')}.{name}", namespace[name]
         while isinstance(value, ModuleType) and rest:
             label, module, attribute = f"{value.__name__}.{rest[0]}", value, rest.pop(0)
-            self._check(attribute not in _OPAQUE_NAMES or _top(module.__name__) not in _LIBRARIES)
+            self._check(attribute not in _OPAQUE_NAMES or _top(module.__name__) not in _LIBRARIES, label)
             if attribute not in vars(module) and _top(module.__name__) != _OWN:
-                self._check(False)  # made on demand by the module, or missing
+                self._check(False, label)  # made on demand by the module, or missing
                 return _sized(b"g", label.encode())
             value = getattr(module, attribute)
         if not isinstance(value, (type, FunctionType, ModuleType)):

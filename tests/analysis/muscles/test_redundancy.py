@@ -20,6 +20,7 @@ from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
 from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
 from myoquat.muscle import (

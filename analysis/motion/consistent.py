@@ -1,0 +1,122 @@
+"""Motions on the constraints of a model: q, u and udot that belong together."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.motion.places import velocity_of
+from myoquat.analysis.motion.structure import PoseStructure
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
+from myoquat.dynamics.constraints.least import least_motions
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.constraints import Constraint, Holonomic
+from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
+from myoquat.kernels import Kernel, compile
+from myoquat.muscle.coordinates import Coupler, follow
+from myoquat.muscle.model import Model
+
+__all__ = ["Held", "held_by"]
+
+ON_THEM = 1e-10  # |phi| [m, rad] of a pose on the constraints
+FAR_OFF = 1e-4  # |phi| [m, rad] of a recorded motion from which moving it is told
+
+
+class Held:
+    """Constraints that a motion satisfies, its couplers among them, and the velocities that they leave alone."""
+
+    def __init__(
+        self, system: ArticulatedSystem, couplers: Sequence[Coupler], own: Sequence[Constraint], locked: frozenset[int]
+    ) -> None:
+        self.system, self.couplers, self.locked = system, tuple(couplers), locked
+        self.holonomic = tuple(c for c in own if isinstance(c, Holonomic))
+        everything = constraints_of(Model(system, couplers=self.couplers, constraints=tuple(own)))
+        self.all = ConstraintArrays(Constraints(system, everything)) if everything else None
+        self.moving = np.array([0.0 if k in locked else 1.0 for k in range(system.nu)])
+
+    def poses(self, time: Array, q: Array) -> Array:
+        """(t, nq) poses brought onto the holonomic constraints by the smallest motions that are asked for.
+
+        Raises ValueError for poses that cannot be brought there. Warns with MotionWarning of a motion that was off them
+        by more than 1e-4.
+        """
+        if not self.holonomic:
+            return q
+        structure = PoseStructure(self.system, (), (), (), self.couplers, self.locked, (), self.holonomic)
+        kernel = kernel_for(("pose_brought", structure.key), lambda content: _kernel(structure, content))
+        phi = ConstraintArrays(Constraints(self.system, self.holonomic))
+        self._tell(time, np.abs(phi.position(q, time)))
+        q = kernel(structure.allowed(q), time)
+        off = np.abs(phi.position(q, time)).max(axis=-1)
+        if not (off <= ON_THEM).all():
+            row = int(np.argmax(~(off <= ON_THEM)))
+            raise ValueError(
+                f"frame {row} (time {time[row]:g} s) cannot be brought onto the constraints of the model: they stay "
+                f"off by {off[row]:.3g}; fit the motion with them (inverse_kinematics), or take the model without them"
+            )
+        return q
+
+    def rates(self, time: Array, q: Array, u: Array, udot: Array) -> tuple[Array, Array]:
+        """u and udot (t, nu) changed as little as possible so that A u = -phi_t and A udot = b."""
+        if self.all is None:
+            return u, udot
+        A = self.all.jacobian(q, time) * self.moving
+        for _ in range(2):  # the second takes off the round-off of the first
+            u = u - self.moving * least_motions(A, self.all.rate(q, u, time))
+        bias = self.all.bias(q, u, time)
+        whole = self.all.jacobian(q, time)
+        for _ in range(2):
+            udot = udot - self.moving * least_motions(A, matvec(whole, udot) - bias)
+        return u, udot
+
+    def whole(self, motion: Motion) -> Motion:
+        """The motion with its poses, u and udot on the constraints and couplers."""
+        q = motion.q.copy()
+        follow(self.couplers, self.system.coordinate_names, q)
+        return self.motion(replace(motion, q=self.poses(motion.time, q)))
+
+    def motion(self, motion: Motion) -> Motion:
+        """The motion, whose poses are on the constraints, with u and udot that are."""
+        assert motion.u is not None
+        assert motion.udot is not None
+        u, udot = self.rates(motion.time, motion.q, motion.u, motion.udot)
+        return replace(motion, u=u, udot=udot)
+
+    def _tell(self, time: Array, off: Array) -> None:
+        if off.max(initial=0.0) > FAR_OFF:
+            row, k = np.unravel_index(int(np.argmax(off)), off.shape)
+            warnings.warn(
+                f"the motion is off the constraints of the model by up to {off[row, k]:.3g} (frame {row}, time "
+                f"{time[row]:g} s) and is moved onto them",
+                MotionWarning,
+                stacklevel=4,
+            )
+
+
+def held_by(motion: Motion, model: SystemLike | None) -> Held:
+    """What holds in a motion of a model; without one, what held where it was fitted."""
+    if model is not None:
+        system = system_of(model)
+        rates = velocity_of(system)
+        coordinates = model.coordinates if isinstance(model, Model) else ()
+        locked = frozenset(rates[c.name] for c in coordinates if c.locked and c.name in rates)
+        own = model.constraints if isinstance(model, Model) else ()
+        return Held(motion.system, tuple(getattr(model, "couplers", ())), own, locked)
+    problem = motion.problem if isinstance(motion, FittedMotion) else None
+    if problem is None:
+        return Held(motion.system, (), (), frozenset())
+    return Held(motion.system, problem.couplers, problem.constraints, problem.held)
+
+
+def _kernel(structure: PoseStructure, content: str | None) -> Kernel:
+    def brought(q: Array, t: Array) -> Array:
+        return structure.brought(q, t)
+
+    return compile(brought, {"q": structure.system.nq, "t": ()}, ["q_new"], content=content)

@@ -1,0 +1,251 @@
+"""Angles that give the same pose: full turns of a hinge, and the two triples of three rotations about fixed axes.
+
+An inverse kinematics may find any of them, each in its frame. `continuous` gives every frame the one that is nearest to
+the frame before; smoothing and inverse dynamics reject a motion that jumps from one to another.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from myoquat.analysis.motion.places import velocity_of
+from myoquat.analysis.motion.structure import PoseStructure
+from myoquat.core.arguments import check_kinds
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.data.motions.angles import nearest_branch
+from myoquat.joints.constraints import Constraint, CoordinateCoupler, PolynomialCoupler, Prescribed
+from myoquat.joints.constraints.loops import Pair
+from myoquat.joints.system import ArticulatedSystem
+
+__all__ = ["Hinges", "check_jumps", "continuous", "free_hinges", "hinges_of", "named", "turned_to", "unwrapped"]
+
+Range = tuple[float, float]
+TURN = 2 * np.pi
+SAME_POSE = 1e-9  # entry of a pose by which two count as one
+SAMPLES = 3  # poses at which they are compared
+STEADY = 0.5  # [rad] median change of a step of a motion whose frames follow from each other
+MAX_SYSTEMS = 16  # whose hinges are kept
+
+
+@dataclass(frozen=True)
+class Hinges:
+    """Of one joint: its coordinates whose full turns change no pose, and of three of them the constant c for which
+    (x1 + pi, c - x2, x3 + pi) is the same pose, where there is one."""
+
+    places: tuple[int, ...]
+    twin: float | None = None
+
+    def other(self, x: Array) -> Array:
+        """(t, 3) the other triple of angles x (t, 3) of the same poses, or x itself where there is none."""
+        if self.twin is None:
+            return x
+        return np.stack([x[:, 0] + np.pi, self.twin - x[:, 1], x[:, 2] + np.pi], axis=-1)
+
+
+class _BySystem:
+    """A system as a key, equal for equal contents."""
+
+    def __init__(self, system: ArticulatedSystem) -> None:
+        self.system, self.key = system, system.content_key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BySystem) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def hinges_of(system: ArticulatedSystem) -> tuple[Hinges, ...]:
+    """The hinges of every joint, found by comparing poses."""
+    return _hinges(_BySystem(system))
+
+
+@lru_cache(maxsize=MAX_SYSTEMS)
+def _hinges(key: _BySystem) -> tuple[Hinges, ...]:
+    system = key.system
+    q = system.random(SAMPLES, np.random.default_rng(0))
+    joints = [
+        tuple(iq.start + k for k, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad")
+        for body, iq in zip(system.bodies, system.q_slices, strict=True)
+    ]
+    single = [Hinges((i,)) for angles in joints for i in angles]
+    triples = [Hinges(t, c) for angles in joints for t in combinations(angles, 3) for c in (0.0, np.pi)]
+    moves = [(h, q[:, h.places] + TURN) for h in single] + [(h, h.other(q[:, h.places])) for h in triples]
+    same = {h for h, kept in zip([*single, *triples], _same_poses(system, q, moves), strict=True) if kept}
+    found: list[Hinges] = []
+    for triple in triples:
+        turning = all(Hinges((i,)) in same for i in triple.places)
+        if triple in same and turning and not {i for h in found for i in h.places} & {*triple.places}:
+            found.append(triple)
+    taken = {i for h in found for i in h.places}
+    return (*found, *(h for h in single if h in same and h.places[0] not in taken))
+
+
+def _same_poses(system: ArticulatedSystem, q: Array, moves: list[tuple[Hinges, Array]]) -> list[bool]:
+    """Whether all poses at q (n, nq) stay where they are, for each of several changes of a joint's angles."""
+    rows = np.repeat(q[None], len(moves) + 1, axis=0)
+    for row, (hinges, values) in zip(rows[1:], moves, strict=True):
+        row[:, hinges.places] = values
+    poses = _entries(system, rows.reshape(-1, system.nq)).reshape(len(rows), -1)
+    away = np.abs(poses[1:] - poses[0]).max(axis=-1, initial=0.0)
+    return [bool(x < SAME_POSE) for x in away]
+
+
+def _entries(system: ArticulatedSystem, q: Array) -> Array:
+    """(n, m) the entries of all poses."""
+    parts = [part for R, p in system.poses(q).values() for part in (R.reshape(*R.shape[:-2], 9), p)]
+    return np.concatenate([np.broadcast_to(x, (len(q), x.shape[-1])) for x in parts], axis=-1)
+
+
+def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> list[Hinges]:
+    """The hinges whose full turns change nothing in a problem: no coordinate that is held, coupled, wanted, or in a
+    constraint on coordinates."""
+    system = problem.system
+    names = [name for c in problem.couplers for name in (c.dependent, c.independent)]
+    names += [] if with_tasks else problem.tasks
+    taken = {system.coordinate_names.index(name) for name in names if name in system.coordinate_names}
+    for constraint in (*problem.constraints, *(c for c, _ in problem.pulling)):
+        taken |= _named_by(constraint, system)
+    rates = velocity_of(system)
+    taken |= {system.coordinate_names.index(name) for name, k in rates.items() if k in problem.held}
+    found: list[Hinges] = []
+    for hinges in hinges_of(system):
+        left = [i for i in hinges.places if i not in taken]
+        found += [hinges] if len(left) == len(hinges.places) else [Hinges((i,)) for i in left]
+    return found
+
+
+def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
+    """Places in q on which a constraint depends beyond the poses of bodies."""
+    if isinstance(constraint, Pair):
+        return set()
+    if isinstance(constraint, CoordinateCoupler):
+        names: tuple[str, ...] = (constraint.dependent, constraint.independent)
+    elif isinstance(constraint, PolynomialCoupler):
+        names = (constraint.dependent, *constraint.independent)
+    elif isinstance(constraint, Prescribed):
+        names = (constraint.coordinate,)
+    else:
+        return set(range(system.nq))
+    return {system.coordinate_names.index(name) for name in names if name in system.coordinate_names}
+
+
+def named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> Array:
+    """(t, k) angles of the same poses as x (t, k), without jumps: of those the ones that are in their ranges in the
+    most frames. Where these do not tell, those whose first frame is principal: in (-pi, pi], and the middle one of
+    three in [-pi/2, pi/2], or [0, pi] where the first and the third axis are parallel."""
+    smooth = unwrapped(hinges, x)
+    choices = [smooth] if hinges.twin is None else [smooth, hinges.other(smooth)]
+    placed = [np.stack([_placed(y[:, k], r) for k, r in enumerate(ranges)], axis=-1) for y in choices]
+    if hinges.twin is None:
+        return placed[0]
+    middle = np.cos if hinges.twin else np.sin
+    scores = [(sum(_inside(y[:, k], r) for k, r in enumerate(ranges)), float(middle(y[0, 1]))) for y in placed]
+    return placed[scores.index(max(scores))]
+
+
+def _placed(y: Array, range_: Range | None) -> Array:
+    """(t,) an angle by whole turns in its range in the most frames, principal in the first if that does not tell."""
+    principal: Array = y - TURN * np.ceil((y[0] - np.pi) / TURN)
+    if range_ is None:
+        return principal
+    tries: list[Array] = [principal]
+    turns = np.round((sum(range_) / 2 - principal.mean()) / TURN)
+    tries += [principal + TURN * (turns + k) for k in (0, -1, 1)]
+    scores = [_inside(x, range_) for x in tries]
+    return tries[scores.index(max(scores))]
+
+
+def _inside(y: Array, range_: Range | None) -> int:
+    """How many frames are in the range."""
+    return 0 if range_ is None else int(((y >= range_[0]) & (y <= range_[1])).sum())
+
+
+def turned_to(hinges: Hinges, x: Array, near: Array) -> Array:
+    """(t, k) of the angles of the same poses as x (t, k) those that are nearest to `near` (t, k) or (k,)."""
+    choices = np.stack([x, hinges.other(x)]) if hinges.twin is not None else x[None]
+    choices = choices + TURN * np.round((near - choices) / TURN)
+    best = np.argmin(((choices - near) ** 2).sum(axis=-1), axis=0)
+    found: Array = choices[best, np.arange(len(x))]
+    return found
+
+
+def unwrapped(hinges: Hinges, x: Array) -> Array:
+    """(t, k) of the angles of the same poses as x (t, k) those that are nearest to the frame before, beginning with the
+    first of x; only frames that jump change."""
+    if hinges.twin is not None:
+        return nearest_branch(x, hinges.other(x))
+    turns = np.cumsum(np.round(np.diff(x, axis=0) / TURN), axis=0)
+    found: Array = x.copy()
+    found[1:] -= TURN * turns
+    return found
+
+
+def continuous(motion: Motion) -> Motion:
+    """The motion with every frame's angles nearest to the frame before, among those that give the same pose: full turns
+    of hinges, and of three rotations of a joint about fixed axes both triples. Velocities are taken along; those of a
+    joint whose triple changes are refused, since `smooth` finds them again.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.motion import Motion, continuous
+    >>> hinge = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint(), mass=1.0),))
+    >>> continuous(Motion(hinge, [0.0, 0.1], [[3.1], [-3.1]])).q[:, 0].round(3).tolist()
+    [3.1, 3.183]
+    """
+    check_kinds(motion=(motion, Motion))
+    q, changed = motion.q.copy(), False
+    for hinges in hinges_of(motion.system):
+        places = list(hinges.places)
+        x = unwrapped(hinges, q[:, places])
+        changed |= bool(np.abs(np.round((x - q[:, places]) / TURN) * TURN - (x - q[:, places])).max(initial=0.0) > 1e-6)
+        q[:, places] = x
+    if changed and (motion.u is not None or motion.udot is not None):
+        raise ValueError(
+            "u and udot belong to the triples of angles that jump; leave them out: Motion(system, time, q)"
+        )
+    return replace(motion, q=q)
+
+
+def check_jumps(motion: Motion, *, steady: bool = False) -> None:
+    """ValueError where a coordinate jumps to another angle of nearly the same pose, as no motion does at any sampling
+    rate: its change differs from those before and after by more than half a turn, or the other triple of angles of its
+    joint is much nearer to the frame before. steady: only of motions most of whose frames follow from each other."""
+    for row, place, jump in _jumps(motion, steady):
+        name = motion.system.coordinate_names[place]
+        raise ValueError(
+            f"coordinate {name!r} jumps by {jump:.3g} rad from frame {row} (time {motion.time[row]:g} s) to the next, "
+            "to another angle of nearly the same pose, which no sampling rate explains; continuous(motion) gives the "
+            "angles without jumps"
+        )
+
+
+def _jumps(motion: Motion, steady: bool) -> Iterator[tuple[int, int, float]]:
+    """(frame before, place in q, size [rad]) of the jumps, joint by joint."""
+    if len(motion.time) < 2:
+        return
+    for hinges in hinges_of(motion.system):
+        x = motion.q[:, hinges.places]
+        steps = np.diff(x, axis=0)
+        if steady and not np.median(np.abs(steps).max(axis=-1)) < STEADY:
+            continue
+        sudden = np.abs(steps - _beside(steps)) > np.pi
+        if hinges.twin is not None:
+            other = turned_to(hinges, hinges.other(x[1:]), x[:-1])
+            far = np.abs(steps).max(axis=-1)
+            sudden[:, 1] |= (far > np.pi / 2) & (2 * np.abs(other - x[:-1]).max(axis=-1) < far)
+        for row, k in np.argwhere(sudden):
+            worst = k if hinges.twin is None else int(np.argmax(np.abs(steps[row])))
+            yield int(row), hinges.places[worst], float(steps[row, worst])
+
+
+def _beside(steps: Array) -> Array:
+    """(t, k) the mean of the steps before and after each, or the one that there is; zero for a single step."""
+    if len(steps) < 2:
+        return np.zeros_like(steps)
+    inner = (steps[:-2] + steps[2:]) / 2
+    return np.concatenate([steps[1:2], inner, steps[-2:-1]])

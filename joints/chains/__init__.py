@@ -1,0 +1,1 @@
+"""Chains of bodies whose joints together are one ball joint."""

@@ -1,0 +1,112 @@
+"""Studies of laws that a user writes: what such code reads belongs to what a store's blocks were computed with."""
+
+import functools
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.studies import StoreError, Study, open_results
+from myoquat.analysis.studies.cluster import ClusterError, _sent
+from myoquat.analysis.studies.machine import UNSEEN, user_code
+from myoquat.muscle.laws import ForceLaw
+
+GAIN = 10.0
+THIS = sys.modules[__name__]
+
+
+def rising(x, slope=2.0):
+    return slope * x
+
+
+@dataclass(frozen=True)
+class Cord(ForceLaw):
+    kind: ClassVar[str] = "cord"
+    stiffness: ClassVar[float] = 5.0
+
+    def force(self, length, speed, activation, state=None):
+        return self.stiffness * GAIN * rising(length)
+
+
+@dataclass(frozen=True)
+class Unseen(Cord):
+    source: ClassVar = np.random.default_rng(0)
+
+
+def study_of(law):
+    model = mq.load_model("two_link")
+    model = replace(model, muscles=tuple(replace(muscle, law=law) for muscle in model.muscles))
+    vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    return Study(model, vary, samples=4, duration=0.01, summaries=("peak_force",), activation=[0.0] * 6)
+
+
+def half_done(path, law):
+    """A store with the first of two blocks."""
+    study_of(law).run(path, block=2, threads=1, progress=False)
+    (path / "status" / "c" / "1").unlink()
+    return path
+
+
+CHANGES = {
+    "a class attribute": (Cord, "stiffness", 7.0, "Cord.stiffness: 5.0 -> 7.0"),
+    "a global": (THIS, "GAIN", 20.0, "GAIN: 10.0 -> 20.0"),
+    "a helper": (THIS, "rising", lambda x: 3.0 * x, "rising"),
+    "a default": (rising, "__defaults__", (4.0,), "rising: defaults: ((2.0,),) -> ((4.0,),)"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_study_whose_own_code_changed_is_not_resumed(tmp_path, monkeypatch, what):
+    target, name, value, told = CHANGES[what]
+    path = half_done(tmp_path / "results", Cord())
+    monkeypatch.setattr(target, name, value)
+    with pytest.raises(StoreError, match="holds results of other code") as error:
+        study_of(Cord()).run(path, resume=True, progress=False)
+    assert "user code: " in str(error.value).replace('"', "")
+    assert told in str(error.value).replace('"', "")
+
+
+def test_a_study_whose_own_code_is_the_same_is_resumed(tmp_path):
+    whole = study_of(Cord()).run(progress=False)
+    path = half_done(tmp_path / "results", Cord())
+    again = study_of(Cord()).run(path, resume=True, progress=False)
+    np.testing.assert_array_equal(again.peak_force, whole.peak_force)
+
+
+def test_changed_code_is_taken_and_noted_where_any_code_is_allowed(tmp_path, monkeypatch):
+    path = half_done(tmp_path / "results", Cord())
+    monkeypatch.setattr(Cord, "stiffness", 7.0)
+    study_of(Cord()).run(path, resume="any-code", progress=False)
+    assert open_results(path).fingerprint.values.tolist() == [1, 1, 2, 2]
+
+
+def test_a_study_in_memory_follows_a_class_attribute(monkeypatch):
+    before = study_of(Cord()).run(progress=False).peak_force
+    monkeypatch.setattr(Cord, "stiffness", 10.0)
+    after = study_of(Cord()).run(progress=False).peak_force
+    assert (after / before).values == pytest.approx(2.0, rel=0.1)
+
+
+def test_code_that_cannot_be_compared_is_not_resumed(tmp_path):
+    path = half_done(tmp_path / "results", Unseen())
+    with pytest.raises(StoreError, match=r"cannot be compared \(.*Generator\)"):
+        study_of(Unseen()).run(path, resume=True, progress=False)
+    assert UNSEEN in user_code(study_of(Unseen()))
+
+
+def test_studies_of_the_package_alone_have_no_code_of_users():
+    assert user_code(Study("two_link", {"bodies.B.mass": {"uniform": [4.0, 6.0]}}, samples=4, duration=0.01)) == {}
+
+
+def test_a_worker_with_other_code_of_users_says_so(monkeypatch):
+    study = study_of(Cord())
+    code = user_code(study)
+    monkeypatch.setattr("myoquat.analysis.studies.cluster.arguments_of", lambda _: {})
+    monkeypatch.setattr("myoquat.analysis.studies.cluster.Specification", functools.partial(study_of, Cord()))
+    assert _sent("{}", code).model.content_key == study.model.content_key
+    monkeypatch.setattr(Cord, "stiffness", 7.0)
+    with pytest.raises(ClusterError, match=r"Cord\.stiffness"):
+        _sent("{}", code)

@@ -1,0 +1,65 @@
+"""Axes of a CustomJoint that depend on no coordinate: as in OpenSim, or rejected."""
+
+import numpy as np
+import pytest
+
+from myoquat.data import load_model
+from myoquat.joints.errors import ModelError
+
+TEXT = """<OpenSimDocument Version="40000"><Model name="m"><BodySet><objects><Body name="b"><mass>1</mass>
+<mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body></objects></BodySet><JointSet><objects>
+<CustomJoint name="j"><socket_parent_frame>/ground</socket_parent_frame>
+<socket_child_frame>/bodyset/b</socket_child_frame><coordinates><Coordinate name="q"><default_value>0.3</default_value>
+</Coordinate></coordinates><SpatialTransform>
+<TransformAxis name="rotation1"><coordinates>q</coordinates><axis>1 0 0</axis><function/></TransformAxis>
+<TransformAxis name="rotation2">{coordinates}<axis>0 1 0</axis>{turn}</TransformAxis>
+<TransformAxis name="translation1">{coordinates}<axis>1 0 0</axis>{shift}</TransformAxis>
+</SpatialTransform></CustomJoint></objects></JointSet></Model></OpenSimDocument>"""
+CONSTANT = "<Constant><value>0.7</value></Constant>"
+SCALED = f"<MultiplierFunction><function>{CONSTANT}</function><scale>3</scale></MultiplierFunction>"
+LINE = "<LinearFunction><coefficients>2 0.1</coefficients></LinearFunction>"
+CURVED = LINE.replace("LinearFunction", "PolynomialFunction")
+SCRIPT = """
+model = opensim.Model(arguments[0])
+state = model.initSystem()
+pose = model.getBodySet().get("b").getTransformInGround(state)
+answer = [[pose.R().get(i, j) for j in range(3)] + [pose.p().get(i)] for i in range(3)]
+"""
+
+
+def write(folder, turn, shift, coordinates="<coordinates/>"):
+    path = folder / "m.osim"
+    path.write_text(TEXT.format(turn=turn, shift=shift, coordinates=coordinates))
+    return path
+
+
+@pytest.mark.peers
+def test_an_axis_without_a_function_stands_still(tmp_path, in_opensim):
+    """An empty <function> is that of a line; without one the coordinate moves nothing along this axis."""
+    path = write(tmp_path, "", "", "<coordinates>q</coordinates>")
+    model = load_model(path)
+    R, p = model.system.poses(model.start)["b"]
+    assert R[2, 1] == pytest.approx(np.sin(0.3))
+    np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, str(path)), atol=1e-14)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("coordinates", ["", "<coordinates> </coordinates>"])
+@pytest.mark.parametrize(
+    ("turn", "shift"), [(CONSTANT, SCALED), (f"<function>{SCALED}</function>", CONSTANT), ("", "")]
+)
+def test_constants_are_those_of_opensim(tmp_path, turn, shift, coordinates, in_opensim):
+    path = write(tmp_path, turn, shift, coordinates)
+    model = load_model(path)
+    R, p = model.system.poses(model.start)["b"]
+    np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, str(path)), atol=1e-14)
+
+
+@pytest.mark.parametrize("function", [LINE, SCALED.replace(CONSTANT, LINE), CURVED])
+@pytest.mark.parametrize("kind", ["turn", "shift"])
+def test_functions_without_an_argument_are_rejected(tmp_path, function, kind):
+    """OpenSim takes 2, the slope, for the value of 2 x + 0.1, and ends at a SimmSpline."""
+    path = write(tmp_path, **{"turn": CONSTANT, "shift": CONSTANT, kind: function})
+    with pytest.raises(ModelError, match="an axis without <coordinates> needs a <Constant>") as caught:
+        load_model(path)
+    assert caught.value.line == (7 if kind == "turn" else 8)

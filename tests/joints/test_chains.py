@@ -1,0 +1,243 @@
+"""Phantom bodies and couplers that together are a ball joint become one: the same model, described by a quaternion."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat import dynamics
+from myoquat.analysis.muscles import moment_arms
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    CustomJoint,
+    FollowerJoint,
+    GimbalJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    convert_coordinates,
+    convert_velocities,
+    with_rotations,
+)
+from myoquat.joints.axes import in_angles
+from myoquat.joints.chains.find import find_chains, why_no_chain
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear, SimmSpline
+from myoquat.joints.types.custom import Axis
+from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint
+from myoquat.muscle.coordinates import Coordinate, Coupler
+
+A, B = (0.0048, 0.99908918, 0.04240001), (-0.99826136, 0.0023, 0.05889802)  # not quite orthogonal, as published
+INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
+
+
+def arm(phantom=0.0):
+    """The shoulder of the published arm on a hinged blade: plane, elevation, back by a coupler, and axial rotation."""
+    ghost = {"mass": 1e-4, "inertia": (phantom,) * 3 + (0.0,) * 3, "lenient_inertia": True} if phantom else {}
+    two = CustomJoint(("elev", "back"), (Axis(B, 0), Axis(A, 1)))
+    bodies = (
+        Body("blade", "ground", RevoluteJoint((0.1, 0.2, 1.0)), (0.0, 0.1, 0.0), mass=1.5,
+             center_of_mass=(0.1, 0, 0.02), inertia=INERTIA, coordinate_names=("glide",)),
+        Body("ghost1", "blade", CustomJoint(("plane",), (Axis(A, 0),)), (0.2, 0.0, 0.1), (0.6, 0.0, 0.8, 0.0),
+             coordinate_names=("plane",), **ghost),
+        Body("ghost2", "ghost1", two, coordinate_names=("elev", "back"), **ghost),
+        Body("arm", "ghost2", CustomJoint(("axial",), (Axis(A, 0, Linear(1.0)),)), mass=2.0,
+             center_of_mass=(0.01, -0.15, 0.02), inertia=INERTIA, coordinate_names=("axial",)),
+        Body("fore", "arm", RevoluteJoint((0, 0, 1)), (0.0, -0.3, 0.0), mass=1.0, center_of_mass=(0, -0.1, 0),
+             inertia=INERTIA, coordinate_names=("elbow",)),
+    )  # fmt: skip
+    system = ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0))
+    moving = MovingPoint("arm", (0.02, -0.05, 0.0), ("elev",) * 3, (Linear(0.01), Linear(0.0, 0.01), Linear(-0.005)))
+    muscles = (
+        mq.Muscle("over", (PathPoint("blade", (0.1, 0.05, 0.0)), PathPoint("ghost1", (0.03, 0.02, 0.01)),
+                           PathPoint("ghost2", (0.02, -0.03, 0.03)), PathPoint("arm", (0.02, -0.1, 0.01)))),
+        mq.Muscle("under", (PathPoint("ghost2", (-0.02, -0.03, 0.03)), PathPoint("fore", (0.02, -0.1, 0.01)))),
+        mq.Muscle("moves", (PathPoint("ground", (-0.02, 0.2, 0.03)), moving)),
+    )  # fmt: skip
+    return mq.Model(
+        system,
+        muscles,
+        couplers=(Coupler("follows", "back", "plane", SimmSpline((-1.5708, 3.14159), (1.5708, -3.14159))),
+                  Coupler("rhythm", "glide", "elev", Linear(0.3, 0.05))),
+        coordinates=tuple(Coordinate(n, r) for n, r in (
+            ("plane", (-1.6, 2.2)), ("elev", (0.0, 3.1)), ("back", (-99.0, 99.0)), ("axial", (-1.5, 2.0)))),
+        limits=(CoordinateLimit("stop", "elev", 0.2, 0.9, 5.0, 7.0, 0.2, damping=0.3),),
+        start_q=(0.23, 0.4, 0.6, -0.4, 0.3, 0.5),
+    )  # fmt: skip
+
+
+def states(model, n, rng):
+    """q, u and udot that obey the chain's coupler, clear of the lock."""
+    q = np.column_stack([rng.uniform(-1.4, 1.4, (n, model.system.nq))])
+    q[:, 2] = rng.uniform(0.3, 2.6, n)
+    u, udot = rng.normal(size=(2, n, model.system.nu))
+    for x in (q, u, udot):
+        x[:, 3] = -x[:, 1]
+    return q, u, udot
+
+
+def rates_on(model, ball, q):
+    """(n, nu of the quaternion model, nu of the file's) P: the quaternion's velocities from those of the file."""
+    columns = [convert_velocities(model.system, ball.system, q, np.broadcast_to(e, q.shape))
+               for e in np.eye(model.system.nu)]  # fmt: skip
+    return np.stack(columns, axis=-1)
+
+
+def test_the_chain_becomes_one_ball_joint_and_frames_that_follow():
+    ball = arm().with_rotations("quaternion")
+    assert [type(body.joint) for body in ball.system.bodies] == [
+        RevoluteJoint, FollowerJoint, FollowerJoint, SphericalJoint, RevoluteJoint
+    ]  # fmt: skip
+    assert (ball.system.nq, ball.system.nu) == (6, 5)
+    assert {*ball.system.angle_names} == {"plane", "elev", "axial", "back"}
+    assert [coupler.name for coupler in ball.couplers] == ["rhythm"]
+    assert [c.name for c in ball.coordinates] == ["plane", "elev", "back", "axial"]
+
+
+def test_states_go_there_and_back(rng):
+    model = arm()
+    ball = model.with_rotations("quaternion")
+    q, u, _ = states(model, 20, rng)
+    Q, v = convert_coordinates(model.system, ball.system, q), convert_velocities(model.system, ball.system, q, u)
+    np.testing.assert_allclose(convert_coordinates(ball.system, model.system, Q), q, atol=1e-13)
+    np.testing.assert_allclose(convert_velocities(ball.system, model.system, Q, v), u, atol=1e-12)
+    np.testing.assert_allclose(ball.system.coordinate("back", Q), q[:, 3], atol=1e-13)
+    there, poses = ball.system.poses(Q), model.system.poses(q)
+    for name, (R, p) in poses.items():
+        np.testing.assert_allclose(there[name][0], R, atol=1e-14)
+        np.testing.assert_allclose(there[name][1], p, atol=1e-14)
+
+
+@pytest.mark.parametrize("phantom", [0.0, 0.05])
+def test_lengths_and_dynamics_are_those_of_the_angles(phantom, rng):
+    """Also where the phantom bodies have inertia, as in published files."""
+    model = arm(phantom)
+    ball = model.with_rotations("quaternion")
+    q, u, udot = states(model, 6, rng)
+    Q, v = convert_coordinates(model.system, ball.system, q), convert_velocities(model.system, ball.system, q, u)
+    np.testing.assert_allclose(mq.path_lengths(ball, Q), mq.path_lengths(model, q), rtol=1e-13)
+    P = rates_on(model, ball, q)
+    keep = np.eye(model.system.nu)
+    keep[3, 1] = -1.0
+    keep = np.delete(keep, 3, axis=1)  # velocities on the coupler
+    M = np.swapaxes(keep.T @ mq.mass_matrix(model, q) @ keep, -1, -2)
+    np.testing.assert_allclose(np.swapaxes(P @ keep, -1, -2) @ mq.mass_matrix(ball, Q) @ P @ keep, M, atol=1e-12)
+    np.testing.assert_allclose(mq.path_jacobian(ball, Q) @ P @ keep, mq.path_jacobian(model, q) @ keep, atol=1e-12)
+    vdot = _accelerations(model, ball, q, u, udot)
+    tau = mq.inverse_dynamics(ball, Q, v, vdot)
+    expected = mq.inverse_dynamics(model, q, u, udot) @ keep
+    np.testing.assert_allclose(np.einsum("ni,nij->nj", tau, P @ keep), expected, atol=2e-7)  # vdot by differences
+    np.testing.assert_allclose(dynamics.kinetic_energy(ball, Q, v), dynamics.kinetic_energy(model, q, u), rtol=1e-12)
+    torque = rng.normal(size=v.shape)
+    for method in ("aba", "crba"):
+        again = mq.inverse_dynamics(ball, Q, v, dynamics.forward_dynamics(ball, Q, v, torque, method=method))
+        np.testing.assert_allclose(again, torque, atol=1e-10)
+
+
+def _accelerations(model, ball, q, u, udot, h=1e-5):
+    """vdot along the motion q + h u + h^2/2 udot, by central differences."""
+    ends = [
+        convert_velocities(model.system, ball.system, q + h * s * u + h * h / 2 * udot, u + h * s * udot)
+        for s in (1, -1)
+    ]
+    return (ends[0] - ends[1]) / (2 * h)
+
+
+def test_inverse_dynamics_agrees_with_the_file_s_joints_to_rounding(rng):
+    """At the same accelerations: those of the gimbal joint, whose coordinates are the file's."""
+    ball = arm(0.05).with_rotations("quaternion").system
+    gimbal = in_angles(ball, ["plane"])
+    assert isinstance(gimbal.bodies[3].joint, GimbalJoint)
+    q, u, udot = (x[:, [0, 1, 2, 4, 5]] for x in states(arm(), 6, rng))
+    Q, v = convert_coordinates(gimbal, ball, q), convert_velocities(gimbal, ball, q, u)
+    joint = gimbal.bodies[3].joint
+    S, _ = joint.subspace(q[:, 1:4])
+    drift, _ = joint.drift(q[:, 1:4], u[:, 1:4])
+    vdot = udot.copy()
+    vdot[:, 1:4] = np.einsum("nij,nj->ni", S, udot[:, 1:4]) + drift
+    tau, expected = mq.inverse_dynamics(ball, Q, v, vdot), mq.inverse_dynamics(gimbal, q, u, udot)
+    tau[:, 1:4] = np.einsum("ni,nij->nj", tau[:, 1:4], S)
+    np.testing.assert_allclose(tau, expected, atol=1e-12)
+
+
+def test_simulations_agree(rng):
+    """With the coupler of the blade as a constraint, the limit and the phantoms' inertia."""
+    for phantom in (0.0, 0.05):
+        model = replace(arm(phantom), muscles=())
+        ball = model.with_rotations("quaternion")
+        ways = [mq.simulate(m, duration=0.2, step=2e-4, output_step=0.05, project_start=True) for m in (model, ball)]
+        back = convert_coordinates(ball.system, model.system, ways[1].q)
+        np.testing.assert_allclose(back, ways[0].q, atol=1e-12)
+
+
+def test_motions_go_in_and_come_out_in_the_file_s_names(rng, tmp_path):
+    model = arm()
+    ball = model.with_rotations("quaternion")
+    q, u, _ = states(model, 5, rng)
+    q[:, 1:] = np.linspace(0.3, 0.9, 5)[:, None]
+    q[:, 3] = -q[:, 1]
+    table = mq.data.motion_from_states(model, np.linspace(0, 1, 5), q, u)
+    Q, v = mq.data.states_from_motion(ball, table, in_degrees=False)
+    np.testing.assert_allclose(Q, convert_coordinates(model.system, ball.system, q), atol=1e-14)
+    again = mq.data.motion_from_states(ball, np.linspace(0, 1, 5), Q, v)
+    for name in ("plane", "elev", "back", "axial", "glide", "plane_u"):
+        np.testing.assert_allclose(again[name], table[name], atol=1e-12)
+    mq.data.save_table(table, tmp_path / "raise.mot")
+    motion = mq.data.load_motion(tmp_path / "raise.mot", ball)
+    np.testing.assert_allclose(motion.angles()["back"], q[:, 3], atol=1e-6)
+    np.testing.assert_allclose(motion.angles()["back_u"], u[:, 3], atol=1e-6)
+
+
+def test_moment_arms_answer_to_the_file_s_names(rng):
+    model = arm()
+    ball = model.with_rotations("quaternion")
+    q, _, _ = states(model, 5, rng)
+    Q = convert_coordinates(model.system, ball.system, q)
+    for name in ("plane", "elev", "axial"):
+        expected = moment_arms(model, q, coordinates=[name])
+        found = moment_arms(ball, Q, coordinates=[name])
+        np.testing.assert_allclose(np.asarray(found.values), np.asarray(expected.values), atol=1e-12)
+
+
+def test_a_saved_model_loads_again(tmp_path):
+    ball = arm(0.05).with_rotations("quaternion")
+    ball.save(tmp_path / "arm.toml")
+    assert mq.load_model(tmp_path / "arm.toml").system == ball.system
+
+
+def test_what_stands_in_the_way_of_a_chain_is_said():
+    bodies = {body.name: body for body in arm().system.bodies}
+    chain = [bodies["blade"], bodies["ghost1"], bodies["ghost2"], bodies["arm"]]
+    assert "4 independent coordinates" in why_no_chain(chain[3], chain)
+    back = {"back": ("plane", -1.0, 0.0)}
+    assert why_no_chain(chain[3], chain, back) is None
+    apart = [*chain[:3], replace(chain[3], position=(0.0, 0.01, 0.0))]
+    assert "about different points" in why_no_chain(apart[3], apart, back)
+    heavy = [chain[0], chain[1], replace(chain[2], mass=0.5), chain[3]]
+    assert "has a mass of 0.5 kg" in why_no_chain(heavy[3], heavy, back)
+    hung = [*chain, Body("other", "ghost2", RevoluteJoint())]
+    assert "'other' hangs on 'ghost2'" in why_no_chain(chain[3], hung, back)
+    assert not find_chains(hung, back)
+
+
+def test_three_hinges_are_a_ball_joint_without_any_coupler(rng):
+    axes = ((0, 1, 0), (-1, 0, 0), (0.1, 1.0, 0.0))
+    names = ("a", "b", "c")
+    bodies = [Body(n, p, RevoluteJoint(axis), mass=float(n == "c"), inertia=INERTIA if n == "c" else (0.0,) * 6,
+                   coordinate_names=(f"{n}_turn",))
+              for n, p, axis in zip(names, ("ground", "a", "b"), axes, strict=True)]  # fmt: skip
+    system = ArticulatedSystem(tuple(bodies))
+    ball = with_rotations(system, "quaternion")
+    q = np.column_stack([rng.uniform(-3, 3, 5), rng.uniform(0.3, 2.5, 5), rng.uniform(-3, 3, 5)])
+    Q = convert_coordinates(system, ball, q)
+    np.testing.assert_allclose(convert_coordinates(ball, system, Q), q, atol=1e-12)
+    P = np.stack([convert_velocities(system, ball, q, np.broadcast_to(e, (5, 3))) for e in np.eye(3)], axis=-1)
+    M = np.swapaxes(P, -1, -2) @ dynamics.mass_matrix(ball, Q) @ P
+    np.testing.assert_allclose(M, dynamics.mass_matrix(system, q), atol=1e-13)
+
+
+def test_a_follower_without_its_leader_is_rejected():
+    system = arm().with_rotations("quaternion").system
+    with pytest.raises(ModelError, match="it follows 'arm'"):
+        system.with_body("arm", joint=SphericalJoint())
