@@ -2,7 +2,8 @@
 
 import math
 
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, complain, size_limit
+from myoquat.joints.ranges import is_plausible
 
 __all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "positive", "text", "triple"]
 
@@ -37,9 +38,9 @@ def numbers(
         found = tuple(float(word) for word in (child.text or "").split())
     except ValueError:
         found = (math.nan,)
-    if not all(map(math.isfinite, found)) or (count is not None and len(found) != count):
+    if not all(map(is_plausible, found)) or (count is not None and len(found) != count):
         wanted = "finite numbers" if count is None else f"{count} finite number{'s' * (count > 1)}"
-        complain(child, f"<{tag}> must be {wanted}, not {(child.text or '').strip()!r}")
+        complain(child, f"<{tag}> must be {wanted}{size_limit(child.text or '')}, not {(child.text or '').strip()!r}")
     return found
 
 

@@ -10,8 +10,9 @@ from lxml import etree
 
 from myoquat.data.files import MAX_BYTES, read_text
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["Element", "complain", "described", "finite_numbers", "located", "parse"]
+__all__ = ["Element", "complain", "described", "finite_numbers", "located", "parse", "size_limit"]
 
 
 class Element(Protocol):
@@ -92,9 +93,20 @@ def located(error: ModelError, path: Path, root: Element | None) -> ModelError:
 
 
 def finite_numbers(text: str) -> tuple[float, ...] | None:
-    """The numbers in a text, separated by blanks; None if a word of it is no finite decimal number."""
+    """The numbers in a text, separated by blanks; None if a word of it is no decimal number or exceeds MAX_NUMBER in
+    size (`myoquat.joints.ranges`)."""
     try:
         found = tuple(float(word) for word in text.split())
     except ValueError:
         return None
-    return found if "_" not in text and all(map(math.isfinite, found)) else None
+    return found if "_" not in text and all(map(is_plausible, found)) else None
+
+
+def size_limit(text: str) -> str:
+    """What a message adds where numbers are refused for their size alone: ' of at most 1e+30 in size'."""
+    try:
+        found = [float(word) for word in text.split()]
+    except ValueError:
+        return ""
+    large = all(map(math.isfinite, found)) and not all(map(is_plausible, found))
+    return f" of at most {MAX_NUMBER:g} in size" if large else ""

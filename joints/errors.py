@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-__all__ = ["CoordinateWarning", "ModelError", "OffSphereError", "shortened"]
+__all__ = ["CoordinateWarning", "ModelError", "OffSphereError", "in_file", "shortened"]
 
 LONGEST = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
 
@@ -31,6 +31,13 @@ class CoordinateWarning(UserWarning):
     >>> print(told[0].message)
     coordinate 'door.angle' is 90 rad, 14.3 turns: are these degrees? np.deg2rad(...) gives radians
     """
+
+
+def in_file(error: ValueError, path: str | Path) -> "ModelError":
+    """The error as a ModelError with a file: its own where it names one, else the one at `path`."""
+    if isinstance(error, ModelError):
+        return error if error.file else error.located(path, error.line)
+    return ModelError(str(error), file=path)
 
 
 class ModelError(ValueError):

@@ -3,7 +3,8 @@
     mass: NotNegative = 0.0
     pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
 
-`check_ranges` holds a record to them, whatever file or program the record comes from.
+`check_ranges` holds a record to them, whatever file or program the record comes from. Numbers of files are also at most
+MAX_NUMBER in size: no quantity of a model comes near in SI units, and products of ten of them are finite.
 """
 
 import math
@@ -14,7 +15,28 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Fraction", "NotNegative", "Positive", "Range", "check_interval", "check_ranges", "ranges_of"]
+__all__ = [
+    "MAX_NUMBER",
+    "Fraction",
+    "NotNegative",
+    "Positive",
+    "Range",
+    "check_interval",
+    "check_ranges",
+    "is_plausible",
+    "ranges_of",
+]
+
+MAX_NUMBER = 1e30  # size of a number in a file
+
+
+def is_plausible(x: float) -> bool:
+    """Whether a number of a file is finite and at most MAX_NUMBER in size.
+
+    >>> is_plausible(-9.81), is_plausible(1e308), is_plausible(math.nan)
+    (True, False, False)
+    """
+    return -MAX_NUMBER <= x <= MAX_NUMBER
 
 
 @dataclass(frozen=True)

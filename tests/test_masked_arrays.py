@@ -114,6 +114,7 @@ def values():
         "factors": {"A": np.ones(3)},
         "bandwidth": np.ones(6),
         "joint": "A",
+        "directions": np.eye(3),
         "pose": known["q"],
         "relative_to": known["q"],
         "muscle_forces": np.zeros((12, 6)),

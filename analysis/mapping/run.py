@@ -34,6 +34,7 @@ from myoquat.muscle.eliminated import eliminated_components
 
 __all__ = ["mapping_analysis"]
 
+MAX_POSES = 10**7  # for which the analysis takes some minutes
 BLOCK = 2048  # poses at a time: what one block needs stays in the processor's cache
 POWER_TOLERANCE = 1e-12
 POWER_ROUTES = (("J_Q", "1"), ("J*_Q", "E"), ("J_phi", "B"))
@@ -102,7 +103,8 @@ def mapping_analysis(
     of the ball joints, both signs of Q0; strengths and activations that the model leaves open are drawn from the
     seed, Fmax in [0, 250] N and activation in [0, 1]; elastic tendons are in equilibrium at rest. Equal arguments
     give equal reports. `progress` shows a bar on standard error: True, False, or None for only on a
-    terminal and in a notebook. Raises ValueError for n < 1, ModelError for a model without ball joints or muscles.
+    terminal and in a notebook. Raises ValueError for n outside [1, 10^7], ModelError for a model without ball joints
+    or muscles.
 
     >>> import myoquat as mq
     >>> report = mq.mapping_analysis("two_link", n=100)
@@ -111,8 +113,8 @@ def mapping_analysis(
     """
     check_kinds(model=(model, (Model, str)))
     model = load_model(model) if not isinstance(model, Model) else model
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"the number of poses n must be a positive integer, not {n!r}")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= MAX_POSES:
+        raise ValueError(f"the number of poses n must be a positive integer of at most {MAX_POSES:,}, not {n!r}")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"seed must be an integer that is not negative, not {seed!r}")
     pair = Pair.of(model)

@@ -225,6 +225,8 @@ def _setting(same: _Same, wishes: _Wishes) -> _Setting:
         told = ", ".join(filter(None, (names.nearest() for names in strange))) or "all of weight zero"
         raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {told}")
     _check_tasks(problem)
+    if not problem.free:
+        raise ValueError("no coordinate is free: all are locked or follow others; locked=(...) says which keep still")
     parts = [seen[k] for k in markers], [felt[k] for k in sensors], tasks
     weights = wishes.weight(parts[0]), wishes.weight(parts[1]), wishes.weight(parts[2])
     return _Setting(problem, markers, sensors, weights, strange)

@@ -37,23 +37,39 @@ def description(study: Specification) -> dict[str, Any]:
     }
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What differs between two descriptions: "samples: 1000 -> 2000"."""
+def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
+    """What differs between two descriptions: "samples: 1000 -> 2000". The old one may be damaged, of any type."""
+    if not isinstance(old, Mapping):
+        return [f"{_short(old)} is no description"]
     found = []
     for key in sorted(old.keys() | new.keys()):
         a, b = old.get(key), new.get(key)
         if a == b:
             continue
-        if key == "model" and a and b:
-            found.append(f"model: {a['name']} ({a['content'][:8]}) -> {b['name']} ({b['content'][:8]})")
+        if key == "model":
+            found.append(f"model: {_model_told(a)} -> {_model_told(b)}")
         elif key == "user_code":
             lines = differences(a or {}, b or {})
             found += [f"user code: {line}" for line in lines if not line.startswith(f"{DIGEST}: ") or len(lines) == 1]
-        elif key == "vary" and a and b:
-            found += [f"vary.{line}" for line in differences(dict(a), dict(b))] or ["vary: the order"]
+        elif key == "vary" and (was := _table_of(a)) and (now := _table_of(b)):
+            found += [f"vary.{line}" for line in differences(was, now)] or ["vary: the order"]
         else:
             found.append(f"{key}: {_short(a)} -> {_short(b)}")
     return found
+
+
+def _model_told(model: Any) -> str:
+    """A model in a few words."""
+    name, content = (model.get("name"), model.get("content")) if isinstance(model, Mapping) else (None, None)
+    return f"{name} ({content[:8]})" if isinstance(name, str) and isinstance(content, str) else _short(model)
+
+
+def _table_of(pairs: Any) -> dict[str, Any] | None:
+    """The dictionary of [name, value] pairs; None for anything else."""
+    if not isinstance(pairs, list):
+        return None
+    whole = all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs)
+    return dict(pairs) if whole else None
 
 
 def key_of(found: Mapping[str, Any]) -> str:

@@ -1,8 +1,13 @@
 """What stores of results raise."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from myoquat.joints.errors import shortened
 
-__all__ = ["StoreError"]
+__all__ = ["StoreError", "entry_of"]
 
 
 class StoreError(ValueError):
@@ -20,3 +25,11 @@ class StoreError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(shortened(message))
+
+
+def entry_of(found: Mapping[str, Any], key: str, path: Path) -> Any:
+    """What an attribute of a store tells in JSON; StoreError if it tells nothing."""
+    try:
+        return json.loads(found[key])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise StoreError(f"{path}: the entry {key!r} of the results is damaged") from None

@@ -1,5 +1,6 @@
 """What a study keeps: final states, states at given times, summaries."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -72,7 +73,8 @@ class Keep:
 
     def _whole(self, name: str, t: float) -> int:
         """The number of the step that ends at time t."""
-        number = round(t / self.step)
+        ratio = t / self.step
+        number = round(ratio) if math.isfinite(ratio) else -1
         if not 0 <= number <= self.steps or abs(number * self.step - t) > 1e-9 * max(1.0, abs(t)):
             raise ValueError(
                 f"{name}: {t} s is not one of the steps of {self.step} s up to {self.steps * self.step:g} s"

@@ -59,8 +59,16 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
         raise IndexError(f"sample {sample}: the study has {study.count}, counted from 0")
     values = study.values(sample, sample + 1)
     if found.status[sample] != Outcome.PENDING and not np.array_equal(values, found["values"][sample : sample + 1]):
-        note = "; ".join(differences(json.loads(found.attrs["machine"]), machine())) or "the same processor"
+        note = "; ".join(differences(_machine_of(found), machine())) or "the same processor"
         raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
     changed = replace(study, **changes)
     arrays, _ = engine_of(changed).run_values(values)
     return dataset_of(changed, arrays).assign_coords(sample=("sample", [sample]))
+
+
+def _machine_of(found: xr.Dataset) -> Any:
+    """What the results say of the machine that computed them; None where that is damaged."""
+    try:
+        return json.loads(found.attrs["machine"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None

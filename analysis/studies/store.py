@@ -22,7 +22,7 @@ from zarr.codecs import Crc32cCodec
 from myoquat.analysis.studies.checked import CHECKSUM_BYTES, CheckedStore
 from myoquat.analysis.studies.describe import description, differences
 from myoquat.analysis.studies.durable import Flusher, check_links, flush, flush_tree
-from myoquat.analysis.studies.errors import StoreError
+from myoquat.analysis.studies.errors import StoreError, entry_of
 from myoquat.analysis.studies.groups import consolidate, group_at
 from myoquat.analysis.studies.layout import Variable, coordinates, sizes, variables
 from myoquat.analysis.studies.lock import Lock
@@ -129,7 +129,9 @@ def _of_samples(array: xr.Variable) -> bool:
 
 def stored_description(path: str | Path) -> dict[str, Any]:
     """The study whose results a store holds, as `description` gave it."""
-    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
+    found = entry_of(_check_results(Path(path)), "study", Path(path))
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: the entry 'study' of the results is damaged")
     return found
 
 
@@ -400,7 +402,7 @@ def check_store(study: Specification, path: Path) -> None:
 
 
 def _check_study(found: Mapping[str, Any], study: Specification, path: Path) -> None:
-    changed = differences(json.loads(found["study"]), description(study))
+    changed = differences(entry_of(found, "study", path), description(study))
     if changed:
         raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
 
@@ -413,9 +415,9 @@ def _code_of(study: Specification) -> dict[str, Any]:
 
 def _check_code(found: Mapping[str, Any], study: Specification, path: Path) -> None:
     """StoreError if other code than this has computed any block, or if nobody can say that."""
-    if found["myoquat"] != release():
+    if found.get("myoquat") != release():
         raise StoreError(
-            f"{path} was begun with myoquat {found['myoquat']}; this is {release()}, which may compute other bits. "
+            f"{path} was begun with myoquat {found.get('myoquat')}; this is {release()}, which may compute other bits. "
             + _ANY_CODE
         )
     own = _code_of(study)
@@ -425,7 +427,8 @@ def _check_code(found: Mapping[str, Any], study: Specification, path: Path) -> N
             f"the code of the study reads what cannot be compared ({unseen}), so that it may be other code than that "
             f"which computed the results in {path}. {_ANY_CODE}"
         )
-    for known in json.loads(found["fingerprints"]):
+    fingerprints = entry_of(found, "fingerprints", path)
+    for known in fingerprints if isinstance(fingerprints, list) else [fingerprints]:
         changed = differences(known, own)
         if changed:
             raise StoreError(

@@ -25,6 +25,7 @@ from myoquat.data.setups import (
     Setup,
     read_setup,
 )
+from myoquat.joints.errors import in_file
 
 __all__ = ["run_setup"]
 
@@ -70,7 +71,11 @@ def run_setup(
         tell(line)
 
     with files_read() as read:
-        _run(read_setup(path, anywhere, model), outputs, rotations, tell_and_keep)
+        setup = read_setup(path, anywhere, model)
+        try:
+            _run(setup, outputs, rotations, tell_and_keep)
+        except ValueError as error:
+            raise in_file(error, setup.path) from None
     if page is not None:
         sections = [Section(place.name, table) for place, table in outputs.tables]
         outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", told, sections))

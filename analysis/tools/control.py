@@ -19,7 +19,7 @@ from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion
 from myoquat.data.setups import CmcSetup
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.model import Model
 
@@ -52,7 +52,7 @@ def _frames(setup: CmcSetup, model: Model) -> Motion:
     try:
         whole = smooth_angles(whole, setup.cutoff)
     except ValueError as error:
-        raise ModelError(str(error), file=setup.coordinates) from None
+        raise in_file(error, setup.coordinates) from None
     first, last = max(setup.times[0], whole.time[0]), min(setup.times[1], whole.time[-1])
     if not last - first >= setup.window:
         raise ModelError(f"from {first:g} to {last:g} s there is no window of {setup.window:g} s", file=setup.path)

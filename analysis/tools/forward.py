@@ -28,7 +28,7 @@ from myoquat.data.setups import ForwardSetup
 from myoquat.data.setups.controls import Control, read_controls
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.constraints import Prescribed
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
@@ -99,7 +99,7 @@ class _Start(NamedTuple):
         try:
             activation, fibers = muscle_states_from_motion(model, table)
         except ValueError as error:
-            raise ModelError(str(error), file=setup.states) from None
+            raise in_file(error, setup.states) from None
         return cls(
             float(motion.time[row]),
             motion.q[row],
@@ -150,7 +150,10 @@ def _loads(path: Path) -> tuple[PrescribedForce, ...]:
     entries, file, _ = read_external_loads(path)
     if not file.is_file():
         raise ModelError(f"the data file {file.name!r} does not exist", file=path)
-    return tuple(external_force(entry, file) for entry in entries)
+    try:
+        return tuple(external_force(entry, file) for entry in entries)
+    except ValueError as error:
+        raise in_file(error, path) from None
 
 
 def _function(control: Control) -> AxisFunction:

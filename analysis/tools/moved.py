@@ -12,7 +12,7 @@ from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_
 from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.osim.force_set import read_force_set
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.actuators.base import Actuator
 from myoquat.muscle.model import Model
@@ -65,7 +65,7 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
     try:
         found = loads.resampled(time)
     except ValueError as error:
-        raise ModelError(str(error), file=path) from None
+        raise in_file(error, path) from None
     if len(loads.time) < 3 or not len(time):
         return found
     kinds = ("force", "point", "torque")

@@ -17,7 +17,7 @@ from myoquat.data.marker_set import with_markers
 from myoquat.data.motions import Markers, load_markers
 from myoquat.data.setups import ScaleSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import in_file
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -75,7 +75,7 @@ def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup) -> dict[str, 
     try:
         return scale_factors(model, trial, measurements, factors=factors, order=scaler.order)
     except ValueError as error:
-        raise ModelError(str(error), file=setup.path) from None
+        raise in_file(error, setup.path) from None
 
 
 def _warn(message: str) -> None:

@@ -15,7 +15,7 @@ from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Orientations, load_orientations
 from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups.sensors import SensorPlacerSetup, SensorTrackingSetup
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.euler import axis_rotation
 from myoquat.muscle.model import Model
 
@@ -29,7 +29,7 @@ def run_sensor_placer(setup: SensorPlacerSetup, outputs: Outputs, tell: Callable
     try:
         sensors = calibrate_orientations(model, seen, base=setup.base, heading=setup.heading or "z")
     except ValueError as error:
-        raise ModelError(str(error), file=setup.path) from None
+        raise in_file(error, setup.path) from None
     tell(f"{len(sensors)} sensors placed")
     centers = {body.name: body.center_of_mass for body in model.system.bodies}
     frames = [SensorFrame(s.name, s.body, s.orientation, tuple(centers[s.body])) for s in sensors]
@@ -56,7 +56,7 @@ def run_sensor_tracking(
         pull = setup.constraint_weight * sum(weights.values()) if weights else np.inf
         fit = inverse_kinematics(model, seen, weights, sensors=sensors, locked=_held(model), constraint_weight=pull)
     except ValueError as error:
-        raise ModelError(str(error), file=setup.path) from None
+        raise in_file(error, setup.path) from None
     tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "
          f"{int((~fit.settled).sum())} not settled")  # fmt: skip
     name = f"ik_{setup.orientations.stem}"

@@ -68,7 +68,7 @@ def read_c3d_points(path: str | Path) -> "pd.DataFrame":
     time = (found["first"] + np.arange(points.shape[2])) / found["rate"]
     seen = np.moveaxis(points, 0, -1).swapaxes(0, 1) * scale  # (t, n, 3)
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
-    frame = pd.DataFrame(seen.reshape(len(time), -1), pd.Index(time, name="time"), columns)
+    frame = pd.DataFrame(seen.reshape(len(time), 3 * len(names)), pd.Index(time, name="time"), columns)
     frame.attrs = {"header": {"DataRate": found["rate"], "Units": found["units"]}}
     return frame
 

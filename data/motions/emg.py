@@ -14,7 +14,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.c3d import read_c3d_channels
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, indices_of, interpolated
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Emg", "load_emg"]
 
@@ -186,5 +186,8 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     if path.suffix.lower() == ".trc":
         raise ModelError("a .trc file holds markers", file=path)
     frame = read_c3d_channels(path, channels) if path.suffix.lower() == ".c3d" else load_table(path)
-    found = Emg.from_dataframe(frame, units)
-    return found if channels is None else found.select(tuple(channels))
+    try:
+        found = Emg.from_dataframe(frame, units)
+        return found if channels is None else found.select(tuple(channels))
+    except ValueError as error:
+        raise in_file(error, path) from None

@@ -107,7 +107,7 @@ class Forces:
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "nothing"
             raise ValueError(f"the loads cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
         shape = (len(at), len(self.names), 3)
-        flat = (getattr(self, k).reshape(len(self.time), -1) for k in QUANTITIES)
+        flat = (getattr(self, k).reshape(len(self.time), 3 * len(self.names)) for k in QUANTITIES)
         force, point, torque = (interpolated(self.time, values, at, np.inf).reshape(shape) for values in flat)
         return replace(self, time=at, force=force, point=point, torque=torque)
 
@@ -117,7 +117,8 @@ class Forces:
         """Columns (load, "force" | "point" | "torque", axis) in SI units over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, QUANTITIES, AXES], names=["load", "quantity", "axis"])
         values = np.stack([getattr(self, k) for k in QUANTITIES], axis=2)  # (t, n, 3, 3)
-        return pd.DataFrame(values.reshape(len(self.time), -1), pd.Index(self.time, name="time"), columns)
+        flat = values.reshape(len(self.time), 9 * len(self.names))
+        return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
 
     def to_table(self) -> "pd.DataFrame":
         """Columns '<load>_force_vx', '<load>_force_px', '<load>_torque_x' and so on, as files of ground reactions have
@@ -214,7 +215,7 @@ def _from_xml(path: Path) -> Forces:
     if not os.path.isfile(data_file):  # nor names that no file can have
         raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
     table = read_motion(data_file)
-    columns = [columns_of(path, entry, table) for entry in entries]
+    columns = [columns_of(path, entry, table, data_file) for entry in entries]
     force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))
     try:
         return Forces(
@@ -227,18 +228,20 @@ def _from_xml(path: Path) -> Forces:
         )  # fmt: skip
     except ValueError as error:  # two loads of one name
         lines = [entry.line for entry in entries if repr(entry.name) in str(error)]
-        raise ModelError(str(error), file=path, line=lines[-1] if lines else None) from None
+        raise ModelError(str(error), file=path if lines else data_file, line=lines[-1] if lines else None) from None
 
 
-def columns_of(path: Path, entry: LoadEntry, table: "pd.DataFrame") -> list[Array]:
-    """force, point, torque (t, 3) of one load in a table; zero where it names no columns. ModelError with the `path`
-    and the line of the load for an identifier that has not three columns."""
+def columns_of(path: Path | None, entry: LoadEntry, table: "pd.DataFrame", data: Path) -> list[Array]:
+    """force, point, torque (t, 3) of one load in the table of a `data` file; zero where it names no columns. ModelError
+    with the `path` of the load's own file, None where the caller adds it, and the line of the load for an identifier
+    that has not three columns."""
     found = []
     for identifier in (entry.force, entry.point, entry.torque):
         names = _labels(identifier, [str(label) for label in table.columns])
         if identifier and len(names) != 3:
             raise ModelError(
-                f"the data file has {len(names)} columns {identifier!r}..., not three: {', '.join(names) or 'none'}",
+                f"the data file {data.name} has {len(names)} columns {identifier!r}..., not three: "
+                f"{', '.join(names) or 'none'}",
                 file=path, line=entry.line, element=f"load {entry.name!r}",
             )  # fmt: skip
         found.append(table[names].to_numpy(dtype=float) if identifier else np.zeros((len(table), 3)))

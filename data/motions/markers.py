@@ -22,7 +22,7 @@ from myoquat.data.motions.series import (
     interpolated,
 )
 from myoquat.data.motions.trc import AXES, read_markers, write_markers
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Markers", "load_markers"]
 
@@ -93,7 +93,7 @@ class Markers:
         is said by the caller.
         """
         at = check_time(time)
-        flat = interpolated(self.time, self.positions.reshape(len(self.time), -1), at, longest_gap)
+        flat = interpolated(self.time, self.positions.reshape(len(self.time), 3 * len(self.names)), at, longest_gap)
         return replace(self, time=at, positions=flat.reshape(len(at), len(self.names), 3))
 
     # ---- other forms ----------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Markers:
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (marker, "x" | "y" | "z") [m] over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, AXES], names=["marker", "axis"])
-        flat = self.positions.reshape(len(self.time), -1)
+        flat = self.positions.reshape(len(self.time), 3 * len(self.names))
         return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
 
     @classmethod
@@ -157,5 +157,8 @@ def load_markers(path: str | Path, axes: ArrayLike | str | None = None) -> Marke
         raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)
     if not path.exists():
         raise ModelError("no such file", file=path)
-    markers = Markers.from_dataframe(readers[path.suffix.lower()](path))
+    try:
+        markers = Markers.from_dataframe(readers[path.suffix.lower()](path))
+    except ValueError as error:
+        raise in_file(error, path) from None
     return markers if axes is None else markers.turned(axes)

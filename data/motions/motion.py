@@ -18,7 +18,7 @@ from myoquat.data.motions.series import assign, check_series, check_time, cut, i
 from myoquat.data.motions.storage import read_motion, write_motion
 from myoquat.joints.checks import warn_far
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["Motion", "load_motion"]
@@ -202,9 +202,9 @@ def load_motion(
             _warn_far(system, frame)
         frame = with_quaternions(system, frame, degrees, start)
         q, u = states_from_motion(system, frame, in_degrees=in_degrees, start=start, ignore=ignore)
+        return Motion(system, frame.index.to_numpy(dtype=float), q, u)
     except ValueError as error:
-        raise ModelError(str(error), file=path) from None
-    return Motion(system, frame.index.to_numpy(dtype=float), q, u)
+        raise in_file(error, path) from None
 
 
 def _warn_far(system: ArticulatedSystem, frame: "pd.DataFrame") -> None:

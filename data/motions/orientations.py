@@ -99,7 +99,7 @@ class Orientations:
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (sensor, "Q0" ... "Q3") over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, COMPONENTS], names=["sensor", "component"])
-        flat = self.quaternions.reshape(len(self.time), -1)
+        flat = self.quaternions.reshape(len(self.time), 4 * len(self.names))
         return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
 
     @classmethod

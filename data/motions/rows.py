@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 __all__ = ["check_labels", "check_times", "format_rows", "parse_rows"]
 
@@ -42,7 +43,7 @@ def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool) -> list[floa
         values = list(map(float, cells))
     except ValueError:
         values = [np.nan]
-    if math.isfinite(sum(values)):
+    if math.isfinite(sum(values)) and max(map(abs, values), default=0.0) <= MAX_NUMBER:
         return values
     return [_number(path, number, *pair, gaps) for pair in zip(labels, cells, strict=True)]
 
@@ -57,6 +58,8 @@ def _number(path: Path, line: int, label: str, cell: str, gaps: bool) -> float:
         raise ModelError(f"{cell!r} is not a number", file=path, line=line, element=f"column {label!r}") from None
     if not np.isfinite(value):
         raise ModelError(f"{cell} is not finite", file=path, line=line, element=f"column {label!r}")
+    if not is_plausible(value):
+        raise ModelError(f"{cell} exceeds {MAX_NUMBER:g} in size", file=path, line=line, element=f"column {label!r}")
     return value
 
 

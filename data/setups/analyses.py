@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 ALL = ("all",)
+MAX_INTERVAL = 10**9  # frames from one to the next of an analysis
 Names = tuple[str, ...]
 
 
@@ -102,7 +103,7 @@ class JointReactionSetup(Analysis):
 
 def _common(element: Element) -> tuple[str, int, bool]:
     interval = number(element, "step_interval", 1.0)
-    if interval < 1 or interval != int(interval):
+    if not 1 <= interval <= MAX_INTERVAL or interval != int(interval):
         complain(element.find("step_interval"), f"<step_interval> must be a count of frames, not {interval:g}")
     name = checked_name(element, element.get("name") or element.tag)
     return name, int(interval), boolean(element, "in_degrees", True)

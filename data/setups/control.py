@@ -80,10 +80,18 @@ def _task(element: Element) -> tuple[str, float]:
     name = text(element, "coordinate", "")
     if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
         complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
-    kp, kv = (numbers(element, tag, None, (default,))[0] for tag, default in (("kp", 100.0), ("kv", 20.0)))
+    kp, kv = (_gain(element, tag, default) for tag, default in (("kp", 100.0), ("kv", 20.0)))
     if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL * kv:
         complain(element.find("kv"), f"gains must damp critically, kv = 2 sqrt(kp); they are {kv:g} and {kp:g}")
     return name, float(np.sqrt(kp))
+
+
+def _gain(element: Element, tag: str, default: float) -> float:
+    """The first of the numbers of a gain: older tasks have three, for as many axes."""
+    found = numbers(element, tag, None, (default,))
+    if not found:
+        complain(element.find(tag), f"<{tag}> is empty; it must be a number")
+    return found[0]
 
 
 def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from myoquat.core.lazy_imports import tomlkit
 from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 if TYPE_CHECKING:
     from tomlkit.items import Array
@@ -52,8 +53,9 @@ def number(value: Any, element: str, key: str) -> float:
         found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
     except OverflowError:  # an integer beyond all floats
         found = math.inf
-    if not math.isfinite(found):
-        raise ModelError(f"{key} must be a finite number, not {value!r}", element=element)
+    if not is_plausible(found):
+        limit = f" of at most {MAX_NUMBER:g} in size" if math.isfinite(found) else ""
+        raise ModelError(f"{key} must be a finite number{limit}, not {value!r}", element=element)
     return found
 
 

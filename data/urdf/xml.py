@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from myoquat.data.xml import Element, complain, finite_numbers
+from myoquat.data.xml import Element, complain, finite_numbers, size_limit
 from myoquat.data.xml import parse as parse_xml
 
 __all__ = ["child", "children", "complain", "name_of", "not_negative", "number", "numbers", "parse", "text_of"]
@@ -54,7 +54,8 @@ def numbers(
         return default
     found = finite_numbers(value)
     if found is None or len(found) != count:
-        complain(element, f"{attribute} must be {count} finite number{'s' * (count > 1)}, not {value!r}")
+        wanted = f"{count} finite number{'s' * (count > 1)}{size_limit(value)}"
+        complain(element, f"{attribute} must be {wanted}, not {value!r}")
     return found
 
 

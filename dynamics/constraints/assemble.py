@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
@@ -71,14 +72,14 @@ def assemble(
     >>> np.allclose(p + R @ [0, 0, -1.0], [0.5, 0.0, -1.5])
     True
     """
-    system, wanted = system_of(model), constraints_of(model, constraints)
+    system, wanted, at = system_of(model), constraints_of(model, constraints), real_array("time", time)
     start = system.check_q(q)
     rows = np.array(start.reshape(math.prod(start.shape[:-1]), system.nq))
     held = Constraints(system, wanted)
     arrays = ConstraintArrays(held)
     if not wanted or not len(rows) or not arrays.position(rows, time).shape[-1]:
         return rows.reshape(start.shape)
-    times = np.broadcast_to(np.asarray(time, dtype=float), start.shape[:-1]).reshape(-1)
+    times = np.broadcast_to(at, start.shape[:-1]).reshape(-1)
     residual = _first_that_solves(arrays, rows, times, mobilities(model, constraints))
     failed = ~(residual < ASSEMBLED)
     if failed.any() and strict:

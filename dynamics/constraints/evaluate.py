@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import check_unmasked, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints
@@ -142,7 +142,8 @@ class ConstraintArrays:
 
     def metric(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., nu, nu) M, or M + A^T A where the mass matrix is singular in every pose."""
-        M = composite.mass(self.system, np.asarray(q, dtype=float))
+        check_unmasked("t", t)
+        M = composite.mass(self.system, real_array("q", q))
         if not self.constraints.weightless:
             return M
         A = self.jacobian(q, t)

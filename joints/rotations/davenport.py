@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
 from myoquat.joints.stacking import QUATERNION, VECTOR3, components, joined, vector
@@ -177,7 +178,7 @@ def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:
     >>> joints.condition_davenport([0.3, 0.0, 0.1], [(1, 0, 0), (0, 1, 0), (0, 0, 1)]).round(12)
     np.float64(1.0)
     """
-    result: Array = np.linalg.cond(davenport_rate_matrix(np.asarray(phi, dtype=float), directions))
+    result: Array = np.linalg.cond(davenport_rate_matrix(real_array("phi", phi), directions))
     return result
 
 

@@ -179,4 +179,9 @@ class Millard2012(HillLaw):
                 if getattr(self, name) <= 0:
                     raise ModelError(f"{name} must be positive with an elastic tendon and no damping", element=element)
         for name in ("active", "velocity", "passive", "tendon"):
-            getattr(self, f"{name}_curve").check(element, name)
+            try:
+                curve = getattr(self, f"{name}_curve")
+            except ZeroDivisionError:  # beside 1, what is below the round-off of floats is zero
+                told = f"the numbers of the {name} curve are so near to each other that its corners coincide"
+                raise ModelError(told, element=element) from None
+            curve.check(element, name)

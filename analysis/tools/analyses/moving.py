@@ -19,7 +19,7 @@ from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_
 from myoquat.data.motions.muscles import actuation_from_motion
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup
 from myoquat.data.setups.controls import read_controls
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -120,7 +120,7 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
         try:
             whole = smooth_angles(whole, setup.cutoff)
         except ValueError as error:
-            raise ModelError(str(error), file=setup.coordinates) from None
+            raise in_file(error, setup.coordinates) from None
         if setup.speeds is not None:
             whole = with_speeds(whole, setup.speeds)
         assert whole.u is not None
@@ -134,7 +134,7 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     try:
         states = muscle_states_from_motion(model, table)
     except ValueError as error:
-        raise ModelError(str(error), file=setup.states) from None
+        raise in_file(error, setup.states) from None
     activation, fibers = (None if x is None else x[rows] for x in states)
     acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
     return Moving(

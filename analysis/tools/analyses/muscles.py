@@ -31,6 +31,9 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
     for name in setup.muscles:
         if setup.muscles != ("all",) and name not in names:
             note(f"the muscle {name!r} is left out: the model has none of that name with a fiber")
+    if not chosen:
+        note("nothing is written: the model has no muscle with a fiber that is asked for")
+        return
     rows = moving.rows(setup.interval)
     places = indices_of("muscle", chosen, model.muscle_names)
     found, tensions = _of_paths(moving, rows), moving.tensions

@@ -13,7 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import load_table
 from myoquat.data.motions.series import interpolated
 from myoquat.data.setups.analyses import JointReactionSetup
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.muscle.actuators import ScalarActuator
 
 __all__ = ["joint_reaction"]
@@ -78,5 +78,5 @@ def _reactions(found: JointLoads, setup: JointReactionSetup, moving: Moving) -> 
         parts = [found.to_dataframe([joint], on=side, frame=frame)
                  for joint, side, frame in zip(joints, sides, frames, strict=True)]  # fmt: skip
     except ValueError as error:
-        raise ModelError(str(error), file=moving.setup.path) from None
+        raise in_file(error, moving.setup.path) from None
     return pd.concat(parts, axis=1)

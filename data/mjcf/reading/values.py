@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from myoquat.data.xml import Element, complain, finite_numbers
+from myoquat.data.xml import Element, complain, finite_numbers, size_limit
 
 __all__ = ["Values"]
 
@@ -50,7 +50,8 @@ class Values:
         found = finite_numbers(text)
         if found is None or not least <= len(found) <= most:
             count = str(most) if least == most else f"{least} to {most}"
-            complain(self.element, f"{key} must be {count} finite number{'s' * (most > 1)}, not {text!r}")
+            wanted = f"{count} finite number{'s' * (most > 1)}{size_limit(text)}"
+            complain(self.element, f"{key} must be {wanted}, not {text!r}")
         return found
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
 """What is promised of stored results: one writer, damage found and mended, the code that made them known."""
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -17,7 +18,16 @@ import xarray as xr
 
 import myoquat
 from myoquat.analysis.command import main
-from myoquat.analysis.studies import LockedError, StoreError, Study, durable, open_results, store, verify_results
+from myoquat.analysis.studies import (
+    LockedError,
+    StoreError,
+    Study,
+    durable,
+    open_results,
+    recompute,
+    store,
+    verify_results,
+)
 from myoquat.analysis.studies import machine as machine_module
 from myoquat.analysis.studies.lock import Lock
 from myoquat.analysis.studies.machine import ROOMS, fingerprint
@@ -364,3 +374,63 @@ def test_a_store_with_a_link_inside_is_not_resumed(path, tmp_path):
     with pytest.raises(StoreError, match="u_final is a link"):
         STUDY.run(path, block=BLOCK, resume=True, progress=False)
     assert sorted(victim.rglob("*")) == before
+
+
+# ---- descriptions that are damaged ---------------------------------------------------------------------------------
+
+ENTRIES = {
+    "no model": lambda study: study.pop("model"),
+    "a model that is text": lambda study: study.update(model="two_link"),
+    "a model that is a number": lambda study: study.update(model=1e308),
+    "a model that is a list": lambda study: study.update(model=[None]),
+    "a model without a name": lambda study: study["model"].pop("name"),
+    "a model without contents": lambda study: study["model"].pop("content"),
+    "contents that are nothing": lambda study: study["model"].update(content=None),
+    "parameters that are a number": lambda study: study.update(vary=1.0),
+    "parameters without pairs": lambda study: study.update(vary=[None]),
+    "a parameter without a name": lambda study: study["vary"][0].__setitem__(0, None),
+    "steps that are endless": lambda study: study.update(summary_step=1e308),
+}
+TEXTS = {"nothing": None, "a number": 5, "no JSON": "[", "null": "null", "a list": "[[1]]", "text": '"x"'}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A store of a few samples, and its study."""
+    study = Study("two_link", VARY, samples=2, duration=0.01, summaries=("work",))
+    folder = tmp_path_factory.mktemp("small") / "results"
+    study.run(folder)
+    return study, folder
+
+
+def refuses_or_reads(study, folder):
+    """Every way to the results ends in what is promised."""
+    for read in (open_results, verify_results, lambda at: recompute(open_results(at), 0),
+                 lambda at: study.run(at, resume=True), lambda at: study.run(at, resume="any-code")):  # fmt: skip
+        with contextlib.suppress(StoreError, ValueError, OSError):
+            read(folder)
+
+
+@pytest.mark.parametrize("change", ENTRIES.values(), ids=ENTRIES)
+def test_a_damaged_study_ends_in_an_error_that_is_promised(small, path, change):
+    study, folder = small
+    shutil.copytree(folder, path)
+    found = json.loads((path / "zarr.json").read_text())
+    described = json.loads(found["attributes"]["study"])
+    change(described)
+    found["attributes"]["study"] = json.dumps(described)
+    (path / "zarr.json").write_text(json.dumps(found))
+    refuses_or_reads(study, path)
+    with pytest.raises(StoreError, match=r"another study|damaged"):
+        study.run(path, resume=True)
+
+
+@pytest.mark.parametrize("key", ["study", "fingerprints", "machine", "myoquat"])
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_entries_that_tell_nothing_end_in_errors_that_are_promised(small, path, key, text):
+    study, folder = small
+    shutil.copytree(folder, path)
+    found = json.loads((path / "zarr.json").read_text())
+    found["attributes"] |= {key: text}
+    (path / "zarr.json").write_text(json.dumps(found))
+    refuses_or_reads(study, path)
