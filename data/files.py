@@ -27,7 +27,7 @@ __all__ = [
 
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 MAX_LINE = 4 * 2**20  # characters: 300,000 columns of numbers
-SEPARATORS = '/\\<>:"|?*'  # and what else no name on Windows holds
+SEPARATORS = "/\\:"  # of folders, and of drives and streams on Windows
 DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
 DEVICES |= {f"{port}{digit}" for port in ("COM", "LPT") for digit in "0123456789¹²³"}
 MAX_NAME_BYTES = 255  # of most file systems
@@ -132,7 +132,7 @@ def file_name(name: str) -> str:
     """A name from a model or a setup, if files can be called so on every system.
 
     Raises ModelError for one that is empty, "." or "..", longer than 255 bytes, ends in a dot or a blank, holds a
-    separator of folders, a control character or another one that Windows refuses, or begins like a device of Windows.
+    separator of folders or drives or a control character, or begins like a device of Windows.
     """
     bad = next((c for c in name if c in SEPARATORS or not c.isprintable()), None)
     if bad is not None:

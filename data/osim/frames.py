@@ -73,6 +73,10 @@ class Frames:
             complain(owner, f"<{socket}> names {path!r}, which is no body and no frame of the model")
         return frame
 
+    def named(self, path: str) -> Frame | None:
+        """The frame of a path such as "knee/tibia_offset" or "/jointset/knee/tibia_offset", None if there is none."""
+        return self._found(path, "", 0)
+
     def _found(self, path: str, owner: str, depth: int) -> Frame | None:
         parts = _names(path) or ([owner] if path == ".." else [])
         if not parts:

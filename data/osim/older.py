@@ -157,7 +157,7 @@ def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: 
     _gather_coordinates(joint)
     frames = _child(joint, "frames", joint)
     for socket, base, place in (("parent", parent, of_parent), ("child", child, of_child)):
-        name = f"{base}_{socket}_offset"
+        name = f"{base}_offset"  # as OpenSim 4 calls it
         _child(joint, f"socket_{socket}_frame", joint, content=name)
         frame = _child(frames, "PhysicalOffsetFrame", joint, name=name)
         _child(frame, "socket_parent", joint, content=base)

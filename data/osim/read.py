@@ -13,7 +13,7 @@ from myoquat.data.osim.contact import CONTACTS, Contacts
 from myoquat.data.osim.controllers import read_inputs
 from myoquat.data.osim.external import EXTERNAL, data_of, read_external
 from myoquat.data.osim.forces import FORCES, can_read, read_force
-from myoquat.data.osim.frames import Frames
+from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.joints import STARTS, is_blank
 from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
@@ -27,7 +27,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
-__all__ = ["read_model"]
+__all__ = ["read_frame", "read_model"]
 
 SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
@@ -56,6 +56,19 @@ def read_model(path: str | Path, strict: bool = False) -> Model:
     doubts.report(path, strict)
     census.report(path, strict)
     return model
+
+
+def read_frame(path: Path, name: str) -> Frame:
+    """The frame of a name, such as that of a joint on a body, "knee/tibia_offset", in a model's file; ModelError for a
+    name that is none."""
+    document = read_document(path, Doubts())
+    try:
+        found = Frames(document).named(name)
+    except ModelError as error:
+        raise located(error, path, document) from None
+    if found is None:
+        raise ModelError(f"the model has no frame {name!r}", file=path)
+    return found
 
 
 def _doubt(document: Any, model: Model, doubts: Doubts) -> None:

@@ -5,15 +5,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.muscles.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.muscles.joint_loads import SIDES, JointLoads, joint_loads
 from myoquat.analysis.tools.analyses.actuated import actuated
 from myoquat.analysis.tools.analyses.moving import Moving, note
 from myoquat.analysis.tools.outputs import Outputs
 from myoquat.core.typing import Array
+from myoquat.data.document import last_name
 from myoquat.data.motions import load_table
 from myoquat.data.motions.series import interpolated
+from myoquat.data.osim.read import read_frame
 from myoquat.data.setups.analyses import JointReactionSetup
 from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle.actuators import ScalarActuator
 
 __all__ = ["joint_reaction"]
@@ -75,8 +78,24 @@ def _reactions(found: JointLoads, setup: JointReactionSetup, moving: Moving) -> 
     joints = found.joints if setup.joints == ("all",) else setup.joints
     sides, frames = (w if len(w) > 1 else w * len(joints) for w in (setup.sides, setup.frames))
     try:
-        parts = [found.to_dataframe([joint], on=side, frame=frame)
+        parts = [_reaction(found, joint, side, frame, moving)
                  for joint, side, frame in zip(joints, sides, frames, strict=True)]  # fmt: skip
+    except ModelError:
+        raise
     except ValueError as error:
         raise in_file(error, moving.setup.path) from None
     return pd.concat(parts, axis=1)
+
+
+def _reaction(found: JointLoads, joint: str, side: str, name: str, moving: Moving) -> pd.DataFrame:
+    """The columns of a joint in a frame: a body, the ground, "child" or "parent", or one that is fixed to a body, such
+    as that of a joint, "knee/tibia_offset"."""
+    system = moving.model.system
+    if "/" not in name.strip("/") and last_name(name) in (*SIDES, system.ground, *system.body_names):
+        return found.to_dataframe([joint], on=side, frame=last_name(name))
+    frame = read_frame(moving.setup.model, name)
+    table = found.to_dataframe([joint], on=side, frame=frame.body)
+    force, moment, point = np.split(table.to_numpy(), 3, axis=1)
+    table[:] = np.concatenate([vecmat(x, frame.R) for x in (force, moment, point - frame.p)], axis=1)
+    end = len("_fx")
+    return table.rename(columns=lambda label: f"{label[: -end - len(frame.body)]}{last_name(name)}{label[-end:]}")

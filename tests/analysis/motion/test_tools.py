@@ -86,6 +86,30 @@ def test_dynamics_of_a_setup(folder, rotations):
     assert list(table.columns)[9] == "foot_on_shank_in_ground_fx"
 
 
+def test_reactions_in_the_frame_of_a_joint(folder):
+    """A frame a quarter turn about z from that of the foot, whose x is the foot's y, at (0.1, 0.2, 0.3) m."""
+    text = (folder / "leg.osim").read_text()
+    joint = text.index('name="foot_offset"', text.index("<JointSet"))
+    end = text.index("</frames>", joint)
+    tilted = '<PhysicalOffsetFrame name="tilted"><socket_parent>/bodyset/foot</socket_parent><translation>0.1 0.2 0.3'
+    tilted += f"</translation><orientation>0 0 {np.pi / 2}</orientation></PhysicalOffsetFrame>"
+    (folder / "leg.osim").write_text(text[:end] + tilted + text[end:])
+    path = folder / "jr.xml"
+    path.write_text(
+        path.read_text().replace(">thigh foot<", ">foot foot<").replace(">child ground<", ">child foot/tilted<")
+    )
+    path.write_text(path.read_text().replace(">child parent<", ">child<"))
+    run_setup(path)
+    table = load_table(folder / "out" / "walk_JointReaction_ReactionLoads.sto")
+    assert list(table.columns)[9:11] == ["foot_on_foot_in_tilted_fx", "foot_on_foot_in_tilted_fy"]
+    body, frame = (table.to_numpy()[:, 9 * k : 9 * k + 9].reshape(-1, 3, 3) for k in (0, 1))
+    body = body - [[0, 0, 0], [0, 0, 0], [0.1, 0.2, 0.3]]
+    np.testing.assert_allclose(frame, np.stack([body[..., 1], -body[..., 0], body[..., 2]], axis=-1), atol=1e-9)
+    path.write_text(path.read_text().replace("foot/tilted", "foot/lost"))
+    with pytest.raises(ModelError, match="the model has no frame 'foot/lost'"):
+        run_setup(path)
+
+
 TOOL = """
 import os
 os.chdir(arguments[0])
