@@ -64,7 +64,7 @@ def test_loads_of_a_model_with_a_constraint(folder, capsys):
         arguments += [f"--{name}", str(files[name])]
     main([*arguments, "--consistent", "--frame", "parent"])
     out = capsys.readouterr().out
-    assert "41 solved" in out
+    assert "4 muscles, 41 frames" in out
     assert re.search(r"reserves give at most \[N m, N on slides\]: rise\S* \d", out)
     tables = {name: load_table(path) for name, path in files.items()}
     assert list(tables["activations"]) == list(tables["tensions"]) == ["m0", "m1", "m2", "m3"]
