@@ -83,7 +83,7 @@ def command(
     moving = smooth(recorded, None if cutoff < 0 else cutoff, model=loaded)
     moving = consistent_derivatives(loaded, moving) if consistent else moving
     external = None if loads is None else load_forces(loads)
-    wanted = _Wanted(named_numbers("--reserve", strengths), named_numbers("--reserve-weight", weights),
+    wanted = Wanted(named_numbers("--reserve", strengths), named_numbers("--reserve-weight", weights),
                      (reserve_torque, reserve_force), cones, least_activation)  # fmt: skip
     found = None if forces is not None else wanted.solved(loaded, moving, external)
     if found is None:
@@ -105,7 +105,7 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """The reserves and cones that a command line asks for."""
 
     strengths: list[tuple[str, float]]

@@ -87,7 +87,7 @@ class ConstraintForces:
     def of(self, name: str, on: str, *, frame: str = "ground", point: ArrayLike | None = None) -> Load:
         """The force and moment of a constraint between bodies on a body that it holds, or the ground.
 
-        frame  in whose axes: a body, or the ground.
+        frame  in whose axes: a body, or "ground", whatever it is called.
         point  (3,) [m] in the axes of the body `on`, about which the moment is; None for the constraint's own point
                there, or the body's origin where it has none.
 
@@ -95,8 +95,8 @@ class ConstraintForces:
         """
         system, names = self.held.model.system, self.names
         place = indices_of("constraint between bodies", [name], names)[0]
-        known = (system.ground, *system.body_names)
-        indices_of("body", [on, frame], known)
+        on, frame = (system.ground if body == "ground" else body for body in (on, frame))
+        indices_of("body", [on, frame], (system.ground, *system.body_names))
         wrench, origin = self._wrench(place, on), np.zeros(3)
         poses = system.poses(self.held.q)
         if on != system.ground:

@@ -79,7 +79,8 @@ class JointLoads:
     def of(self, joint: str, *, on: str = "child", frame: str = "ground", point: ArrayLike | None = None) -> Load:
         """The load of a joint, by its name or that of its body, `on` its "child" or its "parent".
 
-        frame  in whose axes it is given: a body, the ground, or "child" or "parent", the bodies that the joint joins.
+        frame  in whose axes it is given: a body, "ground", whatever that is called, or "child" or "parent", the bodies
+               that the joint joins.
         point  (3,) [m] in the child body's axes about which the moment is; None for the centre of the joint's frame on
                the side that the load acts on.
 
@@ -89,8 +90,8 @@ class JointLoads:
             raise ValueError(f"on is 'child' or 'parent', not {on!r}")
         i = self._index(joint)
         poses, (carrier, parent) = self._poses, self._ends(i)
-        names = {"child": carrier, "parent": parent}
         system = self.model.system
+        names = {"child": carrier, "parent": parent, "ground": system.ground}
         indices_of("body", [frame] if frame not in names else [], (system.ground, *system.body_names))
         body = system.bodies[i]
         force, moment, origin = self.wrench[:, i, :3], self.wrench[:, i, 3:], poses[body.name][1]

@@ -77,9 +77,9 @@ def assemble(
     rows = np.array(start.reshape(math.prod(start.shape[:-1]), system.nq))
     held = Constraints(system, wanted)
     arrays = ConstraintArrays(held)
-    if not wanted or not len(rows) or not arrays.position(rows, time).shape[-1]:
-        return rows.reshape(start.shape)
     times = np.broadcast_to(at, start.shape[:-1]).reshape(-1)
+    if not wanted or not len(rows) or not arrays.position(rows, times).shape[-1]:
+        return rows.reshape(start.shape)
     residual = _first_that_solves(arrays, rows, times, mobilities(model, constraints))
     failed = ~(residual < ASSEMBLED)
     if failed.any() and strict:

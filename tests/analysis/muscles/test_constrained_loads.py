@@ -211,6 +211,10 @@ def test_newton_and_euler_with_ball_joints(rng):
     motion = consistent_motion(ball, Motion(ball, [0.0, 0.1, 0.2], q, u, rng.normal(size=u.shape)))
     found = joint_loads(ball, motion)
     assert found.undetermined == ()
+    np.testing.assert_array_equal(found.of("humerus").force, found.of("humerus", frame="thorax").force)
+    name = found.constraints.names[0]
+    on_ribs, on_blade = (found.constraints.of(name, on=body) for body in ("thorax", "scapula"))
+    np.testing.assert_allclose(on_ribs.force, -on_blade.force, atol=1e-12)
     acting = on_bodies(ball, motion, found.wrench) + found.applied
     acting = acting + found.constraints.held.wrenches(found.constraints.multipliers)
     missing = momentum_missing(ball, motion, acting, ball.system.gravity)
