@@ -16,6 +16,7 @@ from myoquat.joints.types import (
     EulerJoint,
     FixedJoint,
     FloatingJoint,
+    FollowerJoint,
     GimbalJoint,
     Joint,
     PlanarJoint,
@@ -27,6 +28,7 @@ from myoquat.joints.types import (
 )
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.direction import perpendiculars
+from myoquat.joints.types.follower import angles_of
 
 __all__ = ["as_axes", "completed", "in_angles", "turned_around", "with_angles"]
 
@@ -51,7 +53,7 @@ def with_angles(body: Body) -> Body:
     if isinstance(joint, SphericalJoint) and joint.angles is None:
         return replace(body, joint=EulerJoint("XYZ"), coordinate_names=angles.names, spring_mount=None)
     if angles.mixing is not None or angles.dependents:
-        return replace(body, joint=GimbalJoint(angles), coordinate_names=angles.names, spring_mount=None)
+        return _on_gimbal(body)
     lines = zip(angles.axes, angles.factors, angles.offsets, strict=True)
     rotations = tuple(Axis(axis, k, Linear(*line)) for k, (axis, *line) in enumerate(lines))
     slid = 3 if isinstance(joint, FloatingJoint) else 0
@@ -66,8 +68,18 @@ def in_angles(system: ArticulatedSystem, names: Collection[str]) -> ArticulatedS
     named = {system.bodies[i].name for name, (i, _) in system.angle_names.items() if {name, f"{name}_u"} & {*names}}
     if not named:
         return system
-    bodies = (with_angles(body) if body.name in named else body for body in system.bodies)
+    led = {body.joint.leader for body in system.bodies if isinstance(body.joint, FollowerJoint)}
+    bodies = (
+        body if body.name not in named else _on_gimbal(body) if body.name in led else with_angles(body)
+        for body in system.bodies
+    )
     return replace(system, bodies=followed(bodies))
+
+
+def _on_gimbal(body: Body) -> Body:
+    """The body on its joint's named angles, in the form that frames can follow."""
+    angles = angles_of(body.joint)
+    return replace(body, joint=GimbalJoint(angles), coordinate_names=angles.names, spring_mount=None)
 
 
 def as_axes(body: Body) -> CustomJoint:

@@ -298,7 +298,9 @@ def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     angles, offsets = places(target, ball.angles)  # type: ignore[arg-type]
     Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
     result = np.empty((*Q.shape[:-1], target.nq))
-    result[..., angles], result[..., offsets] = ball.angles.values(Q[..., -4:]), Q[..., : len(offsets)]
+    own = getattr(source, "angles", None)  # which may know ranges
+    known = own if own is not None and replace(own, ranges=()) == ball.angles else ball.angles
+    result[..., angles], result[..., offsets] = known.values(Q[..., -4:]), Q[..., : len(offsets)]
     return result
 
 

@@ -4,9 +4,9 @@ import click
 import numpy as np
 
 from myoquat.analysis.muscles import power_check
-from myoquat.analysis.muscles.power import random_poses
+from myoquat.analysis.muscles.poses import random_poses
 from myoquat.data import load_model
-from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.muscle import Model
 
 __all__ = ["command"]
@@ -19,7 +19,8 @@ __all__ = ["command"]
 @click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
 def command(model: str, poses: int, seed: int, rotations: str) -> None:
     """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms, and that random
-    poses can be brought onto its constraints.
+    poses can be brought onto its constraints. Poses lie inside the coordinates' ranges, as far as these are finite and
+    plausible, and on the constraints; the first lines say how they were drawn.
 
     Exit code 1 if they do not.
     """
@@ -37,14 +38,12 @@ def _constraints_hold(model: Model, poses: int, seed: int) -> bool:
     """Tell how many random poses can be brought onto the constraints; False if none can."""
     if not constraints_of(model):
         return True
-    q = assemble(model, random_poses(model, poses, seed), strict=False)
-    good = np.isfinite(q).all(axis=-1)
+    q = random_poses(model, poses, seed)
     held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
-    A = held.jacobian(q[good], 0.0)
-    rank = int(np.linalg.matrix_rank(A).min()) if good.any() else 0
+    rank = int(np.linalg.matrix_rank(held.jacobian(q, 0.0)).min()) if len(q) else 0
     start = float(np.abs(held.position(model.start, 0.0)).max(initial=0.0))
     click.echo(
-        f"{good.sum()} of {poses} poses can be brought onto the constraints, {held.count} rows of least rank {rank} "
+        f"{len(q)} of {poses} poses can be brought onto the constraints, {held.count} rows of least rank {rank} "
         f"there; the start is off by {start:.2g}."
     )
-    return bool(good.any())
+    return len(q) > 0

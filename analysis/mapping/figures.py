@@ -17,11 +17,8 @@ from myoquat.analysis.mapping.report import MappingReport
 from myoquat.data.files import check_output, write_bytes
 from myoquat.joints import (
     convert_coordinates,
-    euler_to_spatial,
-    quaternion_from_euler,
     quaternion_to_spatial,
     spatial_to_constrained,
-    spatial_to_euler,
     spatial_to_quaternion,
 )
 from myoquat.joints.labels import figure_label
@@ -57,9 +54,8 @@ def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[
     q = np.repeat(pair.quaternion.system.neutral()[None], n, axis=0)
     for ball in pair.balls:
         swing = NEAREST + (0.55 + 0.2 * ball.number) * (1 - np.cos(phase)) / 2 + 0.6 * (ball.number > 0)
-        middle = swing if ball.sequence[0] == ball.sequence[2] else np.pi / 2 - swing
-        angles = np.stack([0.5 * np.sin(phase), middle, 0.4 * np.sin(2 * phase) - 0.3], axis=-1)
-        q[:, ball.q] = quaternion_from_euler(angles, ball.sequence)
+        angles = ball.reading.beside_lock(swing, 0.5 * np.sin(phase), 0.4 * np.sin(2 * phase) - 0.3)
+        q[:, ball.q] = ball.reading.quaternion(angles)
     return time, q
 
 
@@ -70,7 +66,7 @@ def plot_moment_arms(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, m
 
     def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
         J = quaternion_to_spatial(J_Q[:, ball.q], q[:, ball.q])
-        return J_phi[:, muscle, ball.phi], spatial_to_euler(J, phi[:, ball.phi], ball.sequence)
+        return J_phi[:, muscle, ball.phi], ball.reading.from_spatial(J, phi[:, ball.phi])
 
     _grid(axes, pair, time, columns, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"))
 
@@ -82,7 +78,7 @@ def plot_quaternion(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, mu
     J_Q = path_jacobian(pair.quaternion, q, "quaternion")[:, muscle]
 
     def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
-        J = euler_to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi], ball.sequence)
+        J = ball.reading.to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi])
         return J_Q[:, ball.q], spatial_to_quaternion(J, q[:, ball.q])
 
     _grid(axes, pair, time, columns, r"$-J_{{Q_{i}}}$ [m]", 0, ("differentiated", "mapped from Euler angles"))
@@ -94,7 +90,7 @@ def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, m
     J_star = path_jacobian(pair.quaternion, q, "constrained", eliminated=0)[:, muscle]
 
     def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
-        J = euler_to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi], ball.sequence)
+        J = ball.reading.to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi])
         return J_star[:, ball.star], spatial_to_constrained(J, q[:, ball.q], 0)
 
     _grid(axes, pair, time, columns, r"$-J^*_{{Q_{i}}}$ [m]", 1, ("differentiated", "mapped from Euler angles"))
@@ -191,7 +187,7 @@ def save_figures(
     number = min(1, len(model.muscles) - 1) if muscle is None else model.muscle_names.index(muscle)
     time, q = prescribed_path(model)
     balls = Pair.of(model).balls
-    sequences = ", ".join(dict.fromkeys(ball.sequence for ball in balls))
+    sequences = ", ".join(dict.fromkeys(ball.reading.label for ball in balls))
     title = figure_label(f"{model.name}, muscle {model.muscle_names[number]}, Euler angles {sequences}")
     title += "\nalong a motion past gimbal lock at half time"
     paths = []

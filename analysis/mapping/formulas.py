@@ -7,21 +7,22 @@ from typing import TypeAlias
 
 import numpy as np
 
+from myoquat.analysis.mapping.readings import AnglesReading, Reading, SequenceReading
 from myoquat.core.typing import Array
+from myoquat.joints.axes import in_angles
+from myoquat.joints.balls import followed, why_not_ball
 from myoquat.joints.convert import with_rotations
-from myoquat.joints.euler import condition_euler, euler_rate_inverse
 from myoquat.joints.maps import (
     constrained_to_spatial,
-    euler_to_spatial,
     quaternion_radial,
     quaternion_tangent,
     quaternion_to_spatial,
     spatial_to_constrained,
-    spatial_to_euler,
     spatial_to_quaternion,
 )
 from myoquat.joints.rates import condition_constrained
-from myoquat.joints.types import EulerJoint, SphericalJoint
+from myoquat.joints.types import EulerJoint, Joint, SphericalJoint
+from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, ModelError
 
@@ -38,6 +39,7 @@ __all__ = [
     "split_errors",
 ]
 
+LEAST_VELOCITIES_TOLD, MOST_REASONS_TOLD = 2, 5  # of joints that are no ball joints, in the message
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 
 
@@ -80,7 +82,7 @@ ROWS = (
 @dataclass(frozen=True)
 class Ball:
     """Where one ball joint stands among the balls and among all quaternions, those of floating joints included, and in
-    q, phi, u and Q*; and its Euler sequence."""
+    q, phi, u and Q*; and how its angles are read."""
 
     body: str
     number: int
@@ -89,12 +91,13 @@ class Ball:
     phi: slice
     u: slice
     star: slice
-    sequence: str
+    reading: Reading
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The model with quaternions and the same model with Euler angles."""
+    """The model with quaternions and the same model in angles: those of the file that a joint comes from, else those of
+    its Euler sequence."""
 
     quaternion: Model
     euler: Model
@@ -102,12 +105,11 @@ class Pair:
     @classmethod
     def of(cls, model: Model) -> "Pair":
         """From a model in either description. Raises ModelError if it has no ball joint or no muscle."""
-        pair = cls(model.with_rotations("quaternion"), model.with_rotations("sequence"))
+        quaternion = model.with_rotations("quaternion")
+        pair = cls(quaternion, _in_angles(quaternion))
         if not pair.balls:
             raise ModelError(
-                "the mapping analysis needs a model with a ball joint; rotations='quaternion' (--rotations quaternion) "
-                "makes one of every joint that can be one",
-                file=model.file,
+                f"the mapping analysis needs a model with a ball joint; {_why_none(model)}", file=model.file
             )
         if not model.muscles:
             raise ModelError("the mapping analysis needs a model with muscles", file=model.file)
@@ -123,10 +125,10 @@ class Pair:
             turns = body.joint.facts.quaternion is not None
             width = body.joint.nq - turns
             joint = b.bodies[i].joint
-            if isinstance(body.joint, SphericalJoint) and isinstance(joint, EulerJoint):
+            if isinstance(body.joint, SphericalJoint):
                 place = slice(star, star + width)
                 slices = (a.q_slices[i], b.q_slices[i], a.u_slices[i], place)
-                found.append(Ball(body.name, len(found), quaternion, *slices, joint.sequence))
+                found.append(Ball(body.name, len(found), quaternion, *slices, _reading(body.joint, joint)))
             star, quaternion = star + width, quaternion + turns
         return tuple(found)
 
@@ -154,7 +156,32 @@ class Pair:
             else body
             for body in system.bodies
         )
-        return replace(self.quaternion, system=replace(system, bodies=bodies), file=None)
+        return replace(self.quaternion, system=replace(system, bodies=followed(bodies)), file=None)
+
+
+def _reading(ball: SphericalJoint, joint: Joint) -> Reading:
+    return SequenceReading(joint.sequence) if isinstance(joint, EulerJoint) else AnglesReading(angles_of(ball))
+
+
+def _in_angles(model: Model) -> Model:
+    """The quaternion model in the angles of its file, and ball joints without any in their Euler sequences."""
+    balls = [body.joint.angles for body in model.system.bodies if isinstance(body.joint, SphericalJoint)]
+    names = [name for angles in balls if angles is not None for name in angles.names]
+    system = with_rotations(in_angles(model.system, names), "sequence")
+    known = {*system.coordinate_names, *system.angle_names}
+    kept = tuple(coordinate for coordinate in model.coordinates if coordinate.name in known)
+    return replace(model, system=system, start_q=None, start_u=None, file=None, coordinates=kept)
+
+
+def _why_none(model: Model) -> str:
+    """Why a model has no ball joint, joint by joint, as far as these turn about more than one axis."""
+    reasons = [
+        f"body {body.name!r}: {why_not_ball(body)}"
+        for body in model.system.bodies
+        if body.joint.nu >= LEAST_VELOCITIES_TOLD and why_not_ball(body) is not None
+    ]
+    told = "; ".join(reasons[:MOST_REASONS_TOLD]) or "no joint of this one turns about three axes"
+    return f"none of its joints can be one: {told}" if reasons else told
 
 
 # The quantities of poses by name, floats or symbols: states q (..., nq), phi (..., nphi), u (..., nu), k (..., n) the
@@ -166,9 +193,7 @@ Quantities: TypeAlias = Mapping[str, Array]
 def conditions(pair: Pair, x: Quantities) -> Array:
     """(..., balls, 2) condition numbers of E (Q0 eliminated) and of B at poses, from q and phi."""
     both = [
-        np.stack(
-            [condition_constrained(x["q"][..., b.q], 0), condition_euler(x["phi"][..., b.phi], b.sequence)], axis=-1
-        )
+        np.stack([condition_constrained(x["q"][..., b.q], 0), b.reading.condition(x["phi"][..., b.phi])], axis=-1)
         for b in pair.balls
     ]
     return np.stack(both, axis=-2)
@@ -182,21 +207,21 @@ def row_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
 
 def _ball_errors(ball: Ball, x: Quantities) -> dict[str, Array]:
     """The rows of one ball joint, (..., m, 3 or 4) each; states have an axis for the muscles."""
-    sequence, Q, phi = ball.sequence, x["q"][..., None, ball.q], x["phi"][..., None, ball.phi]
+    reading, Q, phi = ball.reading, x["q"][..., None, ball.q], x["phi"][..., None, ball.phi]
     k, F = x["k"][..., None, ball.quaternion], x["F"][..., None]
     J, J_Q, J_norm = x["J"][..., ball.u], x["J_Q"][..., ball.q], x["J_normalized"][..., ball.q]
     J_star, J_largest = x["J_star"][..., ball.star], x["J_largest"][..., ball.star]
     J_phi = x["J_phi"][..., ball.phi]
     from_Q = quaternion_to_spatial(J_Q, Q)
     from_star = constrained_to_spatial(J_star, Q, 0)
-    from_phi = euler_to_spatial(J_phi, phi, sequence)
+    from_phi = reading.to_spatial(J_phi, phi)
     back = spatial_to_quaternion(from_phi, Q)
     return {
-        "phi_Q": spatial_to_euler(from_Q, phi, sequence) - J_phi,
+        "phi_Q": reading.from_spatial(from_Q, phi) - J_phi,
         "J_Q_phi": from_Q - from_phi,
         "Q_phi": back - J_Q,
         "torque_Q_phi": (quaternion_to_spatial(J_Q, Q) - quaternion_to_spatial(back, Q)) * F,
-        "phi_star": spatial_to_euler(from_star, phi, sequence) - J_phi,
+        "phi_star": reading.from_spatial(from_star, phi) - J_phi,
         "J_star_phi": from_star - from_phi,
         "star_phi": spatial_to_constrained(from_phi, Q, 0) - J_star,
         "J_Q": from_Q - J,
@@ -245,7 +270,7 @@ def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
     totals = [rest, rest, rest]
     for b in pair.balls:
         Q, omega = x["q"][..., None, b.q], u[..., None, b.u]
-        rates = matvec(euler_rate_inverse(x["phi"][..., b.phi], b.sequence), u[..., b.u])
+        rates = b.reading.rates(u[..., b.u], x["phi"][..., b.phi])
         totals[0] = totals[0] + np.sum(quaternion_to_spatial(x["J_Q"][..., b.q], Q) * omega, axis=-1)
         totals[1] = totals[1] + np.sum(constrained_to_spatial(x["J_star"][..., b.star], Q, 0) * omega, axis=-1)
         totals[2] = totals[2] + np.sum(x["J_phi"][..., b.phi] * rates[..., None, :], axis=-1)

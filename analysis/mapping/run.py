@@ -19,6 +19,7 @@ from myoquat.analysis.mapping.formulas import (
     row_errors,
     split_errors,
 )
+from myoquat.analysis.mapping.readings import AnglesReading
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.analysis.mapping.singular import approach_rows
 from myoquat.analysis.mapping.statistics import Statistics, largest_entry
@@ -29,6 +30,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.convert import convert_coordinates
+from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
 
@@ -156,7 +158,20 @@ def _blocks(pair: Pair, activation: Array, n: int, seed: int) -> Iterator[Block]
     system = pair.quaternion.system
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
-        yield Block(pair, system.random(size, rng), rng.standard_normal((size, system.nu)), activation)
+        q = _reached(pair, system.random(size, rng), rng)
+        yield Block(pair, q, rng.standard_normal((size, system.nu)), activation)
+
+
+def _reached(pair: Pair, q: Array, rng: np.random.Generator) -> Array:
+    """The poses, rotations that a joint's file cannot describe by its angles drawn again."""
+    for ball in pair.balls:
+        if not isinstance(ball.reading, AnglesReading):
+            continue
+        missed = ball.reading.angles.unreached(q[:, ball.q]) > 0
+        while missed.any():
+            q[missed, ball.q] = random_quaternions(int(missed.sum()), rng)
+            missed = ball.reading.angles.unreached(q[:, ball.q]) > 0
+    return q
 
 
 def _scales(blocks: Iterator[Block]) -> dict[str, Array]:

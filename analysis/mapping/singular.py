@@ -11,13 +11,11 @@ from myoquat.core.lazy_imports import pandas
 from myoquat.core.typing import Array
 from myoquat.joints import (
     condition_constrained,
-    condition_euler,
     constrained_to_spatial,
     convert_coordinates,
-    euler_to_spatial,
     normalize,
-    quaternion_from_euler,
 )
+from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.muscle import path_jacobian
 from myoquat.muscle.eliminated import eliminated_components
 
@@ -58,20 +56,21 @@ def approach_rows(pair: Pair, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> list[dict[str, Any]]:
-    proper = ball.sequence[0] == ball.sequence[2]
     p1, p3 = rng.uniform(-np.pi, np.pi, 2)
     distance = DISTANCES[DISTANCES < 1.5]
-    angles = np.stack(np.broadcast_arrays(p1, distance if proper else np.pi / 2 - distance, p3), axis=-1)
+    angles = ball.reading.beside_lock(distance, p1, p3)
     q = np.repeat(base[None], len(distance), axis=0)
-    q[:, ball.q] = quaternion_from_euler(angles, ball.sequence)
+    q[:, ball.q] = ball.reading.quaternion(angles)
     phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
     phi[:, ball.phi] = angles  # the pose itself: an angle of 1e-14 read back from Q would be rounded
     J_phi = path_jacobian(pair.euler, phi, "coordinates")[..., ball.phi]
 
     def mapped(i: int) -> Array:
-        return np.asarray(euler_to_spatial(J_phi[i], angles[i], ball.sequence))
+        if ball.reading.condition(angles[i]) > CONDITION_LIMIT:
+            raise ValueError("the angles are in gimbal lock")
+        return np.asarray(ball.reading.to_spatial(J_phi[i], angles[i]))
 
-    condition = condition_euler(angles, ball.sequence)
+    condition = ball.reading.condition(angles)
     return _rows(pair, ball, "gimbal lock", distance, q, condition, J_phi, mapped)
 
 

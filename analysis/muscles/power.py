@@ -9,21 +9,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.analysis.muscles.poses import sample_poses
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.joints.labels import printable
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
-__all__ = ["PowerCheck", "power_check", "random_poses"]
+__all__ = ["PowerCheck", "power_check"]
 
 STEP = 2e-6  # of |u| = 1: rounding and the splines' third derivatives then leave some 1e-10
+UNSTEADY = PathFlag.JUMP | PathFlag.UNSOLVED  # of paths that say themselves that they jump, or are not the shortest
 ALLOWED = 1e-8  # [m/s] at |u| = 1
 
 
 @dataclass(frozen=True)
 class PowerCheck:
-    """The worst muscle and pose, and a table by muscle: error and greatest power of a unit tension [m/s], and how many
-    poses were left out because a conditional point came or went nearby.
+    """The worst muscle and pose, how the `poses` were drawn, and a table by muscle: error and greatest power of a unit
+    tension [m/s], and how many poses were left out because the path jumps nearby or is not certainly the shortest.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import power_check
@@ -33,6 +35,7 @@ class PowerCheck:
     """
 
     table: "pd.DataFrame"
+    poses: str = ""
 
     @property
     def holds(self) -> bool:
@@ -44,21 +47,12 @@ class PowerCheck:
         worst = printable(self.table["error [m/s]"].idxmax()) if len(self.table) else "none"
         end = "The powers of all muscles balance." if self.holds else f"The powers do not balance; worst: {worst}."
         shown = self.table.rename(index=printable)
-        return f"{shown.to_string(float_format='{:.2e}'.format)}\n\n{end}"
-
-
-def random_poses(model: Model, poses: int, seed: int | np.random.Generator) -> np.ndarray:
-    """(poses, nq) random poses; coordinates with a range stay in it."""
-    system, rng = model.system, np.random.default_rng(seed)
-    q = system.random(poses, rng)
-    for coordinate in model.coordinates:
-        if coordinate.range is not None and coordinate.name in system.coordinate_names:
-            q[:, system.coordinate_names.index(coordinate.name)] = rng.uniform(*coordinate.range, poses)
-    return q
+        drawn = f"{self.poses}\n\n" if self.poses else ""
+        return f"{drawn}{shown.to_string(float_format='{:.2e}'.format)}\n\n{end}"
 
 
 def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
-    """Compare l' with J u at random poses and velocities; coordinates with a range stay in it.
+    """Compare l' with J u at random poses (`myoquat.analysis.muscles.poses.sample_poses`) and velocities.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.muscles import power_check
@@ -68,8 +62,9 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     check_kinds(model=(model, Model))
     system = model.system
     rng = np.random.default_rng(seed)
-    q = random_poses(model, poses, rng)
-    u = rng.normal(size=(poses, system.nu))
+    sample = sample_poses(model, poses, rng)
+    q = sample.q
+    u = rng.normal(size=(len(q), system.nu))
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
 
     ends = [system.integrate(q, k * STEP * u) for k in (1, -1)]
@@ -77,7 +72,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     mine = np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
     steady = _steady(model, [q, *ends])
     if any(muscle.wraps for muscle in model.muscles):
-        steady &= (path_flags(model, q, near=4 * STEP) & PathFlag.JUMP) == 0
+        steady &= (path_flags(model, q, near=4 * STEP) & UNSTEADY) == 0
     error = np.where(steady, np.abs(rate - mine), 0.0).max(axis=0, initial=0.0)
     scale = np.abs(mine).max(axis=0, initial=0.0)
     table = pd.DataFrame(
@@ -89,7 +84,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
         },
         index=pd.Index(model.muscle_names, name="muscle"),
     )
-    return PowerCheck(table)
+    return PowerCheck(table, sample.to_text())
 
 
 def _steady(model: Model, ways: list[np.ndarray]) -> np.ndarray:

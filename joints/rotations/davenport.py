@@ -28,6 +28,7 @@ from myoquat.kernels.symbolic.analytic import arctan2
 from myoquat.kernels.symbolic.arrays import as_array, formula
 
 __all__ = [
+    "beside_lock",
     "condition_davenport",
     "davenport_from_quaternion",
     "davenport_rate_matrix",
@@ -90,7 +91,7 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     """
     a1, a2, a3 = _axes(directions)
     Q = as_array(Q)
-    v = matvec(rotation_matrix(Q), a3)
+    v = _carried(Q, a3)
     theta = _inclination(v, a1)
     g1, g3 = _angle(a1, a2), _angle(a2, a3)
     N = np.sin((theta + g1 - g3) / 2) * np.sin((theta - g1 + g3) / 2)
@@ -105,6 +106,12 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     rest = quaternion_multiply(quaternion_conjugate(before), Q)
     s, c = dot(rest[..., 1:], a3), rest[..., 0]
     return vector([f1, f2, arctan2(2 * s * c, c * c - s * s)])
+
+
+def _carried(Q: Array, a: Array) -> Array:
+    """(..., 3) R(Q) a of a unit vector a (3,); the length of Q plays no part."""
+    result: Array = matvec(rotation_matrix(Q, "homogeneous"), a) / dot(Q, Q)[..., None]
+    return result
 
 
 def _inclination(v: Array, a: Array) -> Array:
@@ -182,6 +189,12 @@ def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:
     return result
 
 
+def beside_lock(distance: Array, directions: Axes) -> Array:
+    """(...) second angle f2 [rad] at a distance (...) from the lock f*, inside the interval of the first solution."""
+    start, sign = _middle(*_axes(directions))
+    return start + sign * distance
+
+
 def lock_sine(f2: Array, directions: Axes) -> Array:
     """(...) |sin(f2 - f*)| of the second angle f2 [rad]: zero in the lock, one half way between two locks; |cos f2| for
     orthogonal axes."""
@@ -204,7 +217,7 @@ def unreached_angle(Q: ArrayLike, directions: Axes) -> Array:
     np.float64(5.7106)
     """
     a1, a2, a3 = _axes(directions)
-    theta = _inclination(matvec(rotation_matrix(as_array(Q)), a3), a1)
+    theta = _inclination(_carried(as_array(Q), a3), a1)
     g1, g3 = _angle(a1, a2), _angle(a2, a3)
     least, most = abs(g1 - g3), min(g1 + g3, 2 * np.pi - g1 - g3)
     result: Array = np.maximum(np.maximum(least - theta, theta - most), 0.0)

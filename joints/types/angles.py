@@ -10,6 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.joints.rotations.davenport import (
+    beside_lock,
     davenport_from_quaternion,
     davenport_rate_matrix,
     lock_sine,
@@ -197,6 +198,10 @@ class Angles(Record):
     def lock_sine(self, x: Array) -> Array:
         """(...) |sin| of the angle from the second rotation to the lock: zero in it, one half way between two."""
         return lock_sine(self.rotations(x)[..., 1], self.axes)
+
+    def beside_lock(self, distance: Array) -> Array:
+        """(...) second rotation f2 [rad] at a distance (...) from a lock, inside the interval of the first solution."""
+        return beside_lock(distance, self.axes)
 
     def unreached(self, Q: Array) -> Array:
         """(...) angle [rad] from Q to the nearest rotation that the axes can reach; zero where they reach it."""

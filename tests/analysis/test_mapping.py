@@ -13,7 +13,16 @@ from myoquat.analysis import mapping_analysis
 from myoquat.analysis.mapping import figures, formulas
 from myoquat.analysis.mapping.formulas import ROWS, Pair
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, condition_euler, convert_coordinates
+from myoquat.joints import (
+    ArticulatedSystem,
+    Axis,
+    Body,
+    CustomJoint,
+    FloatingJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    convert_coordinates,
+)
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint
 from myoquat.muscle.points import ConditionalPoint
@@ -164,7 +173,7 @@ def test_the_prescribed_path_comes_close_to_the_lock(name):
     pair = Pair.of(model)
     phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
     ball = pair.balls[0]
-    assert 30 < condition_euler(phi[:, ball.phi], ball.sequence).max() < 100
+    assert 30 < ball.reading.condition(phi[:, ball.phi]).max() < 100
     assert time[0] == 0
     assert np.abs(np.diff(q, axis=0)).max() < 0.05
 
@@ -196,3 +205,35 @@ def test_figures_are_of_the_muscle_and_the_kind_of_file_that_is_wanted(report, t
         figures.save_figures(model, report, tmp_path, "m7", "pdf")
     with pytest.raises(ValueError, match="png, pdf, svg, not 'doc'"):
         figures.check_folder(tmp_path, suffix="doc")
+
+
+def phantom_arm() -> Model:
+    """A ball joint over two phantom bodies, about axes of which the third is six degrees off, and a hinge before it."""
+    axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (-0.0846, 0.9947, -0.0584)
+    names = ("plane", "elevation", "rotation")
+    bodies = [Body("blade", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, coordinate_names=("glide",))]
+    for parent, name, axis in zip(("blade", "one", "two"), ("one", "two", "arm"), axes, strict=True):
+        mass = 2.0 if name == "arm" else 0.0
+        bodies.append(Body(name, parent, RevoluteJoint(axis), mass=mass, coordinate_names=(names[len(bodies) - 1],)))
+    path = (PathPoint("blade", (0.1, 0.1, 0.0)), PathPoint("one", (0.03, 0.0, 0.02)), PathPoint("arm", (0.02, -0.2, 0)))
+    return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, LawA(300.0, 0.2)),))
+
+
+def test_the_file_s_own_axes_are_compared_where_it_has_some():
+    pair = Pair.of(phantom_arm())
+    assert [ball.reading.label for ball in pair.balls] == ["(plane, elevation, rotation)"]
+    assert pair.euler.system.coordinate_names == ("glide", "plane", "elevation", "rotation")
+    report = mapping_analysis(phantom_arm(), 60)
+    singular = report.singular[report.singular.approach == "gimbal lock"]
+    assert singular["condition"].is_monotonic_increasing
+    good = report.mappings[~report.mappings["mapping"].str.contains("normalized|Q/|Q back")]
+    assert (good["per condition"] < 1e-12).all()
+
+
+def test_the_advice_is_not_the_option_that_was_given():
+    hinge = Body("shin", "ground", CustomJoint(("a", "b"), (Axis((1, 0, 0), 0), Axis((0, 1, 0), 1))), mass=1.0)
+    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("shin", (0.03, -0.1, 0.02)))
+    model = Model(ArticulatedSystem((hinge,)), (Muscle("m", path, LawA(300.0, 0.2)),))
+    with pytest.raises(ModelError, match="body 'shin': 2 coordinates rotate it") as raised:
+        mapping_analysis(model)
+    assert "rotations" not in str(raised.value)
