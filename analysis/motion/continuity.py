@@ -21,7 +21,17 @@ from myoquat.joints.constraints import Constraint, CoordinateCoupler, Polynomial
 from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.system import ArticulatedSystem
 
-__all__ = ["Hinges", "check_jumps", "continuous", "free_hinges", "hinges_of", "named", "turned_to", "unwrapped"]
+__all__ = [
+    "Hinges",
+    "check_jumps",
+    "continuous",
+    "free_hinges",
+    "hinges_of",
+    "is_named",
+    "named",
+    "turned_to",
+    "unwrapped",
+]
 
 Range = tuple[float, float]
 TURN = 2 * np.pi
@@ -101,7 +111,8 @@ def _entries(system: ArticulatedSystem, q: Array) -> Array:
     return np.concatenate([np.broadcast_to(x, (len(q), x.shape[-1])) for x in parts], axis=-1)
 
 
-def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> list[Hinges]:
+@lru_cache(maxsize=MAX_SYSTEMS)
+def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> tuple[Hinges, ...]:
     """The hinges whose full turns change nothing in a problem: no coordinate that is held, coupled, wanted, or in a
     constraint on coordinates."""
     system = problem.system
@@ -116,7 +127,7 @@ def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> list[Hinges
     for hinges in hinges_of(system):
         left = [i for i in hinges.places if i not in taken]
         found += [hinges] if len(left) == len(hinges.places) else [Hinges((i,)) for i in left]
-    return found
+    return tuple(found)
 
 
 def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
@@ -146,6 +157,15 @@ def named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> Array:
     middle = np.cos if hinges.twin else np.sin
     scores = [(sum(_inside(y[:, k], r) for k, r in enumerate(ranges)), float(middle(y[0, 1]))) for y in placed]
     return placed[scores.index(max(scores))]
+
+
+def is_named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> bool:
+    """Whether `named` would change nothing, as far as a look tells."""
+    within = all(r is None or (x[:, k].min() >= r[0] and x[:, k].max() <= r[1]) for k, r in enumerate(ranges))
+    principal = bool(np.all((x[0] > -np.pi) & (x[0] <= np.pi)))
+    if hinges.twin is not None:
+        principal &= bool((np.cos if hinges.twin else np.sin)(x[0, 1]) > 0)
+    return within and principal and bool(np.abs(np.diff(x, axis=0)).max(initial=0.0) < np.pi / 2)
 
 
 def _placed(y: Array, range_: Range | None) -> Array:

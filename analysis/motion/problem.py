@@ -40,7 +40,6 @@ from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
 from myoquat.joints.tree import WORLD
 from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
-from myoquat.kernels import iterate
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]
@@ -53,9 +52,6 @@ SHORTEST, LONGEST = 0.3, 2.0  # of a step that is tried at first
 QUIET = 1e-12  # unit in which that is kept, so that its changes alone do not keep a search going
 UNKNOWN = 1e300  # cost before the first look
 UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which a velocity is not determined
-LONG_MOVE = (
-    0.03  # [rad or m] of a coordinate in a step, above which the pose is brought towards the constraints at once
-)
 FARTHEST = 3.0  # [rad or m] that a step along constraints may move a coordinate, however ill they are conditioned
 TURNS = 2  # of forces of constraints, and which bounds are pressed by them
 
@@ -135,6 +131,13 @@ class PoseProblem(PoseStructure):
         ]
         markers, sensors, tasks = (_stacked(part, q) for part in lengths)
         return markers, sensors, tasks
+
+    def violation(self, q: Array, data: Array) -> Array:
+        """(...) the greatest |phi| of the constraints."""
+        if self.equations is None:
+            return 0.0 * q[..., 0]
+        phi = self.equations.position(q, self.unpacked(data).time)
+        return _longest(phi)
 
     # ---- normal equations -----------------------------------------------------------------------------------
 
@@ -254,16 +257,6 @@ class PoseProblem(PoseStructure):
             J[..., driver] += slope[..., None, None] * J[..., dependent]
         return J[..., self.free]
 
-    def _tried(self, q: Array, v: Array, time: Array) -> Array:
-        """(..., nq) coordinates after a step, brought towards the constraints where it is long."""
-        found = self.moved(q, v)
-        if self.equations is None:
-            return found
-        long = _longest(v) > LONG_MOVE
-        correct = lambda q, t: self.corrected(q, t[..., 0])  # noqa: E731
-        nearer: Array = iterate(correct, found, time[..., None], 1, where=long)
-        return nearer
-
     def _step(self, q: Array, terms: Terms, data: Data, damping: Array) -> Step:
         """The step of the reduced equations with `damping` times the scale on the diagonal, or that of the constrained
         ones."""
@@ -283,7 +276,17 @@ class PoseProblem(PoseStructure):
         rest[..., -3:] = QUIET, damping, UNKNOWN
         return np.concatenate([q, rest], axis=-1)
 
-    def step(self, z: Array, data: Array) -> Array:
+    def finished(self, z: Array, small: float) -> Array:
+        """The search after its last step, which takes off what is left of the constraints, if that is no longer than
+        `small`."""
+        if self.equations is None:
+            return z
+        nq, n = self.system.nq, len(self.free)
+        q, v = z[..., :nq], z[..., nq : nq + n]
+        moved = np.where((_longest(v) <= small)[..., None], self.moved(q, v), q)
+        return np.concatenate([moved, z[..., nq:]], axis=-1)
+
+    def step(self, z: Array, data: Array, far: bool = True) -> Array:
         """One step of the search z = (q, v, slope, share, damping, cost): the best pose so far, the step that is tried
         from it, -dc/dv / 2 along it, how much of it is tried, the damping, and the cost at q.
 
@@ -291,13 +294,17 @@ class PoseProblem(PoseStructure):
         quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
         curvature of the residuals and are too long or too short where these are large; how much of the next one is
         tried is what would have been best for the last one, from the slopes at both of its ends.
+
+        far: every pose that is tried is brought towards the constraints first; a search from nearby does without.
         """
         nq, n = self.system.nq, len(self.free)
         q, v = z[..., :nq], z[..., nq : nq + n]
         slope, share, damping, best = (z[..., nq + n + k] for k in range(4))
         share = share / QUIET
         given = self.unpacked(data)
-        trial = self._tried(q, share[..., None] * v, given.time)
+        trial = self.moved(q, share[..., None] * v)
+        if far and self.equations is not None:
+            trial = self.corrected(trial, given.time)
         terms = self.terms(trial, data)
         found, f, change = self._step(trial, terms, given, damping)
         cost = np.maximum(terms.cost + change, 0.0)

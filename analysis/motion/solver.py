@@ -3,17 +3,17 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.continuity import Hinges, free_hinges, named, turned_to, unwrapped
+from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
-from myoquat.dynamics.constraints import ConstraintArrays
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.joints.types import FloatingJoint, SphericalJoint
@@ -26,12 +26,12 @@ SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no furt
 SETTLED = 1e-8  # the same, at which a frame counts as settled
 STRIDE = 32  # frames between those that are solved one after the other in a batch
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
-ON_THEM = 1e-13  # |phi| of the constraints above which a pose is brought onto them
+ON_THEM = 1e-12  # |phi| of the constraints above which a pose is brought onto them
 OFF = 1e-7  # |phi| of the constraints above which the cost of a pose does not count
 HELD = 1e-10  # |phi| of the constraints of a frame that counts as settled
 GAIN = 1e-9  # of a cost, by which another pose is better
 APART = 0.5  # [rad or m] of a coordinate, from which a frame is far from the one before
-TRIES = 64  # poses from which a first frame without a start is sought beside the orientations of its root
+TRIES = 32  # poses from which a first frame without a start is sought beside the orientations of its root
 SPREAD = 0.7  # [rad] their standard deviation
 WORSE = 4.0  # cost, in those of the neighbours, at which a frame is solved again from them
 
@@ -53,9 +53,11 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Solver:
-    """The kernels of a problem: the poses, how good they are, and poses brought onto the constraints, if it has any."""
+    """The kernels of a problem: the poses from nearby and from far, how good they are, and poses brought onto the
+    constraints, if it has any."""
 
-    solve: Callable[..., Array]
+    near: Callable[..., Array]
+    far: Callable[..., Array]
     assess: Callable[..., tuple[Array, ...]]
     bring: Callable[..., Array] | None
     problem: PoseProblem
@@ -73,20 +75,28 @@ class _Solver:
     @classmethod
     def _made(cls, problem: PoseProblem) -> "_Solver":
 
-        def solved(z: Array, data: Array) -> Array:
-            found: Array = iterate(problem.step, z, data, STEPS, SETTLE)
+        def solved(z: Array, data: Array, far: bool) -> Array:
+            found: Array = iterate(partial(problem.step, far=far), z, data, STEPS, SETTLE)
+            return problem.finished(found, SETTLED)
+
+        def solver(name: str, far: bool) -> Callable[..., Array]:
+            formula = lambda z, data: solved(z, data, far)  # noqa: E731
+            build = lambda content: compile(formula, steps, ["z_new"], content=content)  # noqa: E731
+            found: Callable[..., Array] = kernel_for((name, problem.key), build)
             return found
 
         def brought(q: Array, t: Array) -> Array:
             return problem.brought(q, t)
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
-            return (problem.cost(q, data), *problem.errors(q, data))
+            return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
         nq, n, size = problem.system.nq, len(problem.free), sum(problem.sizes)
         steps, errors = {"z": nq + n + 4, "data": size}, {"q": nq, "data": size}
+        near = solver("pose_steps", False)
         return cls(
-            kernel_for(("pose_steps", problem.key), lambda content: compile(solved, steps, ["z_new"], content=content)),
+            near,
+            near if problem.equations is None else solver("pose_steps_from_far", True),
             kernel_for(("pose_errors", problem.key), lambda content: compile(assessed, errors, content=content)),
             None
             if problem.equations is None
@@ -109,17 +119,21 @@ class _Solver:
 
     def violation(self, q: Array, data: Array) -> Array:
         """(...) the greatest |phi| of the constraints."""
-        if self.problem.equations is None:
-            return np.zeros(q.shape[:-1])
-        phi = ConstraintArrays(self.problem.equations).position(q, self.problem.unpacked(data).time)
-        worst: Array = np.abs(phi).max(axis=-1, initial=0.0)
+        worst: Array = self.assess(q, np.ascontiguousarray(data))[-1]
         return worst
 
     def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
-        z = self.solve(self.problem.start(q, damping), np.ascontiguousarray(data))
+        found, size = self._run(self.near if damping == NEAR else self.far, q, data, damping)
+        if self.near is not self.far and damping == NEAR and not (size <= SETTLED).all():
+            rows = ~(size <= SETTLED)
+            found[rows], size[rows] = self._run(self.far, q[rows], data[rows], FAR)
+        return found, size
+
+    def _run(self, solve: Callable[..., Array], q: Array, data: Array, damping: float) -> tuple[Array, Array]:
+        z = solve(self.problem.start(q, damping), np.ascontiguousarray(data))
         nq = self.problem.system.nq
-        return z[..., :nq], np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0)
+        return z[..., :nq].copy(), np.array(np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0))
 
 
 Ranges = Mapping[int, tuple[float, float]]
@@ -206,10 +220,12 @@ def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) ->
 
 
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
-    """(n,) how far poses (n, nq) are from the start: the greatest change of a coordinate, or angle of a ball joint."""
+    """(n,) how far poses (n, nq) are from the start, one or one for each: the greatest change of a coordinate, or angle
+    of a ball joint."""
     way = np.abs(q - start)
     for s in problem.system.quaternion_slices():
-        way[:, s] = 2 * np.arccos(np.minimum(np.abs(q[:, s] @ start[s]), 1.0))[:, None]
+        together = np.abs(np.sum(q[:, s] * start[..., s], axis=-1, keepdims=True))
+        way[:, s] = 2 * np.arccos(np.minimum(together, 1.0))
     farthest: Array = way.max(axis=-1, initial=0.0)
     return farthest
 
@@ -276,7 +292,7 @@ def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Ar
 
 def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others: Array, round_off: Array) -> Array:
     """(t,) whether frames cost much more than those before them, or more and are far from them."""
-    far = np.abs(problem.system.difference(before, q)).max(axis=-1, initial=0.0) > APART
+    far = _way(problem, before, q) > APART
     bad: Array = ~(cost <= WORSE * others + round_off) | (far & (cost > others + round_off))
     return bad
 
@@ -284,6 +300,8 @@ def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others:
 def _turn_to_tasks(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
     """Solve frames again in which a hinge is more than half a turn away from what a task wants, from the turn nearest
     to that."""
+    if not problem.tasks:
+        return
     turning = {h.places[0] for h in free_hinges(problem, with_tasks=True) if len(h.places) == 1}
     wanted, rows = problem.unpacked(data).values, np.zeros(len(q), dtype=bool)
     near = q.copy()
@@ -300,14 +318,16 @@ def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
     if not len(q):
         return
     for hinges in free_hinges(problem):
-        places = list(hinges.places)
+        places, ranges = list(hinges.places), [naming.ranges.get(i) for i in hinges.places]
         x = q[:, places]
+        if start.ndim == 1 and not naming.from_start and is_named(hinges, x, ranges):
+            continue
         if start.ndim == 2:
             x = turned_to(hinges, x, start[:, places])
         elif naming.from_start:
             x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[places]), x[1:]]))
         else:
-            x = named(hinges, x, [naming.ranges.get(i) for i in places])
+            x = named(hinges, x, ranges)
         kept = q[:, places].copy()
         q[:, places] = x
         if not np.all(problem.allowed(q)[:, places] == q[:, places]):
@@ -316,14 +336,16 @@ def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
 
 def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:
     """(t,) costs, infinite off the constraints."""
-    cost = solver.assess(q, np.ascontiguousarray(data))[0]
-    found: Array = np.where(np.isfinite(cost) & (solver.violation(q, data) < OFF), cost, np.inf)
+    cost, *_, off = solver.assess(q, np.ascontiguousarray(data))
+    found: Array = np.where(np.isfinite(cost) & (off < OFF), cost, np.inf)
     return found
 
 
 def _normalized(problem: PoseProblem, q: Array) -> Array:
     """Quaternions divided by their length, from which many steps have taken round-off."""
     q, places = q.copy(), problem.system.layout.quaternion_places
+    if not len(places):
+        return q
     Q = q[..., places]
     q[..., places] = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
     return q
@@ -333,7 +355,7 @@ def _assessed(
     solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array, held: Array
 ) -> FittedMotion:
     """The result, with the errors of every frame."""
-    cost, markers, sensors, tasks = solver.assess(q, np.ascontiguousarray(frames.data))
+    cost, markers, sensors, tasks, _ = solver.assess(q, np.ascontiguousarray(frames.data))
     return FittedMotion(
         solver.problem.system,
         time,
