@@ -74,6 +74,7 @@ def consistent_derivatives(model: Model, motion: Motion) -> Motion:
     >>> motion.u[10].round(9), motion.udot[10].round(9)  # b follows a
     (array([1., 1.]), array([2., 2.]))
     """
+    check_kinds(model=(model, Model), motion=(motion, Motion))
     poses = consistent_motion(model, replace(motion, u=None, udot=None))
     return consistent_motion(model, differentiate(poses))
 
