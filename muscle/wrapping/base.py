@@ -50,8 +50,9 @@ class Contact:
 class Near:
     """Where a solver begins, in the surface's frame: at P, Q (..., 3) and arc (...) of a contact that is nearly right,
     where `known` (...). rough (...): where its first guess will do. way (...): past a surface with `both_ways`, 1 where
-    the path is to keep the way on which P lies, if there is one, and -1 where the other one is asked for, if there is
-    one that may be as short, and else no contact; 0 for the shorter one."""
+    the path is to keep the way on which P lies, if there is one that may be as short, 2 where that one may have any
+    length, and -1 where the other one is asked for, if there is one that may be as short, and else no contact; 0 for
+    the shorter one."""
 
     P: Array
     Q: Array
@@ -210,6 +211,11 @@ class Wrap(Record, ABC):
     @abstractmethod
     def cut(self, A: Array, B: Array) -> Array:
         """(...) whether the straight line from A to B (..., 3) runs through the surface, or past its wrong side."""
+
+    @property
+    def half_axes(self) -> Array | None:
+        """(..., 3) [m] of a surface without a side, a sphere or an ellipsoid; None for others."""
+        return None
 
     def middle(self, A: Array, B: Array) -> Array:
         """(..., 3) of the points in the middle of the surface, where there are several, the one nearest to the line

@@ -87,7 +87,8 @@ class WrapEllipsoid(Wrap):
         free = none[..., 0] <= 0
         known, rough = (~free, ~free) if near is None else (near.known, near.rough)
         begin = none * np.ones(2 * SECTION) + np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, LOST] * 2)
-        start = iterate(_started, begin, joined([*ends, radii]), 1, where=on & ~known)
+        held = none if near is None else np.where(near.way > 1, 1.0, 0.0)[..., None]
+        start = iterate(_started, begin, joined([*ends, radii, held]), 1, where=on & ~known)
         best, other = (Section.unpacked(x) for x in (start[..., :SECTION], start[..., SECTION:]))
         if near is not None:
             free, aside = near.way == 0, _nearer(other, best, near.P / radii)
@@ -122,6 +123,10 @@ class WrapEllipsoid(Wrap):
         Q, arc = solved[..., 2:5], solved[..., 1]
         length = size(P - a * radii) + arc + size(b * radii - Q)
         return Section(P, Q, arc, length), np.where(where, solved[..., 5], LOST)
+
+    @property
+    def half_axes(self) -> Array | None:
+        return as_array(self.radii)
 
     def meets(self, A: Array, B: Array) -> Array:
         _, winding, inside = self._stretched(A, B)
@@ -176,9 +181,10 @@ def _central(a: Array, b: Array) -> Winding:
 
 
 def _started(_: Array, given: Array) -> Array:
-    """(..., 2 SECTION) the shortest plane path, and the shortest near another least value."""
+    """(..., 2 SECTION) the shortest plane path, and the shortest near another local minimum: of any length where the
+    last of the given numbers is 1."""
     a, b, radii = (given[..., 3 * i : 3 * i + 3] for i in range(3))
-    found = shortest_sections(a, b, radii)
+    found = shortest_sections(a, b, radii, given[..., 9] > 0)
     return joined([section.packed() for section in found])
 
 

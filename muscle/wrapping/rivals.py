@@ -6,6 +6,10 @@ may keep the path on another surface that leads it there. A path is therefore lo
 ellipsoid, and without each one-sided surface, where rough sweeps tell that the path would not touch it then. Where it
 would, it takes this surface up again, and may come to lie on the other side of it, or on another flank of one that is
 round: where a surface that is passed on a side alone leads the path on, both ways may be taut.
+
+Past several surfaces without a side, spheres and ellipsoids, the length has few local minima, which differ in the side
+on which each is passed. They are looked for from an initial guess over each surface alone, and from guesses that pass
+one of them in a plane turned by a right angle, either way, or by two.
 """
 
 from dataclasses import replace
@@ -18,15 +22,32 @@ from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import iterate
 from myoquat.muscle.wrapping.base import Wrap
+from myoquat.muscle.wrapping.chords import Bow, Chord
 from myoquat.muscle.wrapping.ordering import moved
+from myoquat.muscle.wrapping.places import after, before
 from myoquat.muscle.wrapping.rounds import HELD, roughly, tightened
-from myoquat.muscle.wrapping.sweeping import WHERE, Chain, Sweep, length, path_of, points, touching, two_ways
+from myoquat.muscle.wrapping.sweeping import (
+    WHERE,
+    Chain,
+    Sweep,
+    length,
+    path_of,
+    points,
+    round_ones,
+    touching,
+    two_ways,
+)
 from myoquat.muscle.wrapping.touch import Touch, nowhere
-from myoquat.muscle.wrapping.vectors import dot
+from myoquat.muscle.wrapping.vectors import dot, nearest
 
 __all__ = ["shortest"]
 
 ROUGHLY = 3  # sweeps without a surface, at most: over one other a single one is enough
+ALONE = 0.0  # instead of an angle: the initial guess touches one surface alone
+TILTS = ALONE, 2.0, 1.0, -1.0  # right angles by which the plane of a path is turned at a surface
+TILTS_OF_ONE = 1.0, -1.0  # where only one surface has no side
+ITERATIONS = (1, 0.995), (1, 0.98)  # rough ones from there; cosine of the angle beyond which it is the path found
+MAX_LENGTH_RATIO = 1.01  # of a path after these to the path found: a longer one is given up
 AGAIN = (1, 0.8), (2, 0.95)  # sweeps with it again; and cosine of the angle between normals, beyond which paths differ
 ALIKE = 1e-8  # [m] by which the lengths of two paths differ that are one
 
@@ -38,35 +59,55 @@ def shortest(kinds: tuple[Wrap, ...], found: Array, given: Array, places: Array,
 
     given, places: as for `tightened`.
     """
-    count = len(_one_sided(kinds)) + len(two_ways(kinds))
-    if not count:
+    if not (_one_sided(kinds) or round_ones(kinds)):
         return found
-    on = touching(Sweep(found, kinds).X, len(kinds))
-    some = reduce(or_, [on[i] for i in _one_sided(kinds)], _several(on))
-    begin = joined([found, 0.0 * found[..., :1] + float(count)])
+    all_of_them = joined([given, places, 0.0 * places + 1.0])
+    to_do = joined([np.where(x & where, 1.0, 0.0)[..., None] for x in _to_do(Chain(kinds, all_of_them), found)])
+    count = to_do.shape[-1]
+    begin = joined([found, _next(to_do, float(count + 1) + 0.0 * found[..., 0])[..., None]])
     step = partial(_either, kinds)
-    return iterate(step, begin, joined([given, places]), count, where=where & some, left=-1)[..., :-1]
+    return iterate(step, begin, joined([to_do, given, places]), count, left=-1)[..., :-1]
+
+
+def _to_do(chain: Chain, found: Array) -> list[Array]:
+    """(...) each, whether the attempt of a number, from 1 on, is made: without each one-sided surface, on the other way
+    past each with two, and from each tilted start, where the path touches these."""
+    kinds = chain.kinds
+    on = touching(Sweep(found, kinds).X, len(kinds))
+    several = _several(on)
+    turned, tilted = two_ways(kinds), [i for i, _ in _tilts(kinds)]
+    return [*(on[i] for i in _one_sided(kinds)), *(several & on[i] for i in (*turned, *tilted))]
+
+
+def _next(to_do: Array, before: Array) -> Array:
+    """(...) the greatest number of an attempt to be made that is less than the one `before`; 0 where there is none."""
+    numbers = [np.where((to_do[..., n] > 0) & (before > n + 1.0), n + 1.0, 0.0) for n in range(to_do.shape[-1])]
+    result: Array = reduce(np.maximum, numbers)
+    return result
 
 
 def _either(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
-    """The numbers of a `Sweep` of the shorter one of a path and a rival, and how many rivals are left."""
-    count, was, left = len(kinds), Sweep(state[..., :-1], kinds), state[..., -1]
-    given, places = given[..., :-count], given[..., -count:]
+    """The numbers of a `Sweep` of the shorter one of a path and a rival, and the number of the next attempt."""
+    count, was, number = len(kinds), Sweep(state[..., :-1], kinds), state[..., -1]
+    attempts = len(_one_sided(kinds)) + len(two_ways(kinds)) + len(_tilts(kinds))
+    to_do, given, places = given[..., :attempts], given[..., attempts:-count], given[..., -count:]
     all_of_them = 0.0 * places + 1.0
     chain = Chain(kinds, joined([given, places, all_of_them]))
     on = touching(was.X, count)
-    X, without, there = _begun(chain, was, _without(kinds, on, left))
-    for number, i in enumerate(two_ways(kinds), len(_one_sided(kinds)) + 1):
-        other, exists = _turned(chain, was.X, i, _several(on) & (left == float(number)))
+    X, without, there = _begun(chain, was, _without(kinds, on, number))
+    for n, i in enumerate(two_ways(kinds), len(_one_sided(kinds)) + 1):
+        other, exists = _turned(chain, was.X, i, _several(on) & (number == float(n)))
         X, there = np.where(exists[..., None], other, X), there | exists
+    X, there, tilted = _from_tilted(chain, was, number, X, there)
     taken = _taken(without)
-    found, _ = tightened(kinds, given, X, places, taken, 0.0 * left + HELD, there)
+    found, _ = tightened(kinds, given, X, places, taken, 0.0 * number + HELD, there)
     sweep = Sweep(found, kinds)
     taut = there & ~sweep.unsolved & ~_wanted(sweep, without)
     _, cut = moved(Chain(kinds, joined([given, places, np.where(taut[..., None], all_of_them, 0.0)])), sweep.X)
     longer = np.where(taut & (np.sum(cut, axis=-1) <= 0), length(chain, was) - length(chain, sweep), 0.0)
     shorter = Sweep(np.where((longer > 0)[..., None], found, was.numbers), kinds)
-    return joined([shorter.beside_a_jump(np.abs(longer) > ALIKE).numbers, left[..., None] - 1.0])
+    told = (longer > ALIKE) | (~tilted & (longer < -ALIKE))
+    return joined([shorter.beside_a_jump(told).numbers, _next(to_do, number)[..., None]])
 
 
 def _begun(chain: Chain, was: Sweep, without: list[Array]) -> tuple[Array, list[Array], Array]:
@@ -88,6 +129,83 @@ def _begun(chain: Chain, was: Sweep, without: list[Array]) -> tuple[Array, list[
         found = iterate(step, joined([X, 0.0 * X[..., :1] + 1.0]), both, sweeps, where=again)
         X, again = found[..., :-1], again & (found[..., -1] < cosine)
     return X, [x & ~stopped for x in without], (asked & ~stopped) | again
+
+
+def _from_tilted(chain: Chain, was: Sweep, number: Array, X: Array, there: Array) -> tuple[Array, Array, Array]:
+    """X of the initial guess of the attempt of a `number`, `there` (...) whether it is used, and whether it is tilted.
+
+    X and `there` are returned as they are where the attempt has no tilted initial guess. A tilted one is not used where
+    a few rough iterations lead to the path that was found, or leave a path that is longer by MAX_LENGTH_RATIO.
+    """
+    kinds, count = chain.kinds, len(chain.kinds)
+    Y, tilted = X, there & ~there
+    first = len(_one_sided(kinds)) + len(two_ways(kinds)) + 1
+    for i in round_ones(kinds):
+        mine = [(number == float(n), turns) for n, (j, turns) in enumerate(_tilts(kinds), first) if i == j]
+        turns = sum((np.where(here, x, 0.0) for here, x in mine), 0.0 * number)
+        start, exists = _tilted_start(chain, was.X, i, turns, reduce(or_, [here for here, _ in mine]))
+        Y, tilted = np.where(exists[..., None], start, Y), tilted | exists
+    used, step, both = tilted, partial(_taken_up, kinds), joined([chain.given, was.X])
+    for iterations, cosine in ITERATIONS:
+        found = iterate(step, joined([Y, 0.0 * Y[..., :1]]), both, iterations, where=used)
+        Y, alike = found[..., :-1], found[..., -1] > cosine
+        changed = np.sum(np.abs(Y[..., 3::WHERE] - was.X[..., 3::WHERE]), axis=-1) > 0
+        used = used & (changed | ~alike)
+    bare, places = chain.given[..., : -2 * count], chain.given[..., -2 * count : -count]
+    last = Sweep(roughly(kinds, bare, Y, places, chain.given[..., -count:], 1, used), kinds)
+    used = used & (length(chain, last) < MAX_LENGTH_RATIO * length(chain, was))
+    return np.where(tilted[..., None], last.X, X), there | used, tilted
+
+
+def _tilted_start(chain: Chain, X: Array, i: int, turns: Array, where: Array) -> tuple[Array, Array]:
+    """(..., WHERE k) the X of an initial guess that passes the surface of number i in a plane turned about the line
+    between its neighbours on the path X, by so many right angles, `turns` (...); and (...) whether there is one.
+
+    Where `turns` is ALONE, the neighbours are the ends of the path. where (...): only there it is asked.
+
+    The other surfaces are solved once, in the order of the list: an iteration from the first one would lose the tilt.
+    """
+    count, placed = len(chain.kinds), chain.surfaces()[i]
+    kept = np.where(turns == ALONE, 0.0, 1.0)[..., None]
+    P, Q, on = path_of(joined([X[..., : WHERE * i] * kept, X[..., WHERE * i :] * kept]), count)
+    start, end = chain.ends
+    ends = before(chain.places, on, i, Q, start), after(chain.places, on, i, P, end)
+    given = joined([*(placed.seen(x) for x in ends), turns[..., None], placed.numbers])
+    found = iterate(partial(_tilted, placed.kind), 0.0 * given[..., :1] * np.ones(WHERE), given, 1, where=where)
+    exists = where & (found[..., 3] > 0)
+    near = nowhere(0.0 * turns, exists | ~exists)
+    P[i], Q[i], on[i] = placed.in_world(found[..., :3]), placed.in_world(found[..., 4:]), exists
+    for j, other in enumerate(chain.surfaces()):
+        if j != i:
+            c = Touch.unpacked(chain.met(j, (P, Q, on), near, exists))
+            P[j], Q[j], on[j] = other.in_world(c.P), other.in_world(c.Q), c.on
+    flags = [np.where(x, 1.0, 0.0)[..., None] for x in on]
+    return joined([x for p, q, flag in zip(P, Q, flags, strict=True) for x in (flag * p, flag, flag * q)]), exists
+
+
+def _tilted(kind: Wrap, _: Array, given: Array) -> Array:
+    """(..., WHERE) where a plane path comes onto a surface with half axes, in its frame; 1 if the straight line between
+    its ends runs into the surface; and where the path leaves it.
+
+    given: both ends, the right angles by which its plane is turned from the one through the centre, and the surface's
+    numbers.
+    """
+    axes = kind.shaped(given[..., 7:]).half_axes
+    if axes is None:
+        raise TypeError(f"a {kind.kind} with a side has no half axes")
+    a, b, turns = given[..., 0:3] / axes, given[..., 3:6] / axes, given[..., 6]
+    x = nearest(a, b)
+    through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
+    a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
+    cos, sin = 1.0 - np.abs(turns), turns * (2.0 - np.abs(turns))
+    P, Q = Chord.between(a, b, 1.0 + 0.0 * axes).ends_of(Bow(cos, sin, 0.0 * cos, 0.0 * cos))
+    return joined([P * axes, np.where(through, 1.0, 0.0)[..., None], Q * axes])
+
+
+def _tilts(kinds: tuple[Wrap, ...]) -> list[tuple[int, float]]:
+    """The tilted initial guesses: a surface's number and right angles each."""
+    without_side = round_ones(kinds)
+    return [(i, tilt) for i in without_side for tilt in (TILTS if len(without_side) > 1 else TILTS_OF_ONE)]
 
 
 def _taken_up(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:

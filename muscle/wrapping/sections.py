@@ -56,10 +56,10 @@ class Section:
         )
 
 
-def shortest_sections(a: Array, b: Array, radii: Array) -> tuple[Section, Section]:
+def shortest_sections(a: Array, b: Array, radii: Array, every: Array) -> tuple[Section, Section]:
     """The shortest of some sections between the scaled points a and b (..., 3), the last of them where a parabola over
     the tilts has its least length; and the shortest near another least value, on the far side too, where there is one
-    that may be as short: elsewhere its length is LONG.
+    that may be as short, or one of any length where `every` (...) holds: elsewhere its length is LONG.
 
     The straight line between the points runs through the ellipsoid.
     """
@@ -82,6 +82,7 @@ def shortest_sections(a: Array, b: Array, radii: Array) -> tuple[Section, Sectio
     for outer, inner in (lengths[:2], lengths[:-3:-1]):
         other = np.minimum(other, np.where(outer < inner, outer, LONG))
     asked, known = (_as_short(np.minimum(behind, other), best.length, a, b, radii, x) for x in (SAMPLED, COARSE))
+    asked, known = asked | every, known | every
     nothing = joined([best.packed(), best.packed()[..., :-1], LONG + 0.0 * tilt[..., None]])
     given = joined([chord.packed(), np.stack([*lengths, behind], axis=-1)])
     x = iterate(_lowest, nothing, given, 1, where=asked)

@@ -54,6 +54,12 @@ class WrapSphere(Wrap):
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
         return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, np.stack(winding.jump, axis=-1))
 
+    @property
+    def half_axes(self) -> Array | None:
+        if self.quadrant != "all" or self.hint is not None:
+            return None
+        return as_array(self.radius)[..., None] * np.ones(3)
+
     def _over_hint(self, a: Plane, b: Plane, hint: Plane) -> Winding:
         """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns: where the
         hint is across that plane the path changes sides."""

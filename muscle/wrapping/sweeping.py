@@ -37,6 +37,7 @@ __all__ = [
     "length",
     "path_of",
     "points",
+    "round_ones",
     "swept",
     "touching",
     "two_ways",
@@ -194,8 +195,9 @@ def _unknown(kinds: tuple[Wrap, ...], X: Array, given: Array, rough: Array, held
     found = [nowhere(0.0 * X[..., 0], rough)] * count
     if held is not None:
         P, on, surfaces = points(X, count), touching(X, count), Chain(kinds, given).surfaces()
+        thorough = 2.0 if len(round_ones(kinds)) > 1 else 1.0
         for i in two_ways(kinds):
-            way = np.where(held & on[i], 1.0, 0.0)
+            way = np.where(held & on[i], thorough, 0.0)
             found[i] = replace(found[i], P=surfaces[i].seen(P[i]), way=way)
     return found
 
@@ -270,6 +272,11 @@ def _watched(kinds: tuple[Wrap, ...], state: Array, given: Array) -> Array:
 def two_ways(kinds: tuple[Wrap, ...]) -> list[int]:
     """The numbers of the surfaces that a path may pass on two ways."""
     return [i for i, kind in enumerate(kinds) if kind.both_ways]
+
+
+def round_ones(kinds: tuple[Wrap, ...]) -> list[int]:
+    """The numbers of the surfaces without a side: spheres and ellipsoids that a path may pass anywhere around."""
+    return [i for i, kind in enumerate(kinds) if kind.half_axes is not None]
 
 
 def touching(X: Array, count: int) -> list[Array]:
