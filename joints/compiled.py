@@ -40,9 +40,11 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
     that it can read is then part of the key; where the state is not known completely, `build` traces at every call, and
     machine code is found by the traced program.
     """
-    found: Compiled | None = _found(key)
-    if found is not None:
-        return found
+    with _lock:
+        if key in _kernels:
+            _kernels.move_to_end(key)
+            found: Compiled = _kernels[key]
+            return found
     content = lasting_content(key)
     if content is None:
         return _of_user_code(key, build)

@@ -150,7 +150,6 @@ class _Solution:
         )  # fmt: skip
 
 
-@traced_once()
 def _fixed_step(
     model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event],
     progress: bool | None,

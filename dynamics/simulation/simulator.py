@@ -1,6 +1,7 @@
 """Simulators: a model's step loop, compiled once and called on arrays of states."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -157,12 +158,19 @@ class Simulator:
             and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
         )
         lanes = 1 if single else None
-        found = self._loops.get(lanes)
-        if found is None:
+        if lanes not in self._loops or not self._lasting:
             equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-            method = self.method if is_foreign(type(self.method)) else self.method.name
-            key = ("simulate", method, stabilization, equations.key, lanes)
-            found = kernel_for(key, lambda content: self.method.loop(equations, stabilization, lanes, content))
-            if lasting_content(key) is not None:  # else code of a user may do something else at the next call
-                self._loops[lanes] = found
-        return found
+            self._loops[lanes] = kernel_for(
+                (*self._key, lanes), lambda content: self.method.loop(equations, stabilization, lanes, content)
+            )
+        return self._loops[lanes]
+
+    @property
+    def _key(self) -> tuple[Hashable, ...]:
+        method = self.method if is_foreign(type(self.method)) else self.method.name
+        return "simulate", method, self.problem.choice.stabilization, self.problem.equations.key
+
+    @cached_property
+    def _lasting(self) -> bool:
+        """Whether all formulas are of this package: code of a user may do something else at the next call."""
+        return lasting_content(self._key) is not None

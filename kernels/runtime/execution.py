@@ -72,9 +72,13 @@ def split_and_run(
     in chunks of about CHUNK_SECONDS, between which Python sees an interrupt from the keyboard; the other threads then
     stop after their chunks. With `steps`, the steps of a state may be divided too: `task(begin, end, first, until)`.
     """
+    cancellation = _cancellation.get()
+    if nanoseconds < _SHARE and nanoseconds < 1e9 * FIRST_SECONDS and cancellation is None:
+        task(0, states) if steps is None else task(0, states, 0, steps)  # most calls are short
+        return
     blocks = -(-states // lanes)
     parts = min(int(nanoseconds / _SHARE), _PARTS * threads, blocks)
-    stop, cancellation = threading.Event(), _cancellation.get()
+    stop = threading.Event()
 
     def check() -> bool:
         if cancellation is not None and cancellation.is_set():
