@@ -181,9 +181,9 @@ def save_figures(
     """Draw the four figures into the folder, as png (300 dpi), pdf or svg, for the named muscle; for the second one, as
     in the study, or the only one if nothing is said. Raises ValueError for a muscle that does not exist, and OSError as
     `check_folder` does."""
-    check_folder(folder, overwrite, suffix)
     if muscle is not None and muscle not in model.muscle_names:
         raise ValueError(f"muscle is one of {', '.join(model.muscle_names)}, not {muscle!r}")
+    check_folder(folder, overwrite, suffix)
     number = min(1, len(model.muscles) - 1) if muscle is None else model.muscle_names.index(muscle)
     time, q = prescribed_path(model)
     balls = Pair.of(model).balls

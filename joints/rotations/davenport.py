@@ -45,7 +45,7 @@ Axes = Sequence[Sequence[float]]
 
 def _axes(axes: Axes) -> tuple[Array, Array, Array]:
     """The three unit axes (3,); ValueError unless they are three vectors of which successive ones differ."""
-    A = np.array(axes, dtype=float)
+    A = real_array("axes", axes)
     if A.shape != (3, 3) or not np.isfinite(A).all():
         raise ValueError(f"axes must be three finite vectors of three numbers, not {axes}")
     lengths = np.linalg.norm(A, axis=-1, keepdims=True)

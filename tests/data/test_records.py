@@ -385,7 +385,7 @@ def test_loads_in_a_bodys_frame_do_not_turn_with_the_laboratory(tmp_path, rng):
 
 def test_wrong_forces(tmp_path, rng):
     write_loads(tmp_path, rng, {"torque": "none"})
-    with pytest.raises(ModelError, match=r"loads.xml:1: load 'R': the data file has 0 columns 'none'"):
+    with pytest.raises(ModelError, match=r"loads.xml:1: load 'R': the data file grf.mot has 0 columns 'none'"):
         load_forces(tmp_path / "loads.xml")
     (tmp_path / "grf.mot").unlink()
     with pytest.raises(ModelError, match=r"loads.xml:5: the data file .*grf.mot does not exist"):

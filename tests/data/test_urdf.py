@@ -248,10 +248,13 @@ def test_a_link_may_be_called_world(tmp_path):
 
 
 def test_huge_numbers_do_not_overflow_silently(tmp_path):
-    """Filterwarnings make an overflow on the way an error."""
+    """Filterwarnings make an overflow on the way an error; numbers above the greatest size are rejected."""
     path = tmp_path / "huge.urdf"
+    path.write_text(_robot(_inertial(moments=("1e30",) * 3), TREE))
+    assert load_urdf(path).bodies[1].inertia[:3] == (1e30,) * 3
     path.write_text(_robot(_inertial(moments=("1e308",) * 3), TREE))
-    assert load_urdf(path).bodies[1].inertia[:3] == (1e308,) * 3
+    with pytest.raises(ModelError, match=r"huge.urdf:\d+: .*at most 1e\+30 in size, not '1e308'"):
+        load_urdf(path)
 
 
 def test_long_chains_are_read_in_linear_time(tmp_path):
