@@ -5,7 +5,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.document import number, numbers
+import numpy as np
+
+from myoquat.data.document import number, numbers, text, triple
 from myoquat.data.osim.constraints import weld
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.joints import OsimJoint, complete_joint, read_joint
@@ -14,6 +16,7 @@ from myoquat.data.osim.scapula import TAG, scapular_bodies
 from myoquat.joints.body import Body, check_inertia
 from myoquat.joints.constraints import Weld
 from myoquat.joints.errors import ModelError
+from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.scaling import PART
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import CustomJoint, FixedJoint
@@ -142,11 +145,21 @@ def _possible(body: Body) -> bool:
 
 
 def _meshes(body: Any) -> tuple[Shape, ...]:
-    """The <Mesh>es of a body: the names of their files, and their scales."""
+    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales and their places."""
     found = []
-    for mesh in body.findall("attached_geometry/Mesh"):
-        file = (mesh.findtext("mesh_file") or "").strip()
-        if file:
-            scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
-            found.append(Shape("mesh", scales, file=file, name=mesh.get("name") or ""))
+    for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
+        Q: Any = (1.0, 0.0, 0.0, 0.0)
+        p = (0.0, 0.0, 0.0)
+        meshes = holder.findall("attached_geometry/Mesh")
+        if holder is not body and meshes:
+            if text(holder, "socket_parent", "..") not in ("..", f"/bodyset/{body.get('name')}"):
+                continue
+            angles = np.array(numbers(holder, "orientation", 3, (0.0,) * 3))
+            Q = tuple(np.asarray(quaternion_from_euler(angles, "XYZ")).tolist())
+            p = triple(holder, "translation", p)
+        for mesh in meshes:
+            file = (mesh.findtext("mesh_file") or "").strip()
+            if file:
+                scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
+                found.append(Shape("mesh", scales, p, Q, file=file, name=mesh.get("name") or ""))
     return tuple(found)

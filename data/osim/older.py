@@ -9,12 +9,15 @@ they say is the same. Values that a file leaves out are those of OpenSim 4, as w
 
 from typing import Any
 
+import numpy as np
 from lxml import etree
 
-from myoquat.data.document import boolean, last_name, number, text
+from myoquat.data.document import boolean, last_name, number, numbers, text
 from myoquat.data.elements import written
-from myoquat.data.osim.frames import GROUND
+from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.xml import Element
+from myoquat.joints.euler import euler_from_quaternion, rotation_matrix_from_euler
+from myoquat.joints.quaternion import quaternion_from_matrix
 
 __all__ = ["OLDEST", "modernize", "modernize_names"]
 
@@ -85,6 +88,7 @@ def modernize(model: Any) -> None:
             model.append(body)
             continue
         _add_inertia(body)
+        _gather_geometry(body)
         for joint in list(body.iterfind("Joint/*")):
             if isinstance(joint.tag, str):
                 _move_joint(joint, body, joints)
@@ -124,6 +128,42 @@ def _connect(model: Any) -> None:
         else:
             parent, child = (last_name(text(joint, f"socket_{socket}_body")) for socket in ("parent", "child"))
             _frame_joint(joint, parent, child, "_in_parent", "_in_child")
+
+
+def _gather_geometry(body: Any) -> None:
+    """The geometry that a body shows as <Mesh>es of today, each that is turned or shifted in a frame of its own. Scales
+    and places of the body's <VisibleObject> act on all that it shows."""
+    visible = body.find("VisibleObject")
+    if visible is None:
+        return
+    shown = [(text(geometry, "geometry_file", ""), geometry)
+             for geometry in visible.iterfind("GeometrySet/objects/DisplayGeometry")]  # fmt: skip
+    shown += [(file, None) for file in text(visible, "geometry_files", "").split()]  # of OpenSim 1 and 2
+    scale, place = _shown(visible)
+    for k, (file, geometry) in enumerate([pair for pair in shown if pair[0]], start=1):
+        own, where = _shown(geometry)
+        name = f"{body.get('name')}_geom_{k}"
+        R, p = place.R @ where.R, place.p + place.R @ where.p
+        holder = body
+        if p.any() or not np.array_equal(R, np.eye(3)):
+            frames = _child(body, "components", visible)
+            holder = _child(frames, "PhysicalOffsetFrame", visible, name=f"{name}_frame")
+            _child(holder, "socket_parent", visible, content="..")
+            _child(holder, "translation", visible, content=written(tuple(p.tolist())))
+            angles = euler_from_quaternion(quaternion_from_matrix(R), "XYZ")
+            _child(holder, "orientation", visible, content=written(tuple(np.asarray(angles).tolist())))
+        mesh = _child(_child(holder, "attached_geometry", visible), "Mesh", visible, name=name)
+        _child(mesh, "scale_factors", visible, content=written(tuple((scale * own).tolist())))
+        _child(mesh, "mesh_file", visible, content=file)
+
+
+def _shown(element: Element | None) -> tuple[Any, Frame]:
+    """The scales (3,) and the frame that an element of geometry gives."""
+    if element is None:
+        return np.ones(3), Frame("", np.eye(3), np.zeros(3))
+    scale = np.array(numbers(element, "scale_factors", 3, (1.0,) * 3))
+    *angles, x, y, z = numbers(element, "transform", 6, (0.0,) * 6)
+    return scale, Frame("", rotation_matrix_from_euler(np.array(angles), "XYZ"), np.array([x, y, z]))
 
 
 def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.leftovers import Leftovers
 from myoquat.data.osim.frames import GROUND, Frame
-from myoquat.data.osim.writing.joints import Placed, add_joint
+from myoquat.data.osim.writing.joints import Placed, add_joint, add_offset
 from myoquat.data.xml import Element
 from myoquat.joints.body import Body
 from myoquat.joints.errors import ModelError
@@ -15,7 +15,7 @@ from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
-_PLAIN: dict[str, Any] = {"position": (0.0, 0.0, 0.0), "orientation": (1.0, 0.0, 0.0, 0.0), "color": None}
+_AT_BODY: dict[str, Any] = {"position": (0.0, 0.0, 0.0), "orientation": (1.0, 0.0, 0.0, 0.0)}
 
 __all__ = ["add_bodies", "add_joints", "named_as_ground", "placed_joints"]
 
@@ -75,17 +75,25 @@ def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed],
 
 
 def _add_meshes(element: Element, body: Body, left: Leftovers) -> None:
-    """The geometry files that stand in the body's own frame; every other shape is left out."""
-    meshes = [s for s in body.shapes if s.kind == "mesh" and s.purpose == "visual" and s == replace(s, **_PLAIN)]
+    """The geometry files, those that do not stand in the body's own frame in frames of their own; every other shape is
+    left out."""
+    meshes = [s for s in body.shapes if s.kind == "mesh" and s.purpose == "visual" and s.color is None]
     for shape in body.shapes:
         if shape not in meshes:
             left.count("shapes of bodies", f"{body.name}: {shape.kind}")
-    if meshes:
-        geometry = add(element, "attached_geometry")
-        for i, shape in enumerate(meshes, start=1):
-            mesh = add(geometry, "Mesh", name=shape.name or f"{body.name}_geometry_{i}")
-            add(mesh, "scale_factors", shape.sizes)
-            add(mesh, "mesh_file", shape.file)
+    own, placed = None, None
+    for i, shape in enumerate(meshes, start=1):
+        name = shape.name or f"{body.name}_geometry_{i}"
+        if shape == replace(shape, **_AT_BODY):
+            own = add(element, "attached_geometry") if own is None else own
+            geometry = own
+        else:
+            placed = add(element, "components") if placed is None else placed
+            frame = add_offset(placed, f"{name}_frame", body.name, shape.position, shape.orientation)
+            geometry = add(frame, "attached_geometry")
+        mesh = add(geometry, "Mesh", name=name)
+        add(mesh, "scale_factors", shape.sizes)
+        add(mesh, "mesh_file", shape.file)
 
 
 def add_joints(

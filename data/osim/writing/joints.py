@@ -57,12 +57,13 @@ def joint_name(body: Body) -> str:
     return body.joint_name or body.name
 
 
-def add_offset(parent: Element, name: str, body: str, position: Any, orientation: Any) -> None:
+def add_offset(parent: Element, name: str, body: str, position: Any, orientation: Any) -> Element:
     """A <PhysicalOffsetFrame> on a body."""
     frame = add(parent, "PhysicalOffsetFrame", name=name)
     add(frame, "socket_parent", path_of(body))
     add(frame, "translation", tuple(position))
     add(frame, "orientation", body_fixed(orientation))
+    return frame
 
 
 def path_of(body: str) -> str:
