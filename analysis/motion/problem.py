@@ -304,7 +304,7 @@ class PoseProblem(PoseStructure):
         given = self.unpacked(data)
         trial = self.moved(q, share[..., None] * v)
         if far and self.equations is not None:
-            trial = self.corrected(trial, given.time)
+            trial = self.corrected(trial, given.time, held=True)
         terms = self.terms(trial, data)
         found, f, change = self._step(trial, terms, given, damping)
         cost = np.maximum(terms.cost + change, 0.0)

@@ -23,6 +23,7 @@ __all__ = ["Frames", "Naming", "fit_frames"]
 
 STEPS = 200  # of one call; a frame that needs more is given as not settled
 SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no further one
+RESTARTS = 3  # along constraints, of poses that have not settled
 SETTLED = 1e-8  # the same, at which a frame counts as settled
 STRIDE = 32  # frames between those that are solved one after the other in a batch
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
@@ -125,15 +126,21 @@ class _Solver:
     def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
         found, size = self._run(self.near if damping == NEAR else self.far, q, data, damping)
-        if self.near is not self.far and damping == NEAR and not (size <= SETTLED).all():
+        for again in range(RESTARTS if self.near is not self.far else 0):
             rows = ~(size <= SETTLED)
-            found[rows], size[rows] = self._run(self.far, q[rows], data[rows], FAR)
+            if not rows.any():
+                break
+            start = q if again == 0 and damping == NEAR else self.onto(found, data)
+            found[rows], size[rows] = self._run(self.far, start[rows], data[rows], FAR)
         return found, size
 
     def _run(self, solve: Callable[..., Array], q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         z = solve(self.problem.start(q, damping), np.ascontiguousarray(data))
         nq = self.problem.system.nq
-        return z[..., :nq].copy(), np.array(np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0))
+        size = np.array(np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0))
+        if self.near is not self.far:  # a step that is short because it is damped says nothing
+            size[z[..., -2] > FAR] = np.inf
+        return z[..., :nq].copy(), size
 
 
 Ranges = Mapping[int, tuple[float, float]]

@@ -191,13 +191,16 @@ class PoseStructure:
         columns = [found.get(place, np.ones(())) for place in self.touched]
         return np.stack(np.broadcast_arrays(*columns, q[..., 0] * 0.0, subok=True)[:-1], axis=-1)
 
-    def corrected(self, q: Array, time: Array) -> Array:
+    def corrected(self, q: Array, time: Array, held: bool = False) -> Array:
         """(..., nq) after a step of Newton's method onto the constraints, the smallest one; bounds kept, couplers
-        followed. Coordinates that it would take over their bounds do not take part."""
+        followed. Coordinates that it would take over their bounds do not take part, nor do any at their bounds if these
+        are `held`."""
         phi, A = self.constraint_rows(q, time)
         step, none = -_least_motion(A, phi), np.zeros((*q.shape[:-1], len(self.free)))
         if self.bounds:
             open_ = self.open_touched(q, self.with_touched(step, none))
+            if held:
+                open_ = open_ * self.open_touched(q, self.with_touched(-step, none))
             step = -_least_motion(A * open_[..., None, :], phi)
         return self.moved(q, self.with_touched(step, none))
 
