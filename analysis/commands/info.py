@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import click
@@ -15,7 +15,7 @@ from myoquat.data.osim.left_out import change_of
 from myoquat.joints.balls import why_not_ball
 from myoquat.joints.body import Body
 from myoquat.joints.labels import printable
-from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
+from myoquat.joints.types import EulerJoint, FloatingJoint, FollowerJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
 
 __all__ = ["command"]
@@ -25,16 +25,20 @@ UNREAD = Census.opening
 
 @click.command("info")
 @click.argument("model", required=False)
+@click.option("--rotations", default="file", show_default=True, help="file, quaternion or a sequence as YZY.")
 @click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
-def command(model: str | None, show_kernels: bool) -> None:
-    """Show the joints, coordinates and muscles of MODEL; without it, the models of the library."""
+def command(model: str | None, rotations: str, show_kernels: bool) -> None:
+    """Show the joints, coordinates and muscles of MODEL; without it, the models of the library.
+
+    With --rotations quaternion: which joints became ball joints, by what angles, and why the others did not.
+    """
     if show_kernels:
         for key, value in kernels.info().items():
             click.echo(f"{key:<18}{_listed(value)}")
     if model is not None:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            found = load_model(model)
+            found = load_model(model, rotations)
         _describe(found)
         _tell([warning for warning in told if not _is_of_the_file(warning)])
         for line in _left_out(filter(_is_of_the_file, told)):
@@ -89,10 +93,11 @@ def _lines(model: Model) -> Iterator[str]:
     yield (
         f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
     )
+    driven = {coupler.dependent for coupler in model.couplers}
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body)}"
+        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body, driven)}"
     units = coordinate_units(model)
     for coordinate in model.coordinates:
         unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
@@ -121,10 +126,17 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"  {len(model.markers)} markers"
 
 
-def _as_ball(body: Body) -> str:
+def _as_ball(body: Body, driven: Collection[str]) -> str:
     """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
+    angles = getattr(body.joint, "angles", None)
+    if isinstance(body.joint, FollowerJoint):
+        return f"; a frame that follows body {body.joint.leader}"
+    if angles is not None:
+        return f"; angles {', '.join(angles.all_names)}"
     if isinstance(body.joint, (SphericalJoint, FloatingJoint)) or body.joint.facts.nu < 3:
         return ""
+    if {*body.names_of_coordinates} <= {*driven}:
+        return "; no quaternion joint unless it is named: couplers drive all its coordinates"
     reason = why_not_ball(body)
     if reason is not None:
         return f"; no quaternion joint: {reason}"
