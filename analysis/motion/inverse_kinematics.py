@@ -1,4 +1,13 @@
-"""Inverse kinematics: the pose of every frame from markers, sensor orientations, or both."""
+"""Inverse kinematics: the pose of every frame from markers, sensor orientations, or both.
+
+A finite weight w of a constraint, a coupler among them, adds w |phi|^2 to what is minimised. OpenSim divides the part
+of the markers by the sum of their weights: its constraint_weight times that sum is w. Redundant constraints do no harm,
+and those on velocities alone say nothing of a pose.
+
+Of angles that give the same pose, full turns of hinges and the two triples of three rotations, every frame has those
+nearest to the frame before. The first has those with which the most frames are in the model's ranges, or else its
+principal ones; with a start those nearest to it, and with a start for each frame every frame has those.
+"""
 
 import difflib
 import warnings
@@ -91,19 +100,11 @@ class _Setting(NamedTuple):
 
 
 def inverse_kinematics(
-    model: Model,
-    data: Markers | Orientations | tuple[Markers, Orientations],
-    weights: Mapping[str, float] | None = None,
-    *,
-    sensors: Sequence[Sensor] = (),
-    coordinates: Mapping[str, ArrayLike] | None = None,
-    locked: Collection[str] | None = None,
-    ranges: bool = True,
-    constraint_weight: float | Mapping[str, float] = np.inf,
-    start: ArrayLike | None = None,
-    method: str = "batch",
-    ignore: Collection[str] = (),
-) -> FittedMotion:
+    model: Model, data: Markers | Orientations | tuple[Markers, Orientations],
+    weights: Mapping[str, float] | None = None, *, sensors: Sequence[Sensor] = (), coordinates: Mapping[str, ArrayLike] | None = None,
+    locked: Collection[str] | None = None, ranges: bool = True, constraint_weight: float | Mapping[str, float] = np.inf,
+    start: ArrayLike | None = None, method: str = "batch", ignore: Collection[str] = (),
+) -> FittedMotion:  # fmt: skip
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
     In each frame sum w |x - p(q)|^2 + sum w theta^2 + sum w (y - y(q))^2 is minimised over the coordinates that are
@@ -121,24 +122,15 @@ def inverse_kinematics(
                  has replaced among them.
     locked       coordinates that keep their value at the start; the model's own locked ones if None.
     ranges       whether coordinates that the model says are clamped stay in their ranges.
-    constraint_weight  infinite: the model's constraints hold, to 1e-10 in every frame. A finite number w adds w |phi|^2
-                 for each of them, its couplers among them, to what is minimised, instead; a mapping gives the weights
-                 of some by name, and the others hold. OpenSim divides the part of the markers by the sum of their
-                 weights: its constraint_weight times that sum is w.
+    constraint_weight  infinite: they hold to 1e-10. A number w, or some by name: tasks w |phi|^2 (see the module).
     start        (nq,) coordinates from which the first frame is sought, and what locked and undetermined coordinates
                  have; or (t, nq) one for each frame. The model's own start if None.
     method       "batch": every 32nd frame from the one before, then those between from the nearest that is known, side
                  by side; "sequential": each frame from the one before.
     ignore       names in the data that may be passed over without a warning.
 
-    The first frame is sought from the start and from other orientations of the body that hangs on the ground, so that
-    it may face any way. Couplers are followed exactly, and so are the holonomic constraints of the model: redundant
-    ones do no harm, and those on velocities alone say nothing of a pose. Markers of the model that the data lack are
-    not used. Returns a Motion with the errors of each marker, sensor and task and whether each frame has settled.
-
-    Of angles that give the same pose, full turns of hinges and the two triples of three rotations, every frame has
-    those nearest to the frame before. The first has those with which the most frames are in the model's ranges, or else
-    its principal ones; with a start those nearest to it, and with a start for each frame every frame has those.
+    The first frame is sought from the start and from other orientations of the root. Couplers and the holonomic
+    constraints of the model hold exactly. Returns a Motion with errors and whether each frame has settled.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
@@ -166,10 +158,14 @@ def inverse_kinematics(
             warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
+    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method,
+                      _naming(model, start))  # fmt: skip
+
+
+def _naming(model: Model, start: ArrayLike | None) -> Naming:
     places = model.system.coordinate_names
     known = {places.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in places}
-    naming = Naming(known, start is not None)
-    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, naming)
+    return Naming(known, start is not None)
 
 
 def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple[Markers | None, Orientations | None]:
