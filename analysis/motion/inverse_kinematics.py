@@ -101,9 +101,10 @@ class _Setting(NamedTuple):
 
 def inverse_kinematics(
     model: Model, data: Markers | Orientations | tuple[Markers, Orientations],
-    weights: Mapping[str, float] | None = None, *, sensors: Sequence[Sensor] = (), coordinates: Mapping[str, ArrayLike] | None = None,
-    locked: Collection[str] | None = None, ranges: bool = True, constraint_weight: float | Mapping[str, float] = np.inf,
-    start: ArrayLike | None = None, method: str = "batch", ignore: Collection[str] = (),
+    weights: Mapping[str, float] | None = None, *, sensors: Sequence[Sensor] = (),
+    coordinates: Mapping[str, ArrayLike] | None = None, locked: Collection[str] | None = None, ranges: bool = True,
+    constraint_weight: float | Mapping[str, float] = np.inf, start: ArrayLike | None = None, method: str = "batch",
+    ignore: Collection[str] = (),
 ) -> FittedMotion:  # fmt: skip
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
@@ -129,8 +130,7 @@ def inverse_kinematics(
                  by side; "sequential": each frame from the one before.
     ignore       names in the data that may be passed over without a warning.
 
-    The first frame is sought from the start and from other orientations of the root. Couplers and the holonomic
-    constraints of the model hold exactly. Returns a Motion with errors and whether each frame has settled.
+    Couplers and holonomic constraints of the model hold exactly. Returns a Motion with errors, and what has settled.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
@@ -158,8 +158,8 @@ def inverse_kinematics(
             warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method,
-                      _naming(model, start))  # fmt: skip
+    begin = _start(model, start, len(time))
+    return fit_frames(setting.problem, time, frames, begin, method, _naming(model, start))
 
 
 def _naming(model: Model, start: ArrayLike | None) -> Naming:
