@@ -43,6 +43,7 @@ def with_rotations(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     couplings: Mapping[str, Coupling] | None = None,
     driven: Collection[str] = (),
+    locked: Collection[str] = (),
 ) -> ArticulatedSystem:
     """The system with every ball joint described as wanted: spherical and Euler-sequence joints, and
     custom joints of three rotations about fixed axes through one centre, free ones among them
@@ -55,6 +56,8 @@ def with_rotations(
     these follow without a constraint.
     driven: coordinates that couplers drive. Without a name of its body, a joint all of whose rotations are driven stays
     as it is, since nothing is left free in it.
+    locked: coordinates that do not move. Without a name of its body, a joint with such a rotation stays as it is, since
+    an angle of a quaternion cannot be locked alone.
     ranges: of coordinates by name [rad], from a model file. Where those of a joint go past its lock, they choose
     between the two triples of angles that a rotation has.
 
@@ -71,13 +74,13 @@ def with_rotations(
     check_kinds(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
     for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
         _check_wanted(wanted)
-    system = _with_chains(system, rotations, couplings or {}, ranges or {})
+    system = _with_chains(system, rotations, couplings or {}, ranges or {}, locked)
     if not isinstance(rotations, str):
         balls = [body.name for body in system.bodies if why_not_ball(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
-    stay = {body.name for body in system.bodies if isinstance(rotations, str) and _is_driven(body, driven)}
+    stay = {body.name for body in system.bodies if isinstance(rotations, str) and _stays(body, driven, locked)}
     bodies = [
         body if body.name in stay else _redescribed(body, _wanted(rotations, body.name), ranges or {})
         for body in system.bodies
@@ -85,13 +88,13 @@ def with_rotations(
     return replace(system, bodies=followed(bodies))
 
 
-def _is_driven(body: Body, driven: Collection[str]) -> bool:
-    """Whether all rotations of a body's custom joint are by coordinates that couplers drive."""
+def _stays(body: Body, driven: Collection[str], locked: Collection[str]) -> bool:
+    """Whether couplers drive all rotations of a body's custom joint, or one of them is locked."""
     joint = body.joint
     if not isinstance(joint, CustomJoint):
         return False
     names = {joint.coordinates[axis.coordinate] for axis in joint.rotations if axis.coordinate is not None}
-    return bool(names) and names <= {*driven}
+    return bool(names) and (names <= {*driven} or not names.isdisjoint(locked))
 
 
 def _with_chains(
@@ -99,13 +102,15 @@ def _with_chains(
     rotations: str | Mapping[str, str],
     couplings: Mapping[str, Coupling],
     ranges: Mapping[str, tuple[float, float]],
+    locked: Collection[str],
 ) -> ArticulatedSystem:
     """The system with a ball joint for every chain whose last body is wanted in another way than "sequence"."""
     if rotations == "sequence":
         return system
     replaced: dict[str, Body] = {}
     for chain in find_chains(system.bodies, couplings):
-        if _wanted(rotations, chain.last) not in (None, "sequence"):
+        stays = isinstance(rotations, str) and not {*chain.angles.all_names}.isdisjoint(locked)
+        if not stays and _wanted(rotations, chain.last) not in (None, "sequence"):
             replaced |= {body.name: body for body in chain.replaced[:-1]}
             replaced[chain.last] = with_ranges(chain.replaced[-1], ranges)
     if not replaced:

@@ -94,10 +94,11 @@ def _lines(model: Model) -> Iterator[str]:
         f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
     )
     driven = {coupler.dependent for coupler in model.couplers}
+    locked = {coordinate.name for coordinate in model.coordinates if coordinate.locked}
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body, driven)}"
+        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body, driven, locked)}"
     units = coordinate_units(model)
     for coordinate in model.coordinates:
         unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
@@ -126,7 +127,7 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"  {len(model.markers)} markers"
 
 
-def _as_ball(body: Body, driven: Collection[str]) -> str:
+def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> str:
     """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
     angles = getattr(body.joint, "angles", None)
     if isinstance(body.joint, FollowerJoint):
@@ -137,6 +138,9 @@ def _as_ball(body: Body, driven: Collection[str]) -> str:
         return ""
     if {*body.names_of_coordinates} <= {*driven}:
         return "; no quaternion joint unless it is named: couplers drive all its coordinates"
+    fixed = sorted({*body.names_of_coordinates} & {*locked})
+    if fixed and why_not_ball(body) is None:
+        return f"; no quaternion joint unless it is named: {', '.join(fixed)} is locked"
     reason = why_not_ball(body)
     if reason is not None:
         return f"; no quaternion joint: {reason}"
