@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from myoquat.analysis.motion import inverse_kinematics, load_markers
+from myoquat.analysis.commands.marker_fit import fit_markers
 from myoquat.analysis.tools.report import Section, check_report, told, write_report
 from myoquat.data import load_model
 from myoquat.data.files import check_output
@@ -40,15 +40,7 @@ def command(
         if path is not None:
             check_output(path, force)
     check_report(report, force)
-    seen = load_markers(markers, axes).between(start, end)
-    if not len(seen.time):
-        raise click.BadParameter(f"no frame of {markers} lies from {start:g} to {end:g} s")
-    fit = inverse_kinematics(load_model(model, rotations), seen, dict(map(_weight, weights)),
-                             constraint_weight=constraint_weight)  # fmt: skip
-    click.echo(told(fit))
-    open_ = fit.undetermined()
-    if open_:
-        click.echo(f"nothing that was seen determines {', '.join(open_)}")
+    fit = fit_markers(load_model(model, rotations), markers, weights, axes, (start, end), constraint_weight)
     fit.save(output, overwrite=force)
     click.echo(f"wrote {output}")
     if errors is not None:
@@ -61,11 +53,3 @@ def command(
         click.echo(f"wrote {report}")
     if not (fit.settled | fit.empty).all():
         raise click.exceptions.Exit(1)
-
-
-def _weight(text: str) -> tuple[str, float]:
-    name, _, value = text.rpartition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise click.BadParameter(f"--weight is NAME=W with a number W, not {text!r}") from None

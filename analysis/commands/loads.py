@@ -7,6 +7,7 @@ import click
 import numpy as np
 import pandas as pd
 
+from myoquat.analysis.commands.marker_fit import MARKER_FILES, fit_markers
 from myoquat.analysis.commands.reserves import cone_of, named_numbers, reserves_named
 from myoquat.analysis.motion import load_forces, load_motion, smooth
 from myoquat.analysis.muscles import JointLoads, consistent_derivatives, joint_loads
@@ -48,6 +49,11 @@ its rim; or JOINT=X,Y,Z,DEGREES, a direction in the parent's axes and a half ang
               help="Low-pass filter [Hz]; negative for none.")  # fmt: skip
 @click.option("--consistent", is_flag=True, help="Bring the motion onto the model's couplers and constraints: poses, "
               "then velocities and accelerations.")  # fmt: skip
+@click.option("--marker-weight", "marker_weights", multiple=True, metavar="NAME=W",
+              help="Weight of a marker where MOTION holds markers; 1 if nothing is said.")  # fmt: skip
+@click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
+@click.option("--start", type=float, default=-np.inf, help="First time [s].")
+@click.option("--end", type=float, default=np.inf, help="Last time [s].")
 @click.option("--degrees/--radians", default=None, help="Angles of MOTION, where the file does not say it.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
 @click.option("--rotations", default="quaternion", show_default=True, help="Ball joints meanwhile: file, quaternion.")
@@ -64,11 +70,14 @@ def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
     reserve_torque: float, reserve_force: float, weights: tuple[str, ...], cones: tuple[str, ...],
     least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float, consistent: bool,
-    degrees: bool | None, ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
+    marker_weights: tuple[str, ...], axes: str | None, start: float, end: float, degrees: bool | None,
+    ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
     reserves: Path | None, constraints: Path | None, report: Path | None, force: bool,
 ) -> None:  # fmt: skip
-    """Find what the joints of MODEL carry in MOTION (.mot, .sto), with muscles pulling, and write it as OUTPUT (.sto,
-    .csv): forces [N], moments [N m] and where they act [m], in columns called as OpenSim's.
+    """Find what the joints of MODEL carry in MOTION (.mot, .sto, or markers, .trc, .c3d), with muscles pulling, and
+    write it as OUTPUT (.sto, .csv): forces [N], moments [N m] and where they act [m], in columns called as OpenSim's.
+
+    Markers are fitted by inverse kinematics first, with the model's constraints held.
 
     Muscles pull with the least sum of squared activations and reserves that moves the model so. Joints whose load
     redundant constraints leave open are named, and their columns hold NaN. Exit code 1 if frames have no solution; what
@@ -79,7 +88,12 @@ def command(
             check_output(path, force)
     check_report(report, force)
     loaded = load_model(model, rotations)
-    recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start, ignore=ignore)
+    if motion.suffix.lower() in MARKER_FILES:
+        recorded: Motion = fit_markers(loaded, motion, marker_weights, axes, (start, end))
+    else:
+        recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start, ignore=ignore).between(
+            start, end
+        )
     moving = smooth(recorded, None if cutoff < 0 else cutoff, model=loaded)
     moving = consistent_derivatives(loaded, moving) if consistent else moving
     external = None if loads is None else load_forces(loads)

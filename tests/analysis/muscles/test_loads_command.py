@@ -1,6 +1,7 @@
 """`myoquat loads` on a model with a constraint: from a file of angles to loads, activations and tensions."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from myoquat.analysis.command import main
 from myoquat.analysis.commands.loads import Wanted
 from myoquat.analysis.commands.reserves import cone_of, named_numbers, reserves_named
 from myoquat.analysis.muscles import JointCone
-from myoquat.data import Motion, load_model, load_table
+from myoquat.data import Markers, Motion, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import PointLoop
@@ -114,3 +115,27 @@ def test_reserves_and_cones_are_named(folder, capsys):
 
 def q_of(model):
     return np.tile(model.start, (2, 1))
+
+
+def test_loads_from_markers_are_those_of_the_motion_behind_them(folder, capsys):
+    """Markers are fitted with the constraint held, so that the loads are those of the motion that made them."""
+    model = load_model(folder / "girdle.osim")
+    corners = ((0.1, 0.0, 0.0), (0.0, 0.12, 0.0), (0.0, 0.0, 0.14))
+    marked = tuple(Marker(f"{b}{k}", b, p) for b in ("trunk", "collar", "blade", "arm", "hand")
+                   for k, p in enumerate(corners))  # fmt: skip
+    model = replace(model, markers=marked)
+    model.save(folder / "marked.osim")
+    motion = load_motion(folder / "lift.mot", model)
+    held = assemble(model, motion.q)
+    poses = model.system.poses(held)
+    seen = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in marked]
+    Markers(motion.time, tuple(m.name for m in marked), np.stack(seen, axis=1)).save(folder / "lift.trc")
+    Motion(model, motion.time, held).save(folder / "held.mot")
+    tables = []
+    for source in ("lift.trc", "held.mot"):
+        main(["loads", str(folder / "marked.osim"), str(folder / source), str(folder / f"{source}.sto"), "--joint",
+              "arm", "--smooth", "-1", "--consistent", "--rotations", "file", "--reserve-torque", "30",
+              "--reserve-force", "700"])  # fmt: skip
+        tables.append(load_table(folder / f"{source}.sto").to_numpy())
+    assert "0 not settled" in capsys.readouterr().out
+    np.testing.assert_allclose(tables[0], tables[1], atol=1e-4 * np.abs(tables[1]).max())
