@@ -75,7 +75,7 @@ def _links_to(link: Path, folder: Path) -> bool:
 
 def expected_files(tree: Path) -> set[str]:
     """What a wheel must hold of a tree: all Python files of the face, of `core` and of the rooms, stubs, data files."""
-    face = ("*.py", "*.pyi", "py.typed", "core/*.py")
+    face = ("*.py", "*.pyi", "py.typed", "core/**/*.py")
     found = {path.relative_to(tree).as_posix() for pattern in face for path in (tree / "myoquat").glob(pattern)}
     for room in rooms(tree):
         for pattern in ("*.py", *DATA_FILES):
