@@ -9,7 +9,8 @@ import pytest
 
 import myoquat as mq
 from myoquat import kernels
-from myoquat.kernels import Outcome, Tabulated, run, step_loop
+from myoquat.kernels import Outcome, Tabulated, step_loop
+from myoquat.kernels.runtime import execution
 from myoquat.kernels.runtime.execution import Cancelled, cancellable, split_and_run
 from myoquat.muscle.laws import Thelen2003
 
@@ -28,7 +29,7 @@ def small_chunks(monkeypatch):
 
     def set_them():
         for name in ("CHUNK_SECONDS", "FIRST_SECONDS", "MAX_CHUNK_SECONDS"):
-            monkeypatch.setattr(run, name, 0.0)
+            monkeypatch.setattr(execution, name, 0.0)
 
     return set_them
 

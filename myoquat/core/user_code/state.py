@@ -35,7 +35,8 @@ from myoquat.core.user_code.names import names_of
 __all__ = ["CodeState", "code_state"]
 
 _OWN = "myoquat"
-_OWN_FORMULAS = tuple(f"{_OWN}.{room}" for room in ("kernels", "joints", "muscle", "dynamics"))  # which read no files
+_FORMULA_ROOMS = ("core", "kernels", "joints", "muscle", "dynamics")  # which read no files
+_OWN_FORMULAS = tuple(f"{_OWN}.{room}" for room in _FORMULA_ROOMS)
 _LIBRARIES = {"abc", "builtins", "cmath", "collections", "dataclasses", "enum", "functools", "itertools", "math",
               "numbers", "numpy", "typing", "_abc"}  # fmt: skip
 _OPAQUE_NAMES = {"load", "random", "geterr", "lib", "ctypeslib", "testing", "lru_cache", "cache", "vectorize",
