@@ -1,1 +1,3 @@
 """From a program to LLVM assembly."""
+
+__all__: list[str] = []

@@ -1,1 +1,3 @@
 """General utilities without domain: argument checks, records, content digests, progress, outcomes."""
+
+__all__: list[str] = []

@@ -3,7 +3,9 @@
 import importlib
 import pkgutil
 
-from myoquat import kernels
+import pytest
+
+from myoquat import core, kernels
 
 
 def test_public_names_exist():
@@ -11,9 +13,17 @@ def test_public_names_exist():
     assert all(hasattr(kernels, name) for name in kernels.__all__)
 
 
-def test_every_module_declares_its_names():
-    for found in pkgutil.iter_modules(kernels.__path__):
-        module = importlib.import_module(f"myoquat.kernels.{found.name}")
+def modules_within(package):
+    """A package and all modules in it, those of subpackages included."""
+    names = [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    return [package, *map(importlib.import_module, names)]
+
+
+@pytest.mark.parametrize("package", [core, kernels], ids=lambda package: package.__name__)
+def test_every_module_declares_its_names(package):
+    modules = modules_within(package)
+    assert len(modules) > 10
+    for module in modules:
         missing = [name for name in module.__all__ if not hasattr(module, name)]
-        assert not missing, (found.name, missing)
+        assert not missing, (module.__name__, missing)
         assert module.__doc__

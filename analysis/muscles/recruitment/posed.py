@@ -55,7 +55,7 @@ class PosedFrames:
     def tensions(self, rows: Array, a: Array) -> Array:
         """(r, m, p) [N] at activations (r, m, p) of frames (r,)."""
         flat = np.ascontiguousarray(np.swapaxes(a, -1, -2))
-        l, v = (np.broadcast_to(x[rows][:, None], flat.shape) for x in (self.demands.lengths, self.demands.speeds))
+        l, v = (x[rows][:, None] for x in (self.demands.lengths, self.demands.speeds))
         return np.asarray(np.swapaxes(self.demands.law(l, v, flat), -1, -2))
 
     def costs(self, rows: Array, a: Array, tensions: Array) -> Array:

@@ -11,6 +11,7 @@ from scipy.optimize import lsq_linear, minimize
 from myoquat.analysis.muscles import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.muscles.convex import Status, lower_bounds
 from myoquat.dynamics import inverse_dynamics
+from myoquat.kernels.runtime import batch
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.muscles.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
@@ -164,6 +165,15 @@ def test_a_cone_meets_the_conditions_of_the_posed_problem():
         up, down = (2 * a - paid * posed.slopes(a, side) for side in (1.0, -1.0))
         assert (up[a < 1 - 1e-5] > -1e-3).all()
         assert (down[a > LEAST + 1e-5] < 1e-3).all()
+
+
+def test_force_laws_get_rows_that_no_kernel_has_to_convert(monkeypatch):
+    """A copy of any size would warn, and warnings are errors here."""
+    monkeypatch.setattr(batch, "LARGE_BYTES", 0)
+    model = arm("millard")
+    motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 20))
+    found = redundancy(model, motion, reserves=reserves_of(model), backend="numpy")
+    assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
 
 
 @pytest.mark.parametrize("effort", [Effort(3.0, of="stress"), Effort(1.5), Effort(np.inf)])
