@@ -21,7 +21,8 @@ def linked() -> dict[str, object]:
 def unlinked() -> dict[str, object]:
     """The packages and their folders, relative to this file."""
     inside = [f"myoquat.{folder}.{name}" for folder in FOLDERS for name in find_namespace_packages(str(HERE / folder))]
-    packages = ["myoquat", "myoquat.core", *(f"myoquat.{folder}" for folder in FOLDERS), *inside]
+    own = [f"myoquat.{name}" for name in find_namespace_packages(str(HERE / "myoquat"))]
+    packages = ["myoquat", *own, *(f"myoquat.{folder}" for folder in FOLDERS), *inside]
     return {"packages": packages, "package_dir": {f"myoquat.{folder}": folder for folder in FOLDERS}}
 
 

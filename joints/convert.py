@@ -151,7 +151,7 @@ def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[floa
             "a spring or a rotor inertia acts on the joint's own velocities and has no equal in another description",
             element=f"body {body.name!r}",
         )
-    return replace(body, joint=joint, spring_mount=None, coordinate_names=_names(body, joint))
+    return with_ranges(replace(body, joint=joint, spring_mount=None, coordinate_names=_names(body, joint)), ranges)
 
 
 def _described(body: Body, wanted: str) -> Joint:

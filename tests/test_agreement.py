@@ -137,6 +137,10 @@ def _sample(name, rng):
     return special.get(name, lambda: rng.normal(size=(STATES, 3)))()
 
 
+FIXED = ("sequence", "eliminated", "extension", "directions", "second")  # parameters that are no arrays of a state
+THIRD_AXES = (0.0, 0.0, 1.0), (0.0, 0.6, 0.8)  # orthogonal to the first two axes; oblique: some rotations out of reach
+
+
 def _formulas():
     """Every public function of joints that is a formula on arrays, with each of its choices."""
     for name in joints.__all__:
@@ -151,7 +155,11 @@ def _formulas():
             choices = [{"eliminated": k} for k in range(4)]
         if "extension" in parameters:
             choices = [{"extension": extension} for extension in EXTENSIONS]
-        arrays = [p for p in parameters if p not in ("sequence", "eliminated", "extension")]
+        if "directions" in parameters:
+            choices = [{"directions": ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), third)} for third in THIRD_AXES]
+        if "second" in parameters:
+            choices = [{**choice, "second": second} for choice in choices for second in (False, True)]
+        arrays = [p for p in parameters if p not in FIXED]
         yield pytest.param(function, arrays, choices, id=name)
 
 

@@ -158,8 +158,7 @@ def inverse_kinematics(
             warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    begin = _start(model, start, len(time))
-    return fit_frames(setting.problem, time, frames, begin, method, _naming(model, start))
+    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, _naming(model, start))
 
 
 def _naming(model: Model, start: ArrayLike | None) -> Naming:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from myoquat.core.arguments import check_kinds
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.multiplier import Multiplier
 from myoquat.joints.functions.polynomial import Constant, Linear, Polynomial
@@ -37,6 +38,7 @@ def straight_line(function: AxisFunction) -> tuple[float, float] | None:
     >>> straight_line(SimmSpline((0.0, 2.0), (1.0, 5.0)))
     (2.0, 1.0)
     """
+    check_kinds(function=(function, AxisFunction))
     if isinstance(function, Multiplier):
         inner = straight_line(function.function)
         return None if inner is None else (function.scale * inner[0], function.scale * inner[1])

@@ -29,7 +29,18 @@ Vector3 = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Dependent(Record):
-    """A further coordinate of a file that follows one of a ball joint's angles: x = factor x_place + offset."""
+    """A further coordinate of a file that follows one of a ball joint's angles: x = factor x_place + offset.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Angles, Dependent
+    >>> axes = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    >>> glide = Dependent("glide", place=1, factor=0.5, offset=0.25)
+    >>> angles = Angles(("plane", "elevation", "rotation"), axes, dependents=(glide,))
+    >>> angles.all_names
+    ('plane', 'elevation', 'rotation', 'glide')
+    >>> angles.coordinate(np.array([0.0, 1.0, 0.0]), place=3)
+    np.float64(0.75)
+    """
 
     name: str
     place: int
@@ -48,6 +59,14 @@ class Angles(Record):
     which reach all rotations only if a2 is orthogonal to both others. `dependents` are coordinates that follow one of
     the three. `ranges` of x, if there are any, choose between the two triples of a rotation. Raises ValueError for axes
     that are not unit vectors, for successive ones that are parallel, or a factor of zero.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Angles
+    >>> axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8)
+    >>> angles = Angles(("plane", "elevation", "rotation"), axes)
+    >>> Q = angles.quaternion(np.array([0.25, 0.75, -0.5]))
+    >>> angles.values(Q).round(12)
+    array([ 0.25,  0.75, -0.5 ])
     """
 
     names: tuple[str, str, str]

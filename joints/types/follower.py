@@ -41,7 +41,12 @@ def angles_of(joint: Joint) -> Angles:
 
 @dataclass(frozen=True)
 class Turn(Record):
-    """A rotation [rad] about a unit axis by row . x + offset, of the three coordinates x of a ball joint's angles."""
+    """A rotation [rad] about a unit axis by row . x + offset, of the three coordinates x of a ball joint's angles.
+
+    >>> from myoquat.joints import Turn
+    >>> Turn(axis=(0.0, 1.0, 0.0), row=(1.0, 0.0, -1.0))  # about y, by the difference of the outer coordinates
+    Turn(axis=(0.0, 1.0, 0.0), row=(1.0, 0.0, -1.0), offset=0.0)
+    """
 
     axis: Vector3
     row: Vector3
@@ -57,6 +62,18 @@ class FollowerJoint(CoordinateJoint):
     formulas are of the ball joint's q and u, so its subspace has that joint's columns, although nq = nu = 0. In the
     lock of the angles they have no derivative; elsewhere they are as smooth as the chain was. Raises ValueError for a
     ball joint without named angles.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Angles, FollowerJoint, SphericalJoint, Turn
+    >>> axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+    >>> shoulder = SphericalJoint(angles=Angles(("plane", "elevation", "rotation"), axes))
+    >>> joint = FollowerJoint("arm", shoulder, (Turn((0.0, 1.0, 0.0), row=(1.0, 0.0, 0.0)),))
+    >>> Q = shoulder.angles.quaternion(np.array([np.pi / 2, 0.75, -0.5]))
+    >>> R, p = joint.transform(Q)  # the plane of elevation alone: a quarter turn about y
+    >>> R.round(12) + 0.0
+    array([[ 0.,  0.,  1.],
+           [ 0.,  1.,  0.],
+           [-1.,  0.,  0.]])
     """
 
     kind: ClassVar[str] = "follower"

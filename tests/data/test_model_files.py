@@ -14,17 +14,22 @@ from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.shapes import Shape
 from myoquat.joints.types import (
     JOINT_FACTS,
+    Angles,
     ConstantCurvatureJoint,
     CustomJoint,
+    Dependent,
     EllipsoidJoint,
     EulerJoint,
     FixedJoint,
     FloatingJoint,
+    FollowerJoint,
+    GimbalJoint,
     PlanarJoint,
     PrismaticJoint,
     ReversedJoint,
     RevoluteJoint,
     SphericalJoint,
+    Turn,
     UniversalJoint,
 )
 from myoquat.joints.types.custom import Axis
@@ -75,15 +80,30 @@ def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
         (Axis((0.0, 1.0, 0.0), 1, Linear(2.0, 0.1)),),
         ("rad", "m"),
     )
+    oblique = ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8))
+    gimbal = GimbalJoint(
+        Angles(
+            ("plane", "lift", "twist"),
+            oblique,
+            factors=(1.0, -2.0, 1.0),
+            offsets=(0.0, 0.1, 0.0),
+            mixing=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 1.0)),
+            dependents=(Dependent("glide", 1, 0.5, 0.1),),
+            ranges=((-1.0, 1.0), (-0.5, 2.0), (-3.0, 3.0)),
+        )
+    )
+    turns = (Turn((0.0, 1.0, 0.0), (1.0, 0.0, 0.0)), Turn((-1.0, 0.0, 0.0), (0.0, 0.3, 0.0), 0.1))
     joints = [
         *(FixedJoint(), FloatingJoint("XYZ"), RevoluteJoint((0.0, 0.6, 0.8)), PrismaticJoint((1.0, 0.0, 0.0))),
         *(SphericalJoint("XYX"), EulerJoint("ZXY"), PlanarJoint((0.0, 1.0, 0.0)), custom),
         *(UniversalJoint((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), EllipsoidJoint((0.1, 0.2, 0.3), "ZYX")),
-        *(ConstantCurvatureJoint(0.3, (0.1, 0.2, -0.1)), ReversedJoint(custom)),
+        *(ConstantCurvatureJoint(0.3, (0.1, 0.2, -0.1)), ReversedJoint(custom), gimbal),
+        FollowerJoint("b12", gimbal, turns, (0.6, 0.0, 0.8, 0.0)),
     ]
+    parents = ["world", *(f"b{i}" for i in range(12)), "b11"]  # a follower's leader is on the same body
     bodies = [
-        Body(f"b{i}", f"b{i - 1}" if i else "world", joint, (0.1, 0.2, float(i)), (0.6, 0.0, 0.8, 0.0), 1.0 + i)
-        for i, joint in enumerate(joints)
+        Body(f"b{i}", parent, joint, (0.1, 0.2, float(i)), (0.6, 0.0, 0.8, 0.0), 1.0 + i)
+        for i, (parent, joint) in enumerate(zip(parents, joints, strict=True))
     ]
     bodies[2] = replace(bodies[2], stiffness=3.0, spring_mount=(0.5,), rotor_inertia=0.2, coordinate_names=("knee",))
     ball = Shape("sphere", (0.2,), (0.0, 0.1, 0.0), purpose="collision", color=(1.0, 0.0, 0.0, 1.0))

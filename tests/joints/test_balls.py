@@ -149,3 +149,11 @@ def test_a_pose_by_the_names_of_the_file(system, rng):
     np.testing.assert_allclose(ball.coordinate("adduction", q), 0.0, atol=1e-14)
     with pytest.raises(ValueError, match="'flexio' does not exist; nearest: flexion"):
         by_name(ball, {"flexio": 0.1}, ball.neutral())
+
+
+def test_a_joint_with_a_locked_angle_stays_unless_it_is_named(system):
+    """An angle of a quaternion cannot be locked alone: the joint keeps its angles, and the lock is kept with them."""
+    kept = with_rotations(system, "quaternion", locked=["flexion"])
+    assert [type(body.joint) for body in kept.bodies] == [FloatingJoint, CustomJoint, RevoluteJoint]
+    named = with_rotations(system, {"femur": "quaternion"}, locked=["flexion"])
+    assert [type(body.joint) for body in named.bodies] == [CustomJoint, SphericalJoint, RevoluteJoint]

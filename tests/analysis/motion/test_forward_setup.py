@@ -223,7 +223,7 @@ def test_springs_and_what_has_no_column(tmp_path):
         ("<final_time>0.3", "<final_time>0.1", "must be later than"),
         ("<integrator_error_tolerance>1e-8", "<integrator_error_tolerance>0", "must be positive"),
         ("<states_file>states.sto</states_file>", "", "<CorrectionController> needs <states_file>"),
-        ("<model_file>limb.osim", "<model_file>", "needs <model_file>"),
+        ("<model_file>limb.osim", "<model_file>", "<model_file> names no model; --model FILE"),
         ("<force_set_files>", "<replace_force_set>true</replace_force_set><force_set_files>", "must be false"),
     ],
 )

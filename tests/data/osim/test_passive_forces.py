@@ -1,6 +1,7 @@
 """Passive forces: what OpenSim makes of them, files, and what they do in a simulation."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,8 +13,20 @@ from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
 from myoquat.joints import convert_coordinates
-from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, limit_torques
-from myoquat.muscle.forces import Bushing, CoordinateSpring, PointExpression, PointSpring
+from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, elastic_energy, limit_torques
+from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointExpression, PointSpring
+
+
+@dataclass(frozen=True)
+class Unplaced(PassiveForce):
+    """A force of a user that says what it does to velocities, not to bodies."""
+
+    def torque(self, system, q, u, t=None):
+        return -1.0 * u
+
+    def check(self, system):
+        pass
+
 
 FORCES = {
     "coordinate": CoordinateSpring("hold", "a2", 12.0, 0.1, 0.7),
@@ -64,7 +77,8 @@ def test_a_simulation_conserves_the_energy_of_springs(rng):
     q = rng.uniform(-0.3, 0.3, 5)
     motion = simulate(model, q, duration=0.3, step=1e-3)
     stored = 125.0 * (springs[0].measures(SYSTEM, motion.q)[:, 0] - 0.4) ** 2 + 2.5 * (motion.q[:, 2] - 0.1) ** 2
-    np.testing.assert_allclose(np.ptp(motion.kinetic_energy + motion.potential_energy + stored), 0, atol=1e-7)
+    np.testing.assert_allclose(elastic_energy(model, motion.q), stored, rtol=1e-12)
+    np.testing.assert_allclose(np.ptp(motion.energy), 0, atol=1e-7)
     ball = Model(SYSTEM, forces=springs[:1]).with_rotations("quaternion")
     plain = simulate(Model(SYSTEM, forces=springs[:1]), q, duration=0.3, step=1e-3)
     turned = simulate(ball, convert_coordinates(SYSTEM, ball.system, q), duration=0.3, step=1e-3)
@@ -93,9 +107,8 @@ def test_what_cannot_be_scaled_or_loaded_yet_is_refused_by_name():
     bigger = scale_model(pinned, factors={"A": (1.1, 1.0, 2.0)}).constraints[0]
     assert (bigger.first_point, bigger.second_point) == (pytest.approx((0.11, 0.2, 0.6)), (0.3, 0.2, 0.1))
     motion = Motion(SYSTEM, np.zeros(1), np.zeros((1, 5)), np.zeros((1, 5)), np.zeros((1, 5)))
-    for model in (pinned, Model(SYSTEM, forces=(FORCES["points"],))):
-        with pytest.raises(ModelError, match="its part in the loads of joints is not determined"):
-            joint_loads(model, motion)
+    with pytest.raises(ModelError, match="it does not say on which bodies it acts"):
+        joint_loads(Model(SYSTEM, forces=(Unplaced("pull"),)), motion)
 
 
 @pytest.mark.parametrize(
