@@ -224,10 +224,9 @@ def test_the_file_s_own_axes_are_compared_where_it_has_some():
     assert [ball.reading.label for ball in pair.balls] == ["(plane, elevation, rotation)"]
     assert pair.euler.system.coordinate_names == ("glide", "plane", "elevation", "rotation")
     report = mapping_analysis(phantom_arm(), 60)
+    assert report.holds
     singular = report.singular[report.singular.approach == "gimbal lock"]
     assert singular["condition"].is_monotonic_increasing
-    good = report.mappings[~report.mappings["mapping"].str.contains("normalized|Q/|Q back")]
-    assert (good["per condition"] < 1e-12).all()
 
 
 def test_the_advice_is_not_the_option_that_was_given():
