@@ -32,8 +32,13 @@ class Reading(ABC):
         """(..., 4) Q."""
 
     @abstractmethod
-    def beside_lock(self, distance: Array, first: Array, last: Array) -> Array:
+    def beside_lock(self, distance: Array, first: Array | float, last: Array | float) -> Array:
         """(..., 3) angles with the second one [rad] away from its lock, inside the interval of the first solution."""
+
+    def outer(self, rng: np.random.Generator) -> tuple[float, float]:
+        """First and last rotation [rad] of a random pose beside the lock."""
+        first, last = rng.uniform(-np.pi, np.pi, 2)
+        return first, last
 
     @abstractmethod
     def rate_matrix(self, phi: Array) -> Array:
@@ -73,7 +78,7 @@ class SequenceReading(Reading):
     def quaternion(self, phi: Array) -> Array:
         return quaternion_from_euler(phi, self.sequence)
 
-    def beside_lock(self, distance: Array, first: Array, last: Array) -> Array:
+    def beside_lock(self, distance: Array, first: Array | float, last: Array | float) -> Array:
         middle = distance if self.sequence[0] == self.sequence[2] else np.pi / 2 - distance
         return np.stack(np.broadcast_arrays(first, middle, last), axis=-1)
 
@@ -100,7 +105,14 @@ class AnglesReading(Reading):
     def quaternion(self, phi: Array) -> Array:
         return self.angles.quaternion(phi)
 
-    def beside_lock(self, distance: Array, first: Array, last: Array) -> Array:
+    def outer(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Inside the ranges of the coordinates, if there are any: outside, the other triple of the rotation is read."""
+        if not self.angles.ranges:
+            return super().outer(rng)
+        first, _, last = self.angles.rotations(rng.uniform(*np.array(self.angles.ranges).T))
+        return first, last
+
+    def beside_lock(self, distance: Array, first: Array | float, last: Array | float) -> Array:
         f = np.stack(np.broadcast_arrays(first, self.angles.beside_lock(distance), last), axis=-1)
         return self.angles.coordinates(f)
 

@@ -56,9 +56,8 @@ def approach_rows(pair: Pair, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> list[dict[str, Any]]:
-    p1, p3 = rng.uniform(-np.pi, np.pi, 2)
     distance = DISTANCES[DISTANCES < 1.5]
-    angles = ball.reading.beside_lock(distance, p1, p3)
+    angles = ball.reading.beside_lock(distance, *ball.reading.outer(rng))
     q = np.repeat(base[None], len(distance), axis=0)
     q[:, ball.q] = ball.reading.quaternion(angles)
     phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
