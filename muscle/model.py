@@ -244,7 +244,8 @@ class Model(Record):
 
         What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. Raises
         FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if writing
-        fails, left as it was. ModelError for a suffix that names no format.
+        fails, left as it was. ModelError for a suffix that names no format, and in `.toml` for a joint, force or other
+        part whose class is neither the package's own nor registered as an entry point.
         """
         library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
         library.save_model(self, path, strict, overwrite)

@@ -44,7 +44,8 @@ JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
 
-    Raises FileExistsError for an existing file unless `overwrite` is True.
+    Raises FileExistsError for an existing file unless `overwrite` is True, ModelError for a joint, force law or other
+    part whose type could not be loaded again (`myoquat.data.toml.record_types`).
     """
     write_text(check_output(path, overwrite), model_text(model))
 
@@ -76,7 +77,10 @@ def _document(model: Model) -> Any:
     document["muscles"] = _tables(_muscle(muscle) for muscle in model.muscles)
     for key in EXTRAS:
         if getattr(model, key):
-            document[key] = _tables(write_record(extra, inline=False) for extra in getattr(model, key))
+            document[key] = _tables(
+                write_record(extra, _element(key[:-1], extra, k), inline=False)
+                for k, extra in enumerate(getattr(model, key), start=1)
+            )
     return document
 
 
@@ -87,15 +91,21 @@ def _tables(tables: Any) -> Any:
     return array
 
 
+def _element(word: str, record: Any, place: int) -> str:
+    """What an error calls a record: by its name, or by its place if it has none."""
+    name = getattr(record, "name", "")
+    return f"{word} {name!r}" if name else f"{word} number {place}"
+
+
 def _body(body: Body) -> "Table":
-    table = tomlkit.table()
-    table.update(write_fields(body, BODY_FIELDS))
-    table["joint"] = write_record(body.joint, inline=False)
-    table["joint"].update(write_fields(body, JOINT_FIELDS))
+    table, element = tomlkit.table(), f"body {body.name!r}"
+    table.update(write_fields(body, element, BODY_FIELDS))
+    table["joint"] = write_record(body.joint, element, inline=False)
+    table["joint"].update(write_fields(body, element, JOINT_FIELDS))
     return table
 
 
 def _muscle(muscle: Muscle) -> "AbstractTable":
-    table = write_record(muscle, inline=False)
+    table = write_record(muscle, f"muscle {muscle.name!r}", inline=False)
     table["path"].multiline(True)
     return table
