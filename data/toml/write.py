@@ -15,7 +15,7 @@ from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MuscleGroup
 
 if TYPE_CHECKING:
     from tomlkit.items import AbstractTable, Table
@@ -33,6 +33,7 @@ EXTRAS: dict[str, type] = {
     "forces": PassiveForce,
     "actuators": Actuator,
     "inputs": PrescribedInput,
+    "groups": MuscleGroup,
 }
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
