@@ -28,7 +28,7 @@ from myoquat.muscle.laws import LAWS, ForceLaw, LawA, LawB
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters, parameter_names
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MuscleGroup
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.states import state_names
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
@@ -46,6 +46,7 @@ __all__ = [
     "ModelError",
     "MovingPoint",
     "Muscle",
+    "MuscleGroup",
     "Parameters",
     "PathFlag",
     "PathPoint",

@@ -25,7 +25,7 @@ from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.limits import CoordinateLimit
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MuscleGroup
 
 __all__ = ["Model"]
 
@@ -39,7 +39,7 @@ class Model(Record):
     (`myoquat.muscle.actuators`) as their controls tell, inputs of a simulation, which obeys the model's own `inputs`
     where it is given none. constraints, numbers and names without
     functions, hold its motion (`myoquat.dynamics.constraints`), and so do couplers. coordinates and markers are what a
-    file says beyond the mechanics, by the names of its coordinates.
+    file says beyond the mechanics, by the names of its coordinates; groups are its named groups of muscles.
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -67,6 +67,7 @@ class Model(Record):
     forces: tuple[PassiveForce, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     inputs: tuple[PrescribedInput, ...] = ()
+    groups: tuple[MuscleGroup, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,11 +77,21 @@ class Model(Record):
                 raise ModelError(f"the name {muscle.name!r} is taken twice", element=f"muscle {muscle.name!r}")
             seen.add(muscle.name)
             muscle.check(self.system)
+        self._check_groups()
         self._check_extras()
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
             self.system.check_u(self.start_u)
+
+    def _check_groups(self) -> None:
+        """ModelError for a group whose name another one has, or whose members are not muscles of the model."""
+        seen: set[str] = set()
+        for group in self.groups:
+            if group.name in seen:
+                raise ModelError(f"the name {group.name!r} is taken twice", element=f"group {group.name!r}")
+            seen.add(group.name)
+            group.check(self.muscle_names)
 
     def _check_extras(self) -> None:
         """ModelError for what is said of coordinates or bodies that do not exist, or that cannot be."""
@@ -244,7 +255,8 @@ class Model(Record):
 
         What the other programs' files cannot hold is told in one UnwrittenWarning, or refused if `strict`. Raises
         FileExistsError for an existing file unless `overwrite` is True: then it is replaced at once or, if writing
-        fails, left as it was. ModelError for a suffix that names no format.
+        fails, left as it was. ModelError for a suffix that names no format, and in `.toml` for a joint, force or other
+        part whose class is neither the package's own nor registered as an entry point.
         """
         library = importlib.import_module("myoquat.data.library")  # the room above: formats know models, not conversely
         library.save_model(self, path, strict, overwrite)

@@ -26,6 +26,7 @@ from myoquat.muscle.wrapping.places import in_order
 __all__ = [
     "Contacts",
     "Muscle",
+    "MuscleGroup",
     "Span",
     "carried_bodies",
     "carried_wrenches",
@@ -84,6 +85,33 @@ class Muscle(Record):
             self.law.check(element)
         if self.activation_dynamics is not None:
             self.activation_dynamics.check(element)
+
+
+@dataclass(frozen=True)
+class MuscleGroup(Record):
+    """A named group of muscles, such as the flexors of a joint: a muscle may belong to several groups or to none.
+
+    Kept as data, as a file lists it; OpenSim calls it ObjectGroup.
+
+    >>> import dataclasses
+    >>> import myoquat as mq
+    >>> group = mq.muscle.MuscleGroup("front", ("m1", "m2"))
+    >>> model = dataclasses.replace(mq.load_model("two_link"), groups=(group,))
+    >>> {group.name: group.members for group in model.groups}
+    {'front': ('m1', 'm2')}
+    """
+
+    name: str
+    members: tuple[str, ...] = ()
+
+    def check(self, muscles: Sequence[str]) -> None:
+        """ModelError for a member that is not among the names `muscles`, or that is listed twice."""
+        element = f"group {self.name!r}"
+        for place, member in enumerate(self.members):
+            if member not in muscles:
+                raise ModelError(f"member {member!r} is no muscle of the model", element=element)
+            if member in self.members[:place]:
+                raise ModelError(f"member {member!r} is listed twice", element=element)
 
 
 @once

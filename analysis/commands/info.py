@@ -120,6 +120,8 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"  input {given.name}: {type(given.function).__name__} of the time"
     for muscle in model.muscles:
         yield f"  muscle {muscle.name}: {_muscle(muscle)}"
+    for group in model.groups:
+        yield f"  group {group.name}: {', '.join(group.members) or 'no muscles'}"
     for limit in model.limits:
         unit = units.get(limit.coordinate, "rad")
         yield f"  limit {limit.name}: {limit.coordinate} from {limit.lower:g} to {limit.upper:g} {unit}"

@@ -115,7 +115,7 @@ class ScaleProblem:
     def _skeleton(self) -> Model:
         """The model without what has no influence on the markers."""
         return replace(
-            self.model, muscles=(), forces=(), constraints=self.poses.constraints, actuators=(), inputs=(),
+            self.model, muscles=(), forces=(), constraints=self.poses.constraints, actuators=(), inputs=(), groups=(),
             markers=self.poses.markers,
         )  # fmt: skip
 

@@ -105,7 +105,10 @@ class Cluster:
         """Compute the pending blocks and store each as it comes."""
         found = description(study)
         if not found["model"]["file"]:
-            raise ValueError(f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers")
+            raise ValueError(
+                f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers; types of "
+                "joints and forces of your own need an entry point (`myoquat.data.toml.record_types`)"
+            )
         own = user_code(study)
         constant = key_of({**found, "user_code": own}), json.dumps(found)
         rest = iter(pending)

@@ -71,6 +71,8 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_equalities(root, joints, coordinates, left)
     for limit in model.limits:
         left.count("limits of coordinates", limit.name)
+    for group in model.groups:
+        left.count("groups of muscles", group.name)
     if joints.qpos:
         ctrl = tuple(controls) or None
         add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl)

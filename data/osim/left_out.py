@@ -14,6 +14,7 @@ CHANGES: dict[str, str] = {
     **dict.fromkeys(GEOMETRY, SEEN),
     OBSTACLE: "the path passes the obstacle otherwise",
     **dict.fromkeys(("PrescribedController", "ControlSetController"), "controls are given with the simulation"),
+    "ObjectGroup": SEEN,
     "Delp1990Muscle_Deprecated": "the path has no force law",
 }  # fmt: skip
 

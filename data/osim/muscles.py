@@ -1,9 +1,10 @@
 """Muscles and other forces along paths: their points and their laws."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from myoquat.data.document import last_name, numbers, objects, pair, text
-from myoquat.data.leftovers import Census
+from myoquat.data.leftovers import Census, Doubts
 from myoquat.data.osim.contact import Contacts
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functional import TAG as FUNCTIONAL
@@ -16,11 +17,11 @@ from myoquat.data.osim.obstacles import read_obstacles
 from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.xml import complain
 from myoquat.joints.functions import AxisFunction
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MuscleGroup
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["has_path", "read_muscle"]
+__all__ = ["has_path", "read_groups", "read_muscle"]
 
 GEOMETRY = "GeometryPath"
 PATHS = (GEOMETRY, FUNCTIONAL, OBSTACLES)
@@ -46,6 +47,21 @@ def read_muscle(element: Any, frames: Frames, surfaces: Surfaces, contacts: Cont
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
         wraps = surfaces.along(path, len(points), census)
     return Muscle(str(element.get("name")), points, law, read_activation(element), dynamics, wraps)
+
+
+def read_groups(model: Any, known: Sequence[str], census: Census, doubts: Doubts) -> tuple[MuscleGroup, ...]:
+    """The groups of a model's <ForceSet>. Members that are not among the muscles `known` are noted and left out."""
+    groups = []
+    for element in model.iterfind("ForceSet/groups/ObjectGroup"):
+        name, named = str(element.get("name")), text(element, "members", "").split()
+        members = tuple(dict.fromkeys(named))
+        if len(members) < len(named):
+            doubts.count("members that a group lists twice, taken once", name)
+        others = [member for member in members if member not in known]
+        if others:
+            census.count(element, f"members of {name} that are no muscles of the model: {', '.join(others)}")
+        groups.append(MuscleGroup(name, tuple(member for member in members if member in known)))
+    return tuple(groups)
 
 
 def _path_in(element: Any) -> Any:

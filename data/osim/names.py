@@ -29,7 +29,7 @@ def close_names(model: Any, doubts: Doubts) -> None:
 def settle_names(model: Any, doubts: Doubts) -> None:
     """In every set of a <Model>, a component without a name gets that of its kind in lower case, and one whose name is
     taken a number behind it: NAME_0. References mean the first of several."""
-    for holder in model.iterfind("*/objects"):
+    for holder in (*model.iterfind("*/objects"), *model.iterfind("ForceSet/groups")):
         taken: set[str] = set()
         for element in [child for child in holder if isinstance(child.tag, str)]:
             name = given = element.get("name") or element.tag.lower()

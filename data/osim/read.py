@@ -17,7 +17,7 @@ from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.joints import STARTS, is_blank
 from myoquat.data.osim.laws import MUSCLES
 from myoquat.data.osim.millard import is_rigid
-from myoquat.data.osim.muscles import has_path, read_muscle
+from myoquat.data.osim.muscles import has_path, read_groups, read_muscle
 from myoquat.data.osim.passive import read_limit, with_springs
 from myoquat.data.osim.version import read_document
 from myoquat.data.osim.wraps import Surfaces, settled
@@ -111,7 +111,8 @@ def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
     for surface in contacts.unused:
         census.count(surface, "ContactGeometrySet")
     actuators = tuple(read_actuator(force, frames) for force in forces.actuators)
-    known = (*(muscle.name for muscle in muscles), *(name for a in actuators for name in a.control_names))
+    names = tuple(muscle.name for muscle in muscles)
+    known = (*names, *(name for a in actuators for name in a.control_names))
     model = Model(
         system,
         muscles,
@@ -128,6 +129,7 @@ def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
         forces=passive,
         actuators=actuators,
         inputs=read_inputs(element, known, census, path.parent),
+        groups=read_groups(element, names, census, doubts),
     )
     return settled(model)
 

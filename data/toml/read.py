@@ -45,7 +45,7 @@ A model file (all numbers in SI units, quaternions scalar first):
 
     [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]],
                                         # [[constraints]], [[forces]], [[actuators]],
-                                        # [[inputs]]
+                                        # [[inputs]], [[groups]] of muscles
     name = "stop"
     coordinate = "A.angle"              # by name
     lower = -1.0                        # [rad or m], and other fields of `myoquat.muscle.limits.CoordinateLimit`

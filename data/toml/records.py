@@ -1,46 +1,28 @@
 """Frozen dataclasses as TOML tables and back: their fields are the keys, so a new joint, law or function needs no code.
 
-A class that others extend (`ROOTS`) is told apart by the key `type`: its class attribute `kind`, or its name in lower
-case with underscores. Fields that are None or at their default are left out; `NAMES` holds those that are called
-otherwise in files.
+A class that others extend is told apart by the key `type`, see `myoquat.data.toml.record_types`. Fields that are None
+or at their default are left out; `NAMES` holds those that are called otherwise in files.
 """
 
 import functools
-import re
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from myoquat.core.lazy_imports import tomlkit
+from myoquat.data.toml.record_types import class_of_type, written_type
 from myoquat.data.toml.values import array, boolean, check_keys, integer, number, string
-from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction
 from myoquat.joints.types import Joint
-from myoquat.muscle.actuators import Actuator
-from myoquat.muscle.forces import ContactSurface, PassiveForce
-from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import Wrap
 
 if TYPE_CHECKING:
     from tomlkit.items import AbstractTable
 
-__all__ = ["kind_of", "read_fields", "read_record", "write_fields", "write_record"]
+__all__ = ["read_fields", "read_record", "write_fields", "write_record"]
 
 Record = TypeVar("Record")
-ROOTS: tuple[type, ...] = (
-    Joint,
-    ForceLaw,
-    AxisFunction,
-    PathPoint,
-    Wrap,
-    Constraint,
-    PassiveForce,
-    Actuator,
-    ContactSurface,
-)
 NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
 DEEPEST = 16  # tables in one another: a multiplier of a multiplier of a function is three
 HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
@@ -52,14 +34,8 @@ def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Re
         raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
     if prefix.count(".") > DEEPEST:
         raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {DEEPEST} deep", element=element)
-    cls: type[Any] = root
     table = dict(table)
-    kinds = _kinds(root)
-    if "type" in table or root not in kinds.values():
-        kind = table.pop("type", None)
-        if not isinstance(kind, str) or kind not in kinds:
-            raise ModelError(f"{prefix}type {kind!r} is unknown; known: {', '.join(kinds)}", element=element)
-        cls = kinds[kind]
+    cls: type[Any] = class_of_type(root, table, element, prefix)
     values = read_fields(cls, table, element, prefix)
     try:
         record: Record = cls(**values)
@@ -87,22 +63,23 @@ def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def write_record(record: Any, inline: bool = True) -> "AbstractTable":
-    """A dataclass as a table, with its `type` where classes share a root."""
+def write_record(record: Any, element: str, inline: bool = True) -> "AbstractTable":
+    """A dataclass as a table, with its `type` where classes share a root. ModelError with `element` for a type that
+    could not be read again."""
     made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
-    root = next((root for root in ROOTS if isinstance(record, root)), None)
-    if root is not None and type(record) is not root:
-        made["type"] = kind_of(type(record))
-    for key, value in write_fields(record).items():
+    kind = written_type(type(record), element)
+    if kind is not None:
+        made["type"] = kind
+    for key, value in write_fields(record, element).items():
         made[key] = value
     return made
 
 
-def write_fields(record: Any, only: Any = None) -> dict[str, Any]:
+def write_fields(record: Any, element: str, only: Any = None) -> dict[str, Any]:
     """The fields that are not at their default, by their keys; of all fields, or of those in `only`."""
     chosen = [f for f in _fields(type(record)) if only is None or f.name in only]
     return {
-        _key(type(record), f.name): _write(getattr(record, f.name))
+        _key(type(record), f.name): _write(getattr(record, f.name), element)
         for f in chosen
         if getattr(record, f.name) is not None
         if f.default is MISSING or getattr(record, f.name) != f.default
@@ -116,23 +93,6 @@ def _fields(cls: type) -> list[Any]:
 
 def _key(cls: type, name: str) -> str:
     return next((key for (c, n), key in NAMES.items() if issubclass(cls, c) and n == name), name)
-
-
-def kind_of(cls: type) -> str:
-    """The `type` of a class in files: its attribute `kind`, or its name in lower case with underscores."""
-    return getattr(cls, "kind", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
-
-
-def _kinds(root: type) -> dict[str, type]:
-    """Every concrete class at or below `root`, by its kind."""
-    below, found = [root], {}
-    while below:
-        cls = below.pop(0)
-        own = "__dataclass_fields__" in vars(cls)  # not a helper derived from a record, which no file can name
-        if own and not getattr(cls, "__abstractmethods__", None):
-            found[kind_of(cls)] = cls
-        below += cls.__subclasses__()
-    return found
 
 
 def _read(hint: Any, value: Any, element: str, key: str) -> Any:
@@ -171,11 +131,11 @@ def _read_tuple(hints: tuple[Any, ...], value: Any, element: str, key: str) -> t
     return tuple(_read(hint, item, element, key) for hint, item in zip(hints, value, strict=True))
 
 
-def _write(value: Any) -> Any:
+def _write(value: Any, element: str) -> Any:
     if isinstance(value, tuple):
-        return array([_write(item) for item in value])
+        return array([_write(item, element) for item in value])
     if is_dataclass(value):
-        return write_record(value)
+        return write_record(value, element)
     if isinstance(value, (bool, str, int)):
         return value
     return float(value)

@@ -15,7 +15,7 @@ from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MuscleGroup
 
 if TYPE_CHECKING:
     from tomlkit.items import AbstractTable, Table
@@ -33,6 +33,7 @@ EXTRAS: dict[str, type] = {
     "forces": PassiveForce,
     "actuators": Actuator,
     "inputs": PrescribedInput,
+    "groups": MuscleGroup,
 }
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
@@ -44,7 +45,8 @@ JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
 
-    Raises FileExistsError for an existing file unless `overwrite` is True.
+    Raises FileExistsError for an existing file unless `overwrite` is True, ModelError for a joint, force law or other
+    part whose type could not be loaded again (`myoquat.data.toml.record_types`).
     """
     write_text(check_output(path, overwrite), model_text(model))
 
@@ -76,7 +78,10 @@ def _document(model: Model) -> Any:
     document["muscles"] = _tables(_muscle(muscle) for muscle in model.muscles)
     for key in EXTRAS:
         if getattr(model, key):
-            document[key] = _tables(write_record(extra, inline=False) for extra in getattr(model, key))
+            document[key] = _tables(
+                write_record(extra, _element(key[:-1], extra, k), inline=False)
+                for k, extra in enumerate(getattr(model, key), start=1)
+            )
     return document
 
 
@@ -87,15 +92,21 @@ def _tables(tables: Any) -> Any:
     return array
 
 
+def _element(word: str, record: Any, place: int) -> str:
+    """What an error calls a record: by its name, or by its place if it has none."""
+    name = getattr(record, "name", "")
+    return f"{word} {name!r}" if name else f"{word} number {place}"
+
+
 def _body(body: Body) -> "Table":
-    table = tomlkit.table()
-    table.update(write_fields(body, BODY_FIELDS))
-    table["joint"] = write_record(body.joint, inline=False)
-    table["joint"].update(write_fields(body, JOINT_FIELDS))
+    table, element = tomlkit.table(), f"body {body.name!r}"
+    table.update(write_fields(body, element, BODY_FIELDS))
+    table["joint"] = write_record(body.joint, element, inline=False)
+    table["joint"].update(write_fields(body, element, JOINT_FIELDS))
     return table
 
 
 def _muscle(muscle: Muscle) -> "AbstractTable":
-    table = write_record(muscle, inline=False)
+    table = write_record(muscle, f"muscle {muscle.name!r}", inline=False)
     table["path"].multiline(True)
     return table

@@ -84,5 +84,7 @@ def _without_place(model: Model) -> Iterator[tuple[str, str]]:
         yield "constraints", constraint.label
     for marker in model.markers:
         yield "markers", marker.name
+    for group in model.groups:
+        yield "groups of muscles", group.name
     if model.start_q is not None or model.start_u is not None:
         yield "starts", model.name

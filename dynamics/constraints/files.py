@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from myoquat.data.toml.records import kind_of, read_record, write_fields
+from myoquat.data.toml.record_types import written_type
+from myoquat.data.toml.records import read_record, write_fields
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.errors import ModelError
 
@@ -13,7 +14,8 @@ __all__ = ["constraints_text", "parse_constraints"]
 
 
 def constraints_text(constraints: Sequence[Constraint]) -> str:
-    """The constraints as JSON; ValueError, naming the constraint, for one that holds a function."""
+    """The constraints as JSON; ValueError, naming the constraint, for one that holds a function or whose type could not
+    be read again."""
     return json.dumps([_table(number, one) for number, one in enumerate(constraints, start=1)])
 
 
@@ -24,7 +26,8 @@ def _table(number: int, constraint: Constraint) -> dict[str, Any]:
                 f"constraint {number}, {type(constraint).__name__}, holds a Python function as its {name!r}, which a "
                 "file cannot keep"
             )
-    return {"type": kind_of(type(constraint)), **write_fields(constraint)}
+    element = f"constraint {number}"
+    return {"type": written_type(type(constraint), element), **write_fields(constraint, element)}
 
 
 def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:

@@ -1,7 +1,7 @@
 """Joint types: one file each, all with the verbs of `myoquat.joints.types.base.Joint`."""
 
 from myoquat.joints.types.angles import Angles, Dependent
-from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts
 from myoquat.joints.types.constant_curvature import ConstantCurvatureJoint
 from myoquat.joints.types.custom import Axis, CustomJoint
 from myoquat.joints.types.ellipsoid import EllipsoidJoint
@@ -23,6 +23,7 @@ __all__ = [
     "Angles",
     "Axis",
     "ConstantCurvatureJoint",
+    "CoordinateJoint",
     "CustomJoint",
     "Dependent",
     "EllipsoidJoint",

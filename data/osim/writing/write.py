@@ -85,6 +85,7 @@ def _add_model(root: Element, model: Model, left: Leftovers) -> None:
     add_limits(forces, system, model.limits)
     add_forces(forces, model.forces)
     add_actuators(forces, model.actuators)
+    _add_groups(forces, model)
     add_inputs(element, model.inputs)
     add_surfaces(element, surfaces, obstacles)
     _add_markers(element, model)
@@ -154,6 +155,15 @@ def _places(placed: list[Placed]) -> dict[str, str]:
         for joint in placed
         for name in joint.moving.names_of_coordinates
     }
+
+
+def _add_groups(forces: Any, model: Model) -> None:
+    """<groups> beside the <objects> of the <ForceSet>; none where the model has no groups of muscles."""
+    if not model.groups:
+        return
+    holder = add(forces.getparent(), "groups")
+    for group in model.groups:
+        add(add(holder, "ObjectGroup", name=group.name), "members", " ".join(group.members))
 
 
 def _add_markers(parent: Element, model: Model) -> None:
