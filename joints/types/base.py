@@ -23,6 +23,10 @@ class JointFacts:
     """A row of the table of joint types: names and units of q and u, and the frames of both.
 
     `quaternion` is where a unit quaternion begins in q, if there is one.
+
+    >>> from myoquat.joints import SphericalJoint
+    >>> SphericalJoint().facts.nq, SphericalJoint().facts.velocity_units
+    (4, ('rad/s', 'rad/s', 'rad/s'))
     """
 
     kind: str
@@ -199,7 +203,14 @@ class Joint(Record, ABC):
 
 
 class CoordinateJoint(Joint):
-    """A joint whose velocities are the rates of its coordinates: u = qdot, on a flat space."""
+    """A joint whose velocities are the rates of its coordinates: u = qdot, on a flat space.
+
+    The base of joint types of one's own; `docs/extending/joint_type.md` has a complete one.
+
+    >>> from myoquat.joints import CoordinateJoint, RevoluteJoint
+    >>> issubclass(RevoluteJoint, CoordinateJoint)
+    True
+    """
 
     def displaced(self, q: Array, motion: Array) -> Array:
         return q + motion
