@@ -29,7 +29,7 @@ def _arguments(found: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
             f"the model {found['model']['name']!r} is not the one that the results were computed with: its contents, "
             "or what this version makes of them, have changed"
         )
-    if not all(isinstance(name, str) for name, _ in found["vary"]):
+    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in found["vary"]):
         raise TypeError("a parameter without a name")
     activation = found["activation"]
     over_time = bool(activation) and isinstance(activation[0], list)
