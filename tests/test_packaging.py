@@ -306,7 +306,7 @@ def test_what_simulates_optimizes_and_shows_imports_little():
     """Tables, statistics and symbolic mathematics are imported where they are used, not by those who do without."""
     script = (
         "import sys; from myoquat.data import load_model; from myoquat.dynamics import simulate; "
-        "from myoquat.analysis.muscles import static_optimization; from myoquat.analysis.viewer import view; "
+        "from myoquat.analysis.recruitment import static_optimization; from myoquat.analysis.apps.viewer import view; "
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

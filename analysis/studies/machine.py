@@ -28,7 +28,16 @@ DIGEST = "all of it"  # of the code of users, with what has no name
 UNSEEN = "not comparable"  # what of the code of users nobody can compare
 
 # folders whose sources can reach the numbers; trials need those of motions and muscles
-ROOMS = ("core", "kernels", "joints", "muscle", "dynamics", "analysis/motion", "analysis/muscles", "analysis/studies")
+ROOMS = (
+    "core",
+    "kernels",
+    "joints",
+    "muscle",
+    "dynamics",
+    "analysis/motion",
+    "analysis/recruitment",
+    "analysis/studies",
+)
 
 
 def machine() -> dict[str, str]:

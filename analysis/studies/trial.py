@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from myoquat.analysis.muscles.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve
-from myoquat.analysis.muscles.recruitment.coupled import check_recruited
+from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve
+from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.studies.plain import plain
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
@@ -26,7 +26,7 @@ class MuscleTrial:
     effort, reserves, cones, dynamics and tendons as it takes them, the reserves listed.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.muscles import Reserve
+    >>> from myoquat.analysis.recruitment import Reserve
     >>> from myoquat.analysis.studies import MuscleTrial
     >>> from myoquat.data import Motion
     >>> from myoquat.muscle import LawB, PathPoint

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.muscles.convex import are_met
-from myoquat.analysis.muscles.recruitment import Effort
-from myoquat.analysis.muscles.recruitment.consistent import check_consistent
-from myoquat.analysis.muscles.recruitment.coupled import recruited
-from myoquat.analysis.muscles.recruitment.joint_cone import angles_of
-from myoquat.analysis.muscles.recruitment.tendons import Tendons
-from myoquat.analysis.muscles.recruitment.varied import VariedDemands, check_varied
+from myoquat.analysis.recruitment.convex import are_met
+from myoquat.analysis.recruitment.redundancy import Effort
+from myoquat.analysis.recruitment.redundancy.consistent import check_consistent
+from myoquat.analysis.recruitment.redundancy.coupled import recruited
+from myoquat.analysis.recruitment.redundancy.joint_cone import angles_of
+from myoquat.analysis.recruitment.redundancy.tendons import Tendons
+from myoquat.analysis.recruitment.redundancy.varied import VariedDemands, check_varied
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES, Solved
 from myoquat.core.typing import Array

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.muscles.free import free_velocities
-from myoquat.analysis.muscles.recruitment import (
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy import (
     Coupled,
     Effort,
     JointCone,

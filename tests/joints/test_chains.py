@@ -7,7 +7,7 @@ import pytest
 
 import myoquat as mq
 from myoquat import dynamics
-from myoquat.analysis.muscles import moment_arms
+from myoquat.analysis.recruitment import moment_arms
 from myoquat.joints import (
     ArticulatedSystem,
     Body,

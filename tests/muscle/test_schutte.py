@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.muscles import static_optimization
+from myoquat.analysis.recruitment import static_optimization
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import SimmSpline
 from myoquat.kernels import formula

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import Study, recompute, study_of
 from myoquat.analysis.studies.describe import description
 from myoquat.analysis.studies.machine import surroundings

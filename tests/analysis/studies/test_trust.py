@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 import myoquat
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import (
     LockedError,
     StoreError,

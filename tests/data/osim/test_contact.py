@@ -11,7 +11,7 @@ from scipy.integrate import quad, simpson
 from scipy.optimize import brentq
 from two_bodies import OPENSIM, body
 
-from myoquat.analysis.muscles import joint_loads
+from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Motion, load_forces, load_model
 from myoquat.data.leftovers import UnsupportedWarning
 from myoquat.data.motions import load_table

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from myoquat.analysis.command import main
+from myoquat.analysis.apps.command import main
 from myoquat.data.osim.left_out import CHANGES, change_of
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ import pytest
 from two_bodies import OPENSIM, SYSTEM
 
 from myoquat.analysis.motion import scale_model
-from myoquat.analysis.muscles import joint_loads, static_optimization
+from myoquat.analysis.recruitment import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
