@@ -11,8 +11,8 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.stacking import joined
-from myoquat.joints.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at

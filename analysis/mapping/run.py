@@ -28,7 +28,7 @@ from myoquat.core.progress import Bar, progress_bar
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.convert import convert_coordinates
+from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle import LawA, Model, path_jacobian
 from myoquat.muscle.eliminated import eliminated_components

@@ -18,8 +18,8 @@ from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques

@@ -18,7 +18,7 @@ from myoquat.data.motions.series import indices_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import HeldMotion
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import Poses
+from myoquat.joints.multibody.system import Poses
 from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.contact_forces import force_wrenches

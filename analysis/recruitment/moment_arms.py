@@ -15,8 +15,8 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
-from myoquat.joints.checks import check_array
 from myoquat.joints.euler import SEQUENCES
+from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles

@@ -6,10 +6,10 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
-from myoquat.joints.axes import in_angles
-from myoquat.joints.convert import convert_coordinates
+from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.labels import printable
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow
 

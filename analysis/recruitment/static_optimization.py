@@ -24,8 +24,8 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
-from myoquat.joints.checks import check_array
 from myoquat.joints.compiled import traced_once
+from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model, limit_torques, muscle_forces, path_jacobian
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.simulation.trajectory import Trajectory
-from myoquat.joints import state
+from myoquat.joints.multibody import state
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.kinds import stacked_laws

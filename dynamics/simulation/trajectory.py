@@ -22,7 +22,7 @@ from myoquat.dynamics.simulation.quantities import varied_quantity
 from myoquat.dynamics.simulation.tables import Columns
 from myoquat.dynamics.simulation.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
 from myoquat.joints.door import SystemLike, system_of
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.contact_forces import force_wrenches

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping.alone import contacts_alone
 from myoquat.muscle.wrapping.base import Contact, Wrap

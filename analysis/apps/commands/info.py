@@ -11,10 +11,10 @@ from myoquat import kernels
 from myoquat.analysis.recruitment.units import coordinate_units
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.leftovers import Census
-from myoquat.data.osim.left_out import change_of
-from myoquat.joints.balls import why_not_ball
-from myoquat.joints.body import Body
+from myoquat.data.osim.reading.left_out import change_of
+from myoquat.joints.conversion.balls import why_not_ball
 from myoquat.joints.labels import printable
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import EulerJoint, FloatingJoint, FollowerJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
 

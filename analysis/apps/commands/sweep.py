@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from myoquat.analysis.studies import verification
 from myoquat.analysis.studies.export import check_export, export
 from myoquat.analysis.studies.run import ANY_CODE, RunOptions, compute
+from myoquat.analysis.studies.storage import verification
 from myoquat.analysis.studies.study import Study
 from myoquat.kernels import Outcome
 
@@ -44,7 +44,7 @@ def command(study: Path, output: Path, verify: bool, table: Path | None, force: 
     [keep]
     summaries = ["peak_force", "range_of_motion"]
 
-    All keys: python -c "help('myoquat.analysis.studies.files')".
+    All keys: python -c "help('myoquat.analysis.studies.definition.study_files')".
 
     Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
     """

@@ -7,9 +7,9 @@ import ipywidgets as widgets
 import numpy as np
 
 from myoquat.joints import euler_from_quaternion, quaternion_exp, quaternion_from_euler, quaternion_log
-from myoquat.joints.body import Body
 from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.labels import markup, widget_label
+from myoquat.joints.multibody.body import Body
 
 __all__ = ["BallControl", "CoordinateControl", "controls_of"]
 

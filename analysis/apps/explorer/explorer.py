@@ -12,8 +12,8 @@ from myoquat.core.arguments import check_kinds
 from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model
 from myoquat.joints import euler_from_quaternion, spatial_to_euler
-from myoquat.joints.body import Body
 from myoquat.joints.labels import markup, unique, widget_label
+from myoquat.joints.multibody.body import Body
 from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
 

@@ -21,9 +21,9 @@ from myoquat.data.leftovers import Census
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.loads import read_external_loads
 from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
-from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
-from myoquat.data.osim.external import external_force
-from myoquat.data.osim.older import modernize_names
+from myoquat.data.osim.document.older import modernize_names
+from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs
+from myoquat.data.osim.reading.external import external_force
 from myoquat.data.setups import ForwardSetup
 from myoquat.data.setups.controls import Control, read_controls
 from myoquat.dynamics import Trajectory, simulate

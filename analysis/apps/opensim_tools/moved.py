@@ -13,7 +13,7 @@ from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.joints.errors import ModelError, in_file
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.actuators.base import Actuator
 from myoquat.muscle.model import Model
 

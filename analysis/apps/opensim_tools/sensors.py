@@ -13,7 +13,7 @@ from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Orientations, load_orientations
-from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
+from myoquat.data.osim.reading.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups.sensors import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.euler import axis_rotation

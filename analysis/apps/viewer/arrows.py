@@ -7,8 +7,8 @@ import numpy as np
 from myoquat.analysis.apps.viewer.kinds import Loads
 from myoquat.analysis.apps.viewer.reel import Frame
 from myoquat.core.typing import Array
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.system import ArticulatedSystem
 
 __all__ = ["Arrows", "arrow_ends", "check_frames"]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
-from myoquat.joints.axes import in_angles
+from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.labels import widget_label
 from myoquat.joints.types.spherical import shorter
 from myoquat.muscle import Model

@@ -11,7 +11,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_motion
 from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.dynamics import Trajectory
-from myoquat.joints.convert import convert_coordinates
+from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.muscle import Model
 
 __all__ = ["film_of"]

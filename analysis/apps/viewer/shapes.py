@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.analysis.apps.viewer.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.core.typing import Array
-from myoquat.joints.shapes import Shape
+from myoquat.joints.multibody.shapes import Shape
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
 __all__ = ["limb", "shape_mesh", "sphere", "surface", "tube"]

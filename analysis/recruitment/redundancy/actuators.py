@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.core.typing import Array
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import CoordinateActuator, ScalarActuator
 from myoquat.muscle.loads import body_wrenches

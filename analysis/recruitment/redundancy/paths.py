@@ -7,14 +7,14 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.door import MuscleCall
-from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, carried_bodies, carried_wrenches, lengths
-from myoquat.muscle.tables import tables_pay
+from myoquat.muscle.segments.jacobians import velocity_of
+from myoquat.muscle.segments.tables import tables_pay
 
 __all__ = ["Paths", "joint_lines", "paths_along"]
 

@@ -30,8 +30,8 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import Model, Parameters, muscle_wrenches, path_jacobian
 from myoquat.muscle.checks import check_laws
-from myoquat.muscle.jacobians import velocity_of
 from myoquat.muscle.path import lengths, wrenches
+from myoquat.muscle.segments.jacobians import velocity_of
 from myoquat.muscle.states import forces_of_laws
 
 __all__ = ["VariedDemands", "check_varied"]

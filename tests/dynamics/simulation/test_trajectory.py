@@ -15,7 +15,7 @@ from myoquat.dynamics.constraints.files import constraints_text, parse_constrain
 from myoquat.dynamics.simulation.figures import _Film
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Polynomial
-from myoquat.joints.system import Body
+from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FloatingJoint
 from myoquat.kernels import Outcome
 

@@ -23,7 +23,7 @@ from myoquat.joints import (
     rotation_matrix,
 )
 from myoquat.joints.euler import SEQUENCES
-from myoquat.joints.sampling import random_system
+from myoquat.joints.multibody.sampling import random_system
 from myoquat.muscle import Model, equilibrium_states, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.stick import stick_figure
 

@@ -19,7 +19,7 @@ from myoquat.analysis.apps.viewer.tubes import pieces, tubes
 from myoquat.data import Forces, load_model
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
-from myoquat.joints.shapes import Shape
+from myoquat.joints.multibody.shapes import Shape
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
 from myoquat.muscle.polylines import polylines
 from myoquat.muscle.stick import stick_figure
