@@ -21,7 +21,7 @@ from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece, Wrap, path_contacts
-from myoquat.muscle.wrapping.places import in_order
+from myoquat.muscle.wrapping.order_along_path import in_order
 
 __all__ = [
     "Contacts",

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.simulation.trajectory import Trajectory
+from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.laws import ForceLaw

@@ -13,7 +13,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, contacts
 from myoquat.muscle.points import EDGE, ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Piece
-from myoquat.muscle.wrapping.sites import Poses, Site
+from myoquat.muscle.wrapping.resolved_points import Poses, Site
 
 __all__ = ["PathFlag", "flags"]
 

@@ -12,7 +12,7 @@ from myoquat.data.files import check_output
 from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import ADAPTIVE
-from myoquat.dynamics.simulation.trajectory_files import SUFFIXES
+from myoquat.dynamics.simulation.results.trajectory_files import SUFFIXES
 from myoquat.joints.labels import printable
 
 __all__ = ["command"]
@@ -61,7 +61,7 @@ def command(
         if path is not None:
             check_output(path, force)
     if film is not None:
-        importlib.import_module("myoquat.dynamics.simulation.figures").check_film(film)
+        importlib.import_module("myoquat.dynamics.simulation.results.figures").check_film(film)
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"--output ends in {', '.join(SUFFIXES)}, not {output.suffix!r}")
     loaded = load_model(model, rotations)

@@ -9,7 +9,7 @@ from plotly.colors import sample_colorscale
 
 from myoquat.joints.labels import markup
 from myoquat.muscle import Model
-from myoquat.muscle.stick import Stick, stick_figure
+from myoquat.muscle.display.stick import Stick, stick_figure
 
 __all__ = ["LiveFigure", "View"]
 

@@ -8,7 +8,7 @@ from myoquat.analysis.apps.viewer.tubes import pieces
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.muscle import Model
-from myoquat.muscle.polylines import polylines
+from myoquat.muscle.display.polylines import polylines
 
 __all__ = ["Frame", "Reel", "frames"]
 

@@ -12,7 +12,7 @@ from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
-from myoquat.muscle.polylines import polylines
+from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.wrapping import Wrap
 
 __all__ = ["FIELD", "Part", "Scene"]

@@ -21,8 +21,8 @@ from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
-from myoquat.muscle.polylines import polylines
-from myoquat.muscle.stick import stick_figure
+from myoquat.muscle.display.polylines import polylines
+from myoquat.muscle.display.stick import stick_figure
 
 SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
 
