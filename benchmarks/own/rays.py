@@ -1,9 +1,9 @@
 """Rays that follow geodesics over one surface after the other, in machine code; nothing of the path solvers.
 
-A surface is |k x|^2 = 1 in its frame. Its SIZE numbers: center c, axes R as columns (row by row), inverse half axes k (0
-along the axis of a cylinder), and 1 for a cylinder. A ray starts at an angle of the outline that one end of the path
-sees, follows the geodesic x'' = -(v . D v) / |D x|^2 D x, D = diag(k^2), by the classical Runge-Kutta method, and leaves
-it where the tangent touches the next surface or, on the last surface, points in the plane of the other end.
+A surface is |k x|^2 = 1 in its frame. Its SIZE numbers: center c, axes R as columns (row by row), inverse half axes k
+(0 along the axis of a cylinder), and 1 for a cylinder. A ray starts at an angle of the outline that one end of the path
+sees, follows the geodesic x'' = -(v . D v) / |D x|^2 D x, D = diag(k^2), by the classical Runge-Kutta method, and
+leaves it where the tangent touches the next surface or, on the last surface, points in the plane of the other end.
 """
 
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def _bodies(count: int, numbers: Array) -> list[Array]:
 
 
 def _outline(body: Array, A: Array, u: Array) -> tuple[Array, Array]:
-    """Where lines from A touch a surface, and their directions; u (...) from 0 to 1, of a cylinder half on each side."""
+    """Where lines from A touch a surface, and their directions; u (...) from 0 to 1; of a cylinder half a side."""
     a, k = _seen(body, A), body[..., 12:15]
     P = np.where(body[..., 15:16] > 0, _cylinder_outline(a, k, u), _closed_outline(a, k, u))
     return P, _unit(P - a)
