@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.own import certificate
+from benchmarks.wrapping import certificate
 
 # Poses at which the search from one guess ended in another local minimum: ends, and of each surface position, unit
 # quaternion and sizes [m].
@@ -74,7 +74,7 @@ def test_no_taut_path_is_shorter_at_random_configurations(types):
     gain, flagged, bound = certificate.certified(types, certificate.scenes(types, 100, np.random.default_rng(35)))
     assert 0.1 < 1 - bound.mean() < 0.5
     assert not np.any((gain > 1e-6) & ~flagged)
-    assert np.mean(np.abs(gain) > 1e-6) < 0.05  # shooting misses few
+    assert not np.any(gain < -1e-6)  # shooting misses none
 
 
 @pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid")])
