@@ -22,12 +22,14 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
+from myoquat.analysis.motion.structure import split_couplers
 from myoquat.core.arguments import check_kinds, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
-from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic
+from myoquat.dynamics.constraints.own import as_constraint
+from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler
@@ -133,8 +135,8 @@ def inverse_kinematics(
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with errors, and what has settled.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
-    (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
-    quaternion has replaced. Warns with MotionWarning of names in the data that the model does not know.
+    (with the nearest ones), negative weights, and times that differ; ModelError for a single locked angle of a
+    quaternion. Warns with MotionWarning of names in the data that the model does not know.
     """
     check_kinds(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     if method not in ("batch", "sequential"):
@@ -261,32 +263,15 @@ def _constraints(
     for name, weight in weight_of.items():
         if not weight >= 0:
             raise ValueError(f"the weight of the constraint {name!r} must not be negative, not {weight}")
-    followed = [c for c in model.couplers if np.isinf(weight_of.get(c.name, np.inf))]
-    soft = [CoordinateCoupler(c.dependent, c.independent, c.function, c.scale, name=c.name)
-            for c in model.couplers if c not in followed]  # fmt: skip
-    holonomic = [c for c in model.constraints if isinstance(c, Holonomic)]
+    hard = [c for c in model.couplers if np.isinf(weight_of.get(c.name, np.inf))]
+    followed, driving_angles = split_couplers(model.system, hard)
+    soft = [as_constraint(c) for c in model.couplers if c not in hard]
+    holonomic = [*driving_angles, *(c for c in model.constraints if isinstance(c, Holonomic))]
     for constraint in (*soft, *holonomic):
         constraint.check(model.system)
     held = tuple(c for c in holonomic if np.isinf(weight_of.get(c.name, np.inf)))
     pulling = [(c, weight_of[c.name]) for c in (*soft, *holonomic) if c not in held and weight_of[c.name] > 0]
-    return _couplers(model, followed), held, tuple(pulling)
-
-
-def _couplers(model: Model, followed: Sequence[Coupler]) -> tuple[Coupler, ...]:
-    """The couplers, each after those that drive its independent coordinate."""
-    waiting, found = list(followed), list[Coupler]()
-    rates = velocity_of(model.system)
-    for coupler in followed:
-        for name in (coupler.dependent, coupler.independent):
-            _need_rate(rates, name, f"coupler {coupler.name!r}")
-    while waiting:
-        dependent = {coupler.dependent for coupler in waiting}
-        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
-        if not ready:
-            raise ModelError("couplers go in a circle", element=f"coupler {waiting[0].name!r}")
-        found += ready
-        waiting = [coupler for coupler in waiting if coupler not in ready]
-    return tuple(found)
+    return followed, held, tuple(pulling)
 
 
 def _angle_names(system: ArticulatedSystem) -> list[str]:
@@ -315,7 +300,7 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
     if name not in rates:
         raise ModelError(
             f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
-            "alone, or coupled; leave this joint in the file's angles (with_rotations takes a mapping)",
+            "alone; leave this joint in the file's angles (with_rotations takes a mapping)",
             element=element,
         )
 
