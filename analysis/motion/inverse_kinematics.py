@@ -37,6 +37,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["MotionWarning", "inverse_kinematics"]
 
+IN_LOCK = 1e-6  # sine of an angle's distance from its lock
 KEPT = 8  # problems whose names have been checked
 
 
@@ -136,7 +137,8 @@ def inverse_kinematics(
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
     (with the nearest ones), negative weights, and times that differ; ModelError for a single locked angle of a
-    quaternion. Warns with MotionWarning of names in the data that the model does not know.
+    quaternion. Warns with MotionWarning of names in the data that the model does not know, and of frames in which an
+    angle of a quaternion that drives other coordinates is in its lock.
     """
     check_kinds(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     if method not in ("batch", "sequential"):
@@ -160,7 +162,25 @@ def inverse_kinematics(
             warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, _naming(model, start))
+    found = fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, _naming(model, start))
+    _tell_locks(found, setting.problem)
+    return found
+
+
+def _tell_locks(motion: FittedMotion, problem: PoseProblem) -> None:
+    """Warn with MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
+    for name, driver in {d.coupler.independent: d.driver for d in problem.driven if d.driver.ball}.items():
+        assert driver.ball is not None
+        angles = driver.ball.angles
+        locked = np.flatnonzero(angles.lock_sine(angles.values(motion.q[:, driver.ball.quaternion])) < IN_LOCK)
+        if len(locked):
+            led = ", ".join(repr(d.coupler.dependent) for d in problem.driven if d.coupler.independent == name)
+            warnings.warn(
+                f"in {len(locked)} frames, first in frame {locked[0]} (time {motion.time[locked[0]]:g} s), the angle "
+                f"{name!r} is in its lock, where it has no rate: {led}, which follow it, do not change smoothly there",
+                MotionWarning,
+                stacklevel=3,
+            )
 
 
 def _naming(model: Model, start: ArrayLike | None) -> Naming:
@@ -276,7 +296,7 @@ def _constraints(
 
 def _angle_names(system: ArticulatedSystem) -> list[str]:
     """The file's angles that quaternions have replaced."""
-    return [name for ball in balls(system) for name in ball.angles.names]
+    return [name for ball in balls(system) for name in ball.angles.all_names]
 
 
 def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
