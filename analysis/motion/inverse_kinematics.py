@@ -32,6 +32,7 @@ from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
@@ -300,7 +301,8 @@ def _angle_names(system: ArticulatedSystem) -> list[str]:
 
 
 def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
-    """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are."""
+    """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are, or of
+    a floating joint whose three translations are."""
     system, rates = model.system, velocity_of(model.system)
     names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
     indices_of("coordinate", names, [*system.coordinate_names, *_angle_names(system)])
@@ -310,6 +312,11 @@ def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
         if set(ball.angles.names) <= set(names):
             whole |= set(ball.angles.names)
             found |= set(range(ball.omega.start, ball.omega.stop))
+    for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
+        slides = system.coordinate_names[iq.start : iq.start + 3]
+        if isinstance(body.joint, FloatingJoint) and set(slides) <= set(names):
+            whole |= set(slides)
+            found |= set(range(iu.start, iu.start + 3))
     for name in (name for name in names if name not in whole):
         _need_rate(rates, name, f"coordinate {name!r}")
         found.add(rates[name])
