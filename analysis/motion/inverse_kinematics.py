@@ -137,15 +137,13 @@ def inverse_kinematics(
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with errors, and what has settled.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
-    (with the nearest ones), negative weights, and times that differ; ModelError for a single locked angle of a
-    quaternion. Warns with MotionWarning of names in the data that the model does not know, and of frames in which an
-    angle of a quaternion that drives other coordinates is in its lock.
+    (with the nearest ones), negative weights, times that differ; ModelError for a single locked angle of a quaternion.
+    Warns with MotionWarning of names that the model does not know, and of angles that drive others in their lock.
     """
     check_kinds(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     if method not in ("batch", "sequential"):
         raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
     markers, orientations = _parts(data)
-    kept = None if locked is None else tuple(locked)
     weighed = tuple((name, float(weight)) for name, weight in (weights or {}).items())
     wishes = _Wishes(
         _names(markers),
@@ -153,7 +151,7 @@ def inverse_kinematics(
         weighed,
         tuple(coordinates or ()),
         tuple(sensors),
-        kept,
+        None if locked is None else tuple(locked),
         ranges,
         constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),
     )
@@ -164,12 +162,11 @@ def inverse_kinematics(
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
     found = fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, _naming(model, start))
-    _tell_locks(found, setting.problem)
-    return found
+    return _locks_told(found, setting.problem)
 
 
-def _tell_locks(motion: FittedMotion, problem: PoseProblem) -> None:
-    """Warn with MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
+def _locks_told(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:
+    """The motion; a MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
     for name, driver in {d.coupler.independent: d.driver for d in problem.driven if d.driver.ball}.items():
         assert driver.ball is not None
         angles = driver.ball.angles
@@ -182,6 +179,7 @@ def _tell_locks(motion: FittedMotion, problem: PoseProblem) -> None:
                 MotionWarning,
                 stacklevel=3,
             )
+    return motion
 
 
 def _naming(model: Model, start: ArrayLike | None) -> Naming:

@@ -75,7 +75,7 @@ def driving_velocities(place: Place) -> range:
     return range(place.u, place.u + 1)
 
 
-def coordinate_rates(place: Place, q: Array) -> list[Array]:
+def coordinate_rates(place: Place, q: Array) -> tuple[Array, ...]:
     """Derivatives (...) of a coordinate along its `driving_velocities` at q (..., nq); zero for an angle in its lock,
     where it has none."""
     if place.ball is not None:
@@ -85,7 +85,7 @@ def coordinate_rates(place: Place, q: Array) -> list[Array]:
     if place.floating is not None:
         N = place.floating.rate_matrix(q[..., place.q - place.axis : place.q - place.axis + 7])
         return components(N[..., place.axis, :])
-    return [np.ones(())]
+    return (np.ones(()),)
 
 
 def angle_period(place: Place) -> float:
