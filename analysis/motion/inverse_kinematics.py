@@ -31,7 +31,7 @@ from myoquat.data.motions.series import indices_of
 from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
-from myoquat.joints.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model

@@ -23,11 +23,11 @@ from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
-from myoquat.joints import state
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.constraints.loops import Pair
+from myoquat.joints.multibody import state
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import components
-from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import iterate
 from myoquat.muscle.coordinates import Coupler, Marker, in_order

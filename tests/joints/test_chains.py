@@ -7,8 +7,8 @@ import pytest
 
 import myoquat as mq
 from myoquat import dynamics
-from myoquat.analysis.muscles import moment_arms
-from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.recruitment import moment_arms
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -21,8 +21,8 @@ from myoquat.joints import (
     convert_velocities,
     with_rotations,
 )
-from myoquat.joints.axes import in_angles
-from myoquat.joints.chains.find import find_chains, why_no_chain
+from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.chains.find import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
 from tests.joints.phantom_arm import INERTIA, arm, on_chest, states
 

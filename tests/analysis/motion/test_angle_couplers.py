@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics, smooth
-from myoquat.analysis.muscles import joint_loads, redundancy
-from myoquat.analysis.muscles.free import free_velocities
+from myoquat.analysis.recruitment import joint_loads, redundancy
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.data.motions import Markers, Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints import convert_coordinates, convert_velocities
