@@ -36,6 +36,11 @@ __all__ = [
 METHODS = ("aba", "crba")
 
 
+def _held(model: SystemLike) -> bool:
+    """Whether a model has couplers or constraints, which may determine the motion of bodies without mass."""
+    return bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ()))
+
+
 def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal.
 
@@ -47,7 +52,7 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
     ((6, 6), True)
     """
     call = Call(model).q(q)
-    check_massive(call.system)
+    check_massive(call.system, _held(model))
     return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
 
 
@@ -114,7 +119,7 @@ def inverse_dynamics(
     True
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_massive(call.system)
+    check_massive(call.system, _held(model))
 
     def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
         return inverse.inverse(call.system, q, u, udot, f_ext)

@@ -32,9 +32,12 @@ def check_regular(system: ArticulatedSystem, held: bool = False) -> None:
         raise _error(system, k)
 
 
-def check_massive(system: ArticulatedSystem) -> None:
-    """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass."""
+def check_massive(system: ArticulatedSystem, held: bool = False) -> None:
+    """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass. `held`:
+    constraints may determine the motion of such a body."""
     check_definite(system)
+    if held:
+        return
     k = singular_velocity(system)
     if k is not None and any(_weightless_end(system, i) for i in range(len(system.tree.links))):
         raise _error(system, k)

@@ -1,7 +1,7 @@
 """What a model file says of its coordinates beyond their places in q: ranges, locks, couplings; and its markers."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +9,11 @@ import numpy as np
 from myoquat.core.records import Record
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.ranges import check_interval, check_ranges
 
-__all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "linear_couplings"]
+__all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_order", "linear_couplings"]
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,27 @@ def check_couplers(couplers: Iterable[Coupler]) -> None:
         raise ModelError(f"coordinates drive each other: {around}", element=f"coupler {driven[cycle[0]].name!r}")
 
 
-def follow(couplers: Iterable[Coupler], names: Sequence[str], q: np.ndarray) -> None:
-    """Set what couplers drive in q (..., nq), whose coordinates have these names, one coupler after the other."""
-    index = {name: k for k, name in enumerate(names)}
+def in_order(couplers: Iterable[Coupler]) -> tuple[Coupler, ...]:
+    """The couplers, each after those that drive its independent coordinate; ModelError for a circle."""
+    waiting, found = list(couplers), list[Coupler]()
+    while waiting:
+        dependent = {coupler.dependent for coupler in waiting}
+        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
+        if not ready:
+            raise ModelError("couplers go in a circle", element=f"coupler {waiting[0].name!r}")
+        found += ready
+        waiting = [coupler for coupler in waiting if coupler not in ready]
+    return tuple(found)
+
+
+def follow(couplers: Iterable[Coupler], system: ArticulatedSystem, q: np.ndarray) -> None:
+    """Set what couplers drive in coordinates q (..., nq) of a system, one coupler after the other. A file's angles that
+    a quaternion has replaced may drive others; one that is driven itself is passed over (`as_constraint`)."""
+    index = {name: k for k, name in enumerate(system.coordinate_names)}
     for coupler in couplers:
-        driver = q[..., index[coupler.independent]]
-        q[..., index[coupler.dependent]] = coupler.scale * coupler.function.value(driver)
+        if coupler.dependent in index:
+            driver = system.coordinate(coupler.independent, q)
+            q[..., index[coupler.dependent]] = coupler.scale * coupler.function.value(driver)
 
 
 def linear_couplings(couplers: Iterable[Coupler]) -> dict[str, tuple[str, float, float]]:

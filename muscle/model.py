@@ -191,7 +191,7 @@ class Model(Record):
         driven = [name for c in self.couplers for name in (c.dependent, c.independent)]
         named = named_system(self.system, [*values, *driven])
         q = by_name(named, values, convert_coordinates(self.system, named, self.start))
-        follow(self.couplers, named.coordinate_names, q)
+        follow(self.couplers, named, q)
         return convert_coordinates(named, self.system, q)
 
     @cached_property

@@ -67,8 +67,7 @@ def _lengths(model: Model) -> Array:
 def _start(model: Model) -> Array:
     """(nq,) the start, couplers followed."""
     q = model.start.copy()
-    known = [c for c in model.couplers if {c.dependent, c.independent} <= {*model.system.coordinate_names}]
-    follow(known, model.system.coordinate_names, q)
+    follow(model.couplers, model.system, q)
     return q
 
 

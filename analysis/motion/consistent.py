@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.places import velocity_of
-from myoquat.analysis.motion.structure import PoseStructure
+from myoquat.analysis.motion.structure import PoseStructure, split_couplers
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
@@ -35,9 +35,10 @@ class Held:
     def __init__(
         self, system: ArticulatedSystem, couplers: Sequence[Coupler], own: Sequence[Constraint], locked: frozenset[int]
     ) -> None:
-        self.system, self.couplers, self.locked = system, tuple(couplers), locked
-        self.holonomic = tuple(c for c in own if isinstance(c, Holonomic))
-        everything = constraints_of(Model(system, couplers=self.couplers, constraints=tuple(own)))
+        self.system, self.locked = system, locked
+        self.couplers, driving_angles = split_couplers(system, couplers)
+        self.holonomic = (*driving_angles, *(c for c in own if isinstance(c, Holonomic)))
+        everything = constraints_of(Model(system, couplers=tuple(couplers), constraints=tuple(own)))
         self.all = ConstraintArrays(Constraints(system, everything)) if everything else None
         self.moving = np.array([0.0 if k in locked else 1.0 for k in range(system.nu)])
 
@@ -77,7 +78,7 @@ class Held:
     def whole(self, motion: Motion) -> Motion:
         """The motion with its poses, u and udot on the constraints and couplers."""
         q = motion.q.copy()
-        follow(self.couplers, self.system.coordinate_names, q)
+        follow(self.couplers, self.system, q)
         return self.motion(replace(motion, q=self.poses(motion.time, q)))
 
     def motion(self, motion: Motion) -> Motion:

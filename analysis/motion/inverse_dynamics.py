@@ -137,7 +137,7 @@ def inverse_dynamics_of_motion(
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
     if loads is not None:
         wrenches = external_wrenches(system, motion, loads)
-    torque = inverse_dynamics(system, motion.q, motion.u, motion.udot, wrenches)
+    torque = inverse_dynamics(model, motion.q, motion.u, motion.udot, wrenches)
     if isinstance(model, Model) and (model.limits or model.forces):
         torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
     if motors is None:

@@ -22,19 +22,23 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.places import places_of, velocity_of
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
+from myoquat.analysis.motion.structure import split_couplers
 from myoquat.core.arguments import check_kinds, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.series import indices_of
-from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic
+from myoquat.dynamics.constraints.own import as_constraint
+from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
 __all__ = ["MotionWarning", "inverse_kinematics"]
 
+IN_LOCK = 1e-6  # sine of an angle's distance from its lock
 KEPT = 8  # problems whose names have been checked
 
 
@@ -133,14 +137,13 @@ def inverse_kinematics(
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with errors, and what has settled.
 
     Raises ValueError for data that share no name with the model, unknown names in `weights`, `coordinates` or `locked`
-    (with the nearest ones), negative weights, and times that differ; ModelError for a locked or coupled angle that a
-    quaternion has replaced. Warns with MotionWarning of names in the data that the model does not know.
+    (with the nearest ones), negative weights, times that differ; ModelError for a single locked angle of a quaternion.
+    Warns with MotionWarning of names that the model does not know, and of angles that drive others in their lock.
     """
     check_kinds(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
     if method not in ("batch", "sequential"):
         raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
     markers, orientations = _parts(data)
-    kept = None if locked is None else tuple(locked)
     weighed = tuple((name, float(weight)) for name, weight in (weights or {}).items())
     wishes = _Wishes(
         _names(markers),
@@ -148,7 +151,7 @@ def inverse_kinematics(
         weighed,
         tuple(coordinates or ()),
         tuple(sensors),
-        kept,
+        None if locked is None else tuple(locked),
         ranges,
         constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),
     )
@@ -158,7 +161,25 @@ def inverse_kinematics(
             warnings.warn(f"not used, since the model has no such {names.kind}: {told}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    return fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, _naming(model, start))
+    found = fit_frames(setting.problem, time, frames, _start(model, start, len(time)), method, _naming(model, start))
+    return _locks_told(found, setting.problem)
+
+
+def _locks_told(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:
+    """The motion; a MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
+    for name, driver in {d.coupler.independent: d.driver for d in problem.driven if d.driver.ball}.items():
+        assert driver.ball is not None
+        angles = driver.ball.angles
+        locked = np.flatnonzero(angles.lock_sine(angles.values(motion.q[:, driver.ball.quaternion])) < IN_LOCK)
+        if len(locked):
+            led = ", ".join(repr(d.coupler.dependent) for d in problem.driven if d.coupler.independent == name)
+            warnings.warn(
+                f"in {len(locked)} frames, first in frame {locked[0]} (time {motion.time[locked[0]]:g} s), the angle "
+                f"{name!r} is in its lock, where it has no rate: {led}, which follow it, do not change smoothly there",
+                MotionWarning,
+                stacklevel=3,
+            )
+    return motion
 
 
 def _naming(model: Model, start: ArrayLike | None) -> Naming:
@@ -261,41 +282,25 @@ def _constraints(
     for name, weight in weight_of.items():
         if not weight >= 0:
             raise ValueError(f"the weight of the constraint {name!r} must not be negative, not {weight}")
-    followed = [c for c in model.couplers if np.isinf(weight_of.get(c.name, np.inf))]
-    soft = [CoordinateCoupler(c.dependent, c.independent, c.function, c.scale, name=c.name)
-            for c in model.couplers if c not in followed]  # fmt: skip
-    holonomic = [c for c in model.constraints if isinstance(c, Holonomic)]
+    hard = [c for c in model.couplers if np.isinf(weight_of.get(c.name, np.inf))]
+    followed, driving_angles = split_couplers(model.system, hard)
+    soft = [as_constraint(c) for c in model.couplers if c not in hard]
+    holonomic = [*driving_angles, *(c for c in model.constraints if isinstance(c, Holonomic))]
     for constraint in (*soft, *holonomic):
         constraint.check(model.system)
     held = tuple(c for c in holonomic if np.isinf(weight_of.get(c.name, np.inf)))
     pulling = [(c, weight_of[c.name]) for c in (*soft, *holonomic) if c not in held and weight_of[c.name] > 0]
-    return _couplers(model, followed), held, tuple(pulling)
-
-
-def _couplers(model: Model, followed: Sequence[Coupler]) -> tuple[Coupler, ...]:
-    """The couplers, each after those that drive its independent coordinate."""
-    waiting, found = list(followed), list[Coupler]()
-    rates = velocity_of(model.system)
-    for coupler in followed:
-        for name in (coupler.dependent, coupler.independent):
-            _need_rate(rates, name, f"coupler {coupler.name!r}")
-    while waiting:
-        dependent = {coupler.dependent for coupler in waiting}
-        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
-        if not ready:
-            raise ModelError("couplers go in a circle", element=f"coupler {waiting[0].name!r}")
-        found += ready
-        waiting = [coupler for coupler in waiting if coupler not in ready]
-    return tuple(found)
+    return followed, held, tuple(pulling)
 
 
 def _angle_names(system: ArticulatedSystem) -> list[str]:
     """The file's angles that quaternions have replaced."""
-    return [name for ball in balls(system) for name in ball.angles.names]
+    return [name for ball in balls(system) for name in ball.angles.all_names]
 
 
 def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
-    """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are."""
+    """Velocities that are zero: the rates of locked coordinates, and all of a ball joint whose three angles are, or of
+    a floating joint whose three translations are."""
     system, rates = model.system, velocity_of(model.system)
     names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
     indices_of("coordinate", names, [*system.coordinate_names, *_angle_names(system)])
@@ -305,6 +310,11 @@ def _held(model: Model, locked: Collection[str] | None) -> frozenset[int]:
         if set(ball.angles.names) <= set(names):
             whole |= set(ball.angles.names)
             found |= set(range(ball.omega.start, ball.omega.stop))
+    for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
+        slides = system.coordinate_names[iq.start : iq.start + 3]
+        if isinstance(body.joint, FloatingJoint) and set(slides) <= set(names):
+            whole |= set(slides)
+            found |= set(range(iu.start, iu.start + 3))
     for name in (name for name in names if name not in whole):
         _need_rate(rates, name, f"coordinate {name!r}")
         found.add(rates[name])
@@ -315,7 +325,7 @@ def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
     if name not in rates:
         raise ModelError(
             f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
-            "alone, or coupled; leave this joint in the file's angles (with_rotations takes a mapping)",
+            "alone; leave this joint in the file's angles (with_rotations takes a mapping)",
             element=element,
         )
 

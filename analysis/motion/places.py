@@ -1,5 +1,6 @@
 """Where the coordinates that a person names are in a system: in q, in u, or among the angles of a quaternion."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +9,19 @@ from myoquat.core.typing import Array
 from myoquat.data.motions.angles import BallAngles, angle_axes, balls
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.stacking import components, vector
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, dot, matvec
 
-__all__ = ["Place", "angle_row", "places_of", "velocity_of"]
+__all__ = [
+    "Place",
+    "angle_period",
+    "coordinate_rates",
+    "coordinate_value",
+    "driving_velocities",
+    "places_of",
+    "velocity_of",
+]
 
 
 class Place(NamedTuple):
@@ -44,11 +54,51 @@ def places_of(system: ArticulatedSystem) -> dict[str, Place]:
             names = system.coordinate_names[iq.start : iq.start + 3]
             found |= {n: Place(iq.start + k, floating=body.joint, velocities=iu, axis=k) for k, n in enumerate(names)}
     for ball in balls(system):
-        found |= {name: Place(ball=ball, axis=k) for k, name in enumerate(ball.angles.names)}
+        found |= {name: Place(ball=ball, axis=k) for k, name in enumerate(ball.angles.all_names)}
     return found
 
 
-def angle_row(ball: BallAngles, Q: Array, angle: int) -> Array:
+def coordinate_value(place: Place, q: Sequence[Array]) -> Array:
+    """(...) a coordinate, from the entries (...) of q."""
+    if place.ball is None:
+        return q[place.q]
+    angles, s = place.ball.angles, place.ball.quaternion
+    return angles.coordinate(angles.values(vector(q[s.start : s.stop])), place.axis)
+
+
+def driving_velocities(place: Place) -> range:
+    """The velocities on which the rate of a coordinate depends."""
+    if place.ball is not None:
+        return range(place.ball.omega.start, place.ball.omega.stop)
+    if place.floating is not None:
+        return range(place.velocities.start, place.velocities.stop)
+    return range(place.u, place.u + 1)
+
+
+def coordinate_rates(place: Place, q: Array) -> tuple[Array, ...]:
+    """Derivatives (...) of a coordinate along its `driving_velocities` at q (..., nq); zero for an angle in its lock,
+    where it has none."""
+    if place.ball is not None:
+        dependent = None if place.axis < 3 else place.ball.angles.dependents[place.axis - 3]
+        row = _angle_row(place.ball, q[..., place.ball.quaternion], dependent.place if dependent else place.axis)
+        return components(row * dependent.factor if dependent else row)
+    if place.floating is not None:
+        N = place.floating.rate_matrix(q[..., place.q - place.axis : place.q - place.axis + 7])
+        return components(N[..., place.axis, :])
+    return (np.ones(()),)
+
+
+def angle_period(place: Place) -> float:
+    """The least shift [rad] of an angle of a quaternion by a full turn."""
+    assert place.ball is not None
+    angles = place.ball.angles
+    if place.axis < 3:
+        return float(angles.periods[place.axis])
+    dependent = angles.dependents[place.axis - 3]
+    return float(abs(dependent.factor) * angles.periods[dependent.place])
+
+
+def _angle_row(ball: BallAngles, Q: Array, angle: int) -> Array:
     """(..., 3) derivative of a named angle along the angular velocity of its joint; zero in its gimbal lock."""
     B = angle_axes(ball.angles, ball.angles.values(Q))
     row: Array = cross(B[..., (angle + 1) % 3], B[..., (angle + 2) % 3])

@@ -28,7 +28,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.places import Place, angle_row, places_of
+from myoquat.analysis.motion.places import (
+    Place,
+    angle_period,
+    coordinate_rates,
+    coordinate_value,
+    driving_velocities,
+    places_of,
+)
 from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
 from myoquat.analysis.motion.tangent import Step, constrained_step, multipliers
 from myoquat.core.typing import Array
@@ -39,6 +46,7 @@ from myoquat.joints import frames
 from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
+from myoquat.joints.stacking import components
 from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
 from myoquat.muscle.coordinates import Marker
 
@@ -91,14 +99,14 @@ class PoseProblem(PoseStructure):
 
     def task_residuals(self, q: Array, data: Data) -> list[Array]:
         """(...) y_j - y_j(q) of every coordinate task; of angles in place of a quaternion, within half a turn."""
-        found = []
+        found, entries = [], components(q)
         for j, place in enumerate(self.task_places):
             wanted = data.values[..., j]
+            x = coordinate_value(place, entries)
             if place.ball is None:
-                found.append(wanted - q[..., place.q])
+                found.append(wanted - x)
                 continue
-            x = place.ball.angles.values(q[..., place.ball.quaternion])[..., place.axis]
-            unit = 2 * np.pi / place.ball.angles.periods[place.axis]
+            unit = 2 * np.pi / angle_period(place)
             turned = unit * (wanted - x)
             found.append(np.arctan2(np.sin(turned), np.cos(turned)) / unit)
         return found
@@ -174,13 +182,8 @@ class PoseProblem(PoseStructure):
         rows = []
         for place in self.task_places:
             row: Array = np.zeros((*batch, self.system.nu)) + 0.0 * q[..., :1]
-            if place.ball is not None:
-                row[..., place.ball.omega] = angle_row(place.ball, q[..., place.ball.quaternion], place.axis)
-            elif place.floating is not None:
-                N = place.floating.rate_matrix(q[..., place.q - place.axis : place.q - place.axis + 7])
-                row[..., place.velocities] = N[..., place.axis, :]
-            else:
-                row[..., place.u] = 1.0
+            for k, rate in zip(driving_velocities(place), coordinate_rates(place, q), strict=True):
+                row[..., k] = rate
             rows.append(row)
         for j, (row, r) in enumerate(zip(rows, self.task_residuals(q, given), strict=True)):
             w = given.value_weights[..., j, None]

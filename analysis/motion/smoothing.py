@@ -72,7 +72,7 @@ def smooth(
     q = _bridged(motion, longest_gap)
     if cutoff is not None:
         q = _filtered(system, q, time, cutoff, order)
-    follow(held.couplers, system.coordinate_names, q)
+    follow(held.couplers, system, q)
     return held.motion(differentiate(Motion(system, time, held.poses(time, q))))
 
 

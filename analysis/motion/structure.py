@@ -1,29 +1,38 @@
 """What a pose may be: coordinates that are free, held, coupled, bounded, and on constraints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.places import velocity_of
+from myoquat.analysis.motion.places import (
+    Place,
+    coordinate_rates,
+    coordinate_value,
+    driving_velocities,
+    places_of,
+    velocity_of,
+)
 from myoquat.analysis.motion.tangent import solve_implied
 from myoquat.core.content import content_key, lasting_content
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
+from myoquat.dynamics.constraints.own import as_constraint
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.udwadia_kalaba import RANK_TOLERANCE
-from myoquat.joints.constraints import Constraint
+from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.stacking import components
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import iterate
-from myoquat.muscle.coordinates import Coupler, Marker
+from myoquat.muscle.coordinates import Coupler, Marker, in_order
 
-__all__ = ["Data", "PoseStructure", "Sensor", "elimination_order"]
+__all__ = ["Data", "Driven", "PoseStructure", "Sensor", "elimination_order", "split_couplers"]
 
 MAX_NEWTON_STEPS = 50  # onto constraints
 ON_THEM = 1e-15  # [rad or m] change of a coordinate by which they end
@@ -51,6 +60,15 @@ class Data(NamedTuple):
     value_weights: Array
     scale: Array
     time: Array
+
+
+class Driven(NamedTuple):
+    """A velocity that a coupler drives, the coupler, where its driver is, and the velocities on which that depends."""
+
+    velocity: int
+    coupler: Coupler
+    driver: Place
+    drivers: range
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +101,19 @@ class PoseStructure:
     # ---- structure ------------------------------------------------------------------------------------------
 
     @cached_property
-    def driven(self) -> list[tuple[int, int, Coupler]]:
-        """(velocity, the velocity that drives it, coupler), what drives others after what drives it."""
-        place = velocity_of(self.system)
-        return [(place[c.dependent], place[c.independent], c) for c in self.couplers]
+    def driven(self) -> list[Driven]:
+        """What couplers drive, what drives others after what drives it. Drivers may be angles of a quaternion."""
+        rates, places = velocity_of(self.system), places_of(self.system)
+        found = []
+        for c in self.couplers:
+            driver = places[c.independent]
+            found.append(Driven(rates[c.dependent], c, driver, driving_velocities(driver)))
+        return found
 
     @cached_property
     def free(self) -> list[int]:
         """The velocities that are neither held nor driven."""
-        driven = {d for d, _, _ in self.driven}
+        driven = {d.velocity for d in self.driven}
         return [k for k in range(self.system.nu) if k not in self.held and k not in driven]
 
     @cached_property
@@ -104,8 +126,9 @@ class PoseStructure:
                 near[i].add(k)
         if self.pulling:
             near = {k: set(near) - {k} for k in near}
-        for dependent, driver, _ in reversed(self.driven):
-            for i in (near[dependent] | {driver}) - {dependent}:
+        for dependent, _, _, drivers in reversed(self.driven):
+            others = (near[dependent] | {*drivers}) - {dependent}
+            for i, driver in product(others, drivers):
                 near[i].add(driver)
                 near[driver].add(i)
         place = {k: i for i, k in enumerate(self.free)}
@@ -151,8 +174,8 @@ class PoseStructure:
         near: set[int] = set()
         for constraint in self.constraints:
             near |= touched_by(self.system, constraint)
-        for dependent, driver, _ in self.driven[::-1]:
-            near |= {driver} if dependent in near else set()
+        for dependent, _, _, drivers in self.driven[::-1]:
+            near |= {*drivers} if dependent in near else set()
         return [place for place, k in enumerate(self.free) if k in near]
 
     def constraint_rows(self, q: Array, time: Array) -> tuple[Array, Array]:
@@ -225,16 +248,28 @@ class PoseStructure:
         for _, i, lower, upper in self.bounds:
             entries[i] = np.minimum(np.maximum(entries[i], lower), upper)
         names = self.system.coordinate_names
-        for _, _, coupler in self.driven:
-            driver = entries[names.index(coupler.independent)]
-            entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(driver)
+        for _, coupler, driver, _ in self.driven:
+            x = coordinate_value(driver, entries)
+            entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(x)
         return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
 
     def _slopes(self, q: Array) -> Iterator[tuple[int, int, Array]]:
-        """(velocity, the velocity that drives it, their ratio (...)), what is driven by others before these."""
-        for dependent, driver, coupler in self.driven[::-1]:
-            x = q[..., self.system.coordinate_names.index(coupler.independent)]
-            yield dependent, driver, coupler.scale * coupler.function.slope(x)
+        """(velocity, a velocity that drives it, their ratio (...)), what is driven by others before these."""
+        entries = components(q)
+        for dependent, coupler, driver, drivers in self.driven[::-1]:
+            slope = coupler.scale * coupler.function.slope(coordinate_value(driver, entries))
+            for k, rate in zip(drivers, coordinate_rates(driver, q), strict=True):
+                yield dependent, k, slope * rate
+
+
+def split_couplers(
+    system: ArticulatedSystem, couplers: Iterable[Coupler]
+) -> tuple[tuple[Coupler, ...], tuple[Holonomic, ...]]:
+    """The couplers that can be followed, each after those that drive its driver, and the others as constraints: those
+    that drive an angle of a quaternion, which has no velocity of its own."""
+    rates, places = velocity_of(system), places_of(system)
+    followed = [c for c in couplers if c.dependent in rates and c.independent in places]
+    return in_order(followed), tuple(as_constraint(c) for c in couplers if c not in followed)
 
 
 def _least_motion(A: Array, phi: Array) -> Array:

@@ -1,19 +1,33 @@
 """The velocities that a model with locked and coupled coordinates and constraints is free to choose, and what belongs
 to them: torques, from which the forces of the constraints have dropped out, and moment arms."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from myoquat.analysis.motion.places import (
+    Place,
+    coordinate_rates,
+    coordinate_value,
+    driving_velocities,
+    places_of,
+    velocity_of,
+)
+from myoquat.analysis.motion.structure import split_couplers
 from myoquat.core.arguments import check_kinds
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.joints.constraints import Constraint
+from myoquat.joints.stacking import components
 from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 
 __all__ = ["free_moment_arms", "free_torques", "free_velocities"]
 
 INDEPENDENT = 1e-10  # of the greatest pivot: rows of A below it say nothing new
+LOCKED = 1e-9  # sine of an angle's distance from its lock
 REGULAR = 1e-7  # of the greatest singular value of the driven columns: below it they do not determine a motion
 
 
@@ -70,18 +84,21 @@ def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray
     """(names, C (poses, nu, n)): u = C u_free at q (poses, nq), without locked coordinates, couplers followed, A C = 0
     for the model's constraints.
 
-    Raises ValueError for couplers that go in a circle, or a coupled coordinate that has no velocity of its own, and for
-    poses at which the velocities that the constraints drive at the first pose are not determined.
+    Raises ValueError for poses at which the velocities that the constraints drive at the first pose are not determined,
+    or an angle of a quaternion that drives a coordinate is in its lock.
     """
     free, C = _coupled(model, q)
-    if model.constraints and len(q):
-        free, C = _constrained(model, q, free, C)
+    constraints = (*model.constraints, *split_couplers(model.system, model.couplers)[1])
+    if constraints and len(q):
+        free, C = _constrained(model, constraints, q, free, C)
     return tuple(model.system.velocity_names[k] for k in free), C
 
 
-def _constrained(model: Model, q: Array, free: list[int], C: np.ndarray) -> tuple[list[int], np.ndarray]:
+def _constrained(
+    model: Model, constraints: Sequence[Constraint], q: Array, free: list[int], C: np.ndarray
+) -> tuple[list[int], np.ndarray]:
     """Fewer free velocities: some are driven by the others, A C = 0; which, is decided at the first pose."""
-    held = ConstraintArrays(Constraints(model.system, model.constraints))
+    held = ConstraintArrays(Constraints(model.system, constraints))
     B = held.jacobian(q, 0.0) @ C
     _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
     pivots = np.abs(np.diag(R))
@@ -99,42 +116,32 @@ def _constrained(model: Model, q: Array, free: list[int], C: np.ndarray) -> tupl
 def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     """The free velocities without the constraints, and C, read-only: one matrix for all poses without couplers."""
     system = model.system
-    place = _velocity_of(model)
+    rates, places = velocity_of(system), places_of(system)
     C = np.tile(np.eye(system.nu), (len(q) if model.couplers else 1, 1, 1))
-    held = {place[c.name] for c in model.coordinates if c.locked and c.name in place}
-    for coupler in _in_order(model):
-        for name in (coupler.dependent, coupler.independent):
-            if name not in place:
-                raise ValueError(
-                    f"coupler {coupler.name!r}: coordinate {name!r} has no velocity of its own in this description "
-                    "of the joints; take the model with the file's angles (rotations='file')"
-                )
-        driver = system.coordinate(coupler.independent, q)
-        share = coupler.scale * coupler.function.slope(driver)
-        C[:, place[coupler.dependent]] = share[:, None] * C[:, place[coupler.independent]]
+    held = {rates[c.name] for c in model.coordinates if c.locked and c.name in rates}
+    followed, _ = split_couplers(system, model.couplers)
+    for coupler in followed:
+        driver = places[coupler.independent]
+        _check_unlocked(coupler, driver, q)
+        slope = coupler.scale * coupler.function.slope(coordinate_value(driver, components(q)))
+        row = rates[coupler.dependent]
+        C[:, row] = 0.0
+        for k, rate in zip(driving_velocities(driver), coordinate_rates(driver, q), strict=True):
+            C[:, row] += (slope * rate)[..., None] * C[:, k]
     C[:, sorted(held)] = 0.0
-    driven = {place[coupler.dependent] for coupler in model.couplers}
+    driven = {rates[coupler.dependent] for coupler in followed}
     free = [k for k in range(system.nu) if k not in held and k not in driven]
     return free, np.broadcast_to(C[:, :, free], (len(q), system.nu, len(free)))
 
 
-def _in_order(model: Model) -> list[Coupler]:
-    """The couplers, each after those that drive what drives it; ValueError for a circle."""
-    waiting, found = list(model.couplers), list[Coupler]()
-    while waiting:
-        dependent = {coupler.dependent for coupler in waiting}
-        ready = [coupler for coupler in waiting if coupler.independent not in dependent]
-        if not ready:
-            raise ValueError(f"couplers go in a circle at {waiting[0].dependent!r}")
-        found += ready
-        waiting = [coupler for coupler in waiting if coupler not in ready]
-    return found
-
-
-def _velocity_of(model: Model) -> dict[str, int]:
-    """The number of the velocity that is the rate of a coordinate, by the coordinate's name."""
-    system, found = model.system, dict[str, int]()
-    for s, v in zip(system.q_slices, system.u_slices, strict=True):
-        if s.stop - s.start == v.stop - v.start:
-            found.update(zip(system.coordinate_names[s], range(v.start, v.stop), strict=True))
-    return found
+def _check_unlocked(coupler: Coupler, driver: Place, q: Array) -> None:
+    """ValueError at a pose in which the driver of a coupler is an angle in its lock."""
+    if driver.ball is None:
+        return
+    angles = driver.ball.angles
+    locked = np.flatnonzero(angles.lock_sine(angles.values(q[:, driver.ball.quaternion])) < LOCKED)
+    if len(locked):
+        raise ValueError(
+            f"at pose {locked[0]} the angle {coupler.independent!r}, which drives {coupler.dependent!r}, is in its "
+            "lock and has no rate; leave this pose out, or take the model with the file's angles (rotations='file')"
+        )

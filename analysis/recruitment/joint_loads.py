@@ -260,7 +260,7 @@ def _restricted(model: Model) -> bool:
 def _lacking(model: Model, motion: Motion, udot: Array, applied: Array, driven: Array) -> Array:
     """(t, nu) what a motion with accelerations udot needs beyond all forces but those of constraints."""
     assert motion.u is not None
-    torque = inverse_dynamics(model.system, motion.q, motion.u, udot, applied) - driven
+    torque = inverse_dynamics(model, motion.q, motion.u, udot, applied) - driven
     if model.limits or model.forces:
         torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
     return torque

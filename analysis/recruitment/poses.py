@@ -67,7 +67,7 @@ def sample_poses(model: Model, poses: int, seed: int | np.random.Generator) -> P
     driving = {name for coupler in model.couplers for name in (coupler.dependent, coupler.independent)}
     system = in_angles(model.system, ranged | driving)
     q, rules = _drawn(model, system, poses, rng)
-    follow(model.couplers, system.coordinate_names, q)
+    follow(model.couplers, system, q)
     q = convert_coordinates(system, model.system, q)
     held = constraints_of(model)
     if held:

@@ -96,7 +96,7 @@ def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarr
     """(count, nq) within the ranges of the coordinates, or a unit where they have none, couplers followed."""
     low, high = np.array([c.range or (-1.0, 1.0) for c in model.coordinates]).reshape(-1, 2).T
     q = rng.uniform(low, high, (count, len(low)))
-    follow(model.couplers, model.system.coordinate_names, q)
+    follow(model.couplers, model.system, q)
     return q
 
 

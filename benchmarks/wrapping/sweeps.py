@@ -49,7 +49,7 @@ def _rows(stem: str, variable: str) -> list[dict[str, Any]]:
     q = random_poses(model, rng, FLAGGED)
     work = f"{stem}: lengths and moment arms of {len(model.muscles)} muscles, one thread"
     motion = q[0] + np.linspace(0.0, 1.0, TIMED)[:, None] * (q[1] - q[0])
-    follow(model.couplers, model.system.coordinate_names, motion)
+    follow(model.couplers, model.system, motion)
     poses = {"random poses": q[:TIMED], "poses of a motion between two of them": motion}
     timed = [
         {"work": work, "route": route, "median": _per_pose(model, x) * 1e6, "unit": "us"} for route, x in poses.items()
@@ -94,7 +94,7 @@ def _slope_errors(model: Model, q: np.ndarray, rng: np.random.Generator) -> np.n
     places = sorted({*CENTRAL, *FORWARD, *BACKWARD})
     moved = {place: q + place * APART * direction for place in places}
     for x in moved.values():
-        follow(model.couplers, model.system.coordinate_names, x)
+        follow(model.couplers, model.system, x)
     lengths = {place: path_lengths(model, x) for place, x in moved.items()}
     J = both_kernel(model)(q)[1]
 
@@ -115,7 +115,7 @@ def _swept(model: Model, stem: str, begin: str, bases: np.ndarray) -> dict[str, 
         q = np.array([lines[i][0] for i in line])
         low, high = np.array([lines[i][2] for i in line]).T
         q[np.arange(len(q)), [lines[i][1] for i in line]] = low + share * (high - low)
-        follow(model.couplers, names, q)
+        follow(model.couplers, model.system, q)
         return q
 
     found = jumps(lambda *at: path_lengths(model, poses(*at)), len(lines), STEPS)

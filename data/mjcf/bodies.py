@@ -35,6 +35,8 @@ class Bodies:
 
     def add(self, world: Any) -> None:
         """All bodies below <worldbody>, depth first, which is also MuJoCo's order of coordinates."""
+        for shape in self._system.shapes:
+            self._add_shape(world, self._system.ground, shape)
         self._sites.add(world, self._system.ground)
         self._add_children(world, self._system.ground)
 

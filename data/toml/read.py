@@ -7,6 +7,7 @@ A model file (all numbers in SI units, quaternions scalar first):
     name = "two_link"
     description = "..."                 # optional
     ground = "ground"                   # name of the ground, optional
+    shapes = [{ kind = "mesh", sizes = [1, 1, 1], file = "floor.stl" }]  # what the ground shows, optional
     gravity = [0.0, 0.0, -9.81]         # [m/s^2], optional
     velocity_frame = "child"            # or "parent": the frame of u of spherical and floating joints, optional
 
@@ -72,7 +73,19 @@ from myoquat.muscle.path import Muscle
 
 __all__ = ["parse_model", "read_model"]
 
-_TOP = {"format", "version", "name", "description", "ground", "gravity", "velocity_frame", "start", "bodies", "muscles"}
+_TOP = {
+    "format",
+    "version",
+    "name",
+    "description",
+    "ground",
+    "gravity",
+    "velocity_frame",
+    "start",
+    "shapes",
+    "bodies",
+    "muscles",
+}
 _TOP |= set(EXTRAS)
 _START = {"q", "u"}
 TABLES = {"body": "bodies", "muscle": "muscles"} | {key[:-1]: key for key in EXTRAS}  # an element -> its tables
@@ -128,6 +141,8 @@ def _model(data: dict[str, Any], path: Path) -> Model:
     }
     if "gravity" in data:
         given["gravity"] = numbers(data["gravity"], [3], "the file", "gravity")
+    if "shapes" in data:
+        given |= read_fields(ArticulatedSystem, {"shapes": data["shapes"]}, "the file", "", ("shapes",))
     bodies = tuple(_body(*item) for item in _tables(data, "bodies", "body"))
     system = ArticulatedSystem(bodies, **({"name": path.stem} | given))
     start = data.get("start", {})

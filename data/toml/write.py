@@ -67,6 +67,8 @@ def _document(model: Model) -> Any:
     document["gravity"] = array(model.system.gravity)
     if model.system.velocity_frame != "child":
         document["velocity_frame"] = model.system.velocity_frame
+    if model.system.shapes:
+        document["shapes"] = write_fields(model.system, "the file", ("shapes",))["shapes"]
     if model.start_q is not None or model.start_u is not None:
         start = tomlkit.table()
         if model.start_q is not None:

@@ -53,7 +53,7 @@ def _obeying(model: Model) -> Model:
     driven = {coupler.dependent: coupler for coupler in model.couplers}
     drivers = {name: [coupler.independent] for name, coupler in driven.items()}
     order = TopologicalSorter(drivers).static_order()  # a joint may mimic one that mimics a third
-    follow([driven[name] for name in order if name in driven], model.system.coordinate_names, q)
+    follow([driven[name] for name in order if name in driven], model.system, q)
     return model if (q == model.start).all() else replace(model, start_q=tuple(map(float, q)))
 
 

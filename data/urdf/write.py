@@ -53,7 +53,9 @@ def write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, d
     robot = etree.Element("robot", name=system.name or "system")
     base = _base(system)
     if base is None:
-        etree.SubElement(robot, "link", name=system.ground)
+        ground = etree.SubElement(robot, "link", name=system.ground)
+        for shape in system.shapes:
+            _add_shape(ground, shape)
     for body in system.bodies:
         _add_link(robot, body)
     for body in system.bodies:
@@ -66,7 +68,12 @@ def write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, d
 def _base(system: ArticulatedSystem) -> Body | None:
     """The body that can be the root link by itself."""
     standing = [body for body in system.bodies if body.parent == system.ground]
-    if len(standing) != 1 or standing[0].joint.kind not in ("fixed", "floating") or standing[0].joint_name:
+    if (
+        len(standing) != 1
+        or system.shapes
+        or standing[0].joint.kind not in ("fixed", "floating")
+        or standing[0].joint_name
+    ):
         return None
     body = standing[0]
     passive = any(getattr(body, key) for key in _DYNAMICS)

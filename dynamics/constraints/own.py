@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from myoquat.joints.constraints import Constraint, CoordinateCoupler
 from myoquat.joints.door import SystemLike, system_of
+from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
-__all__ = ["constraints_of"]
+__all__ = ["as_constraint", "constraints_of"]
 
 
 def constraints_of(model: SystemLike, given: Sequence[Constraint] = ()) -> tuple[Constraint, ...]:
@@ -22,5 +23,10 @@ def constraints_of(model: SystemLike, given: Sequence[Constraint] = ()) -> tuple
     own: list[Constraint] = []
     if isinstance(model, Model):
         own += model.constraints
-        own += [CoordinateCoupler(c.dependent, c.independent, c.function, c.scale, name=c.name) for c in model.couplers]
+        own += map(as_constraint, model.couplers)
     return (*own, *(constraint for constraint in given if constraint not in own))
+
+
+def as_constraint(coupler: Coupler) -> CoordinateCoupler:
+    """The constraint that a coupler is."""
+    return CoordinateCoupler(coupler.dependent, coupler.independent, coupler.function, coupler.scale, name=coupler.name)

@@ -18,6 +18,7 @@ from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_state, check_u
 from myoquat.joints.multibody.display import system_html
 from myoquat.joints.multibody.indices import Indices
 from myoquat.joints.multibody.layout import Layout
+from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.multibody.tree import Tree, build_tree, find_cycle
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import EulerJoint, FollowerJoint
@@ -38,8 +39,8 @@ class ArticulatedSystem(Record):
 
     q and u hold the joints' coordinates and velocities in that order, or in that of `joint_order`, names of all bodies
     or joints. velocity_frame: the frame, "child" or "parent", of the angular (and a floating joint's linear) velocity
-    of spherical and floating joints. Immutable: `dataclasses.replace` and `with_body` make a changed one. Raises
-    ModelError for a tree that cannot be.
+    of spherical and floating joints. shapes: what the ground shows, as data. Immutable: `dataclasses.replace` and
+    `with_body` make a changed one. Raises ModelError for a tree that cannot be.
 
     >>> from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
     >>> upper = Body("upper", "ground", SphericalJoint(), mass=2.0, inertia=(0.02, 0.02, 0.003, 0, 0, 0))
@@ -57,6 +58,7 @@ class ArticulatedSystem(Record):
     velocity_frame: str = "child"
     name: str = field(default="", compare=False)
     joint_order: InitVar[Sequence[str] | None] = None
+    shapes: tuple[Shape, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self, joint_order: Sequence[str] | None) -> None:
         super().__post_init__()

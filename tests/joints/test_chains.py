@@ -8,6 +8,7 @@ import pytest
 import myoquat as mq
 from myoquat import dynamics
 from myoquat.analysis.recruitment import moment_arms
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -23,58 +24,7 @@ from myoquat.joints import (
 from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.conversion.chains.find import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Linear, SimmSpline
-from myoquat.joints.types.custom import Axis
-from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint
-from myoquat.muscle.coordinates import Coordinate, Coupler
-
-A, B = (0.0048, 0.99908918, 0.04240001), (-0.99826136, 0.0023, 0.05889802)  # not quite orthogonal, as published
-INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
-
-
-def arm(phantom=0.0):
-    """The shoulder of the published arm on a hinged blade: plane, elevation, back by a coupler, and axial rotation."""
-    ghost = {"mass": 1e-4, "inertia": (phantom,) * 3 + (0.0,) * 3, "lenient_inertia": True} if phantom else {}
-    two = CustomJoint(("elev", "back"), (Axis(B, 0), Axis(A, 1)))
-    bodies = (
-        Body("blade", "ground", RevoluteJoint((0.1, 0.2, 1.0)), (0.0, 0.1, 0.0), mass=1.5,
-             center_of_mass=(0.1, 0, 0.02), inertia=INERTIA, coordinate_names=("glide",)),
-        Body("ghost1", "blade", CustomJoint(("plane",), (Axis(A, 0),)), (0.2, 0.0, 0.1), (0.6, 0.0, 0.8, 0.0),
-             coordinate_names=("plane",), **ghost),
-        Body("ghost2", "ghost1", two, coordinate_names=("elev", "back"), **ghost),
-        Body("arm", "ghost2", CustomJoint(("axial",), (Axis(A, 0, Linear(1.0)),)), mass=2.0,
-             center_of_mass=(0.01, -0.15, 0.02), inertia=INERTIA, coordinate_names=("axial",)),
-        Body("fore", "arm", RevoluteJoint((0, 0, 1)), (0.0, -0.3, 0.0), mass=1.0, center_of_mass=(0, -0.1, 0),
-             inertia=INERTIA, coordinate_names=("elbow",)),
-    )  # fmt: skip
-    system = ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0))
-    moving = MovingPoint("arm", (0.02, -0.05, 0.0), ("elev",) * 3, (Linear(0.01), Linear(0.0, 0.01), Linear(-0.005)))
-    muscles = (
-        mq.Muscle("over", (PathPoint("blade", (0.1, 0.05, 0.0)), PathPoint("ghost1", (0.03, 0.02, 0.01)),
-                           PathPoint("ghost2", (0.02, -0.03, 0.03)), PathPoint("arm", (0.02, -0.1, 0.01)))),
-        mq.Muscle("under", (PathPoint("ghost2", (-0.02, -0.03, 0.03)), PathPoint("fore", (0.02, -0.1, 0.01)))),
-        mq.Muscle("moves", (PathPoint("ground", (-0.02, 0.2, 0.03)), moving)),
-    )  # fmt: skip
-    return mq.Model(
-        system,
-        muscles,
-        couplers=(Coupler("follows", "back", "plane", SimmSpline((-1.5708, 3.14159), (1.5708, -3.14159))),
-                  Coupler("rhythm", "glide", "elev", Linear(0.3, 0.05))),
-        coordinates=tuple(Coordinate(n, r) for n, r in (
-            ("plane", (-1.6, 2.2)), ("elev", (0.0, 3.1)), ("back", (-99.0, 99.0)), ("axial", (-1.5, 2.0)))),
-        limits=(CoordinateLimit("stop", "elev", 0.2, 0.9, 5.0, 7.0, 0.2, damping=0.3),),
-        start_q=(0.23, 0.4, 0.6, -0.4, 0.3, 0.5),
-    )  # fmt: skip
-
-
-def states(model, n, rng):
-    """q, u and udot that obey the chain's coupler, clear of the lock."""
-    q = np.column_stack([rng.uniform(-1.4, 1.4, (n, model.system.nq))])
-    q[:, 2] = rng.uniform(0.3, 2.6, n)
-    u, udot = rng.normal(size=(2, n, model.system.nu))
-    for x in (q, u, udot):
-        x[:, 3] = -x[:, 1]
-    return q, u, udot
+from tests.joints.phantom_arm import INERTIA, arm, on_chest, states
 
 
 def rates_on(model, ball, q):
@@ -171,6 +121,37 @@ def test_simulations_agree(rng):
         np.testing.assert_allclose(back, ways[0].q, atol=1e-12)
 
 
+def test_a_massless_chest_moves_as_its_couplers_say(rng):
+    """Mass matrix, inverse dynamics and simulation are those of the file's angles."""
+    model = on_chest()
+    ball = model.with_rotations("quaternion")
+    q = model.start
+    _, C = free_velocities(model, q[None])
+    u = C[0] @ rng.normal(size=C.shape[-1]) * 0.4
+    Q, v = convert_coordinates(model.system, ball.system, q), convert_velocities(model.system, ball.system, q, u)
+    P = rates_on(model, ball, q[None])[0] @ C[0]
+    M = C[0].T @ mq.mass_matrix(model, q) @ C[0]
+    np.testing.assert_allclose(P.T @ mq.mass_matrix(ball, Q) @ P, M, atol=1e-12)
+    still = [
+        mq.inverse_dynamics(m, x, np.zeros(m.system.nu), np.zeros(m.system.nu)) for m, x in ((model, q), (ball, Q))
+    ]
+    np.testing.assert_allclose(still[1] @ P, still[0] @ C[0], atol=1e-12)
+    given = {"duration": 0.05, "step": 1e-4, "output_step": 0.01}
+    ways = [mq.simulate(model, q, u, **given), mq.simulate(ball, Q, v, **given)]
+    assert np.abs(ways[0].q[-1] - q).max() > 0.01
+    back = convert_coordinates(ball.system, model.system, ways[1].q)
+    np.testing.assert_allclose(back, ways[0].q, rtol=1e-12, atol=1e-12)
+
+
+def test_a_chest_in_the_lock_of_its_angles_moves_with_a_quaternion_alone():
+    model = on_chest()
+    locked = model.pose({"r_y": -np.pi / 2})
+    with pytest.raises(ModelError, match=r"'r_x_dot', 'r_z_dot' can move together.*without mass and inertia: chest"):
+        mq.simulate(model, locked, duration=0.01)
+    ball = model.with_rotations("quaternion")
+    mq.simulate(ball, convert_coordinates(model.system, ball.system, locked), duration=0.01)
+
+
 def test_motions_go_in_and_come_out_in_the_file_s_names(rng, tmp_path):
     model = arm()
     ball = model.with_rotations("quaternion")
@@ -216,6 +197,11 @@ def test_what_stands_in_the_way_of_a_chain_is_said():
     assert "about different points" in why_no_chain(apart[3], apart, back)
     heavy = [chain[0], chain[1], replace(chain[2], mass=0.5), chain[3]]
     assert "has a mass of 0.5 kg" in why_no_chain(heavy[3], heavy, back)
+    outside = {**back, "plane": ("glide", 1.0, 0.0)}
+    assert "coordinates outside it drive all those of body 'ghost1'" in why_no_chain(chain[3], chain, outside)
+    idle = CustomJoint(("axial", "idle"), chain[3].joint.rotations)
+    slack = [*chain[:3], replace(chain[3], joint=idle, coordinate_names=("axial", "idle"))]
+    assert "its coordinate 'idle' turns nothing" in why_no_chain(slack[3], slack, back)
     hung = [*chain, Body("other", "ghost2", RevoluteJoint())]
     assert "'other' hangs on 'ghost2'" in why_no_chain(chain[3], hung, back)
     assert not find_chains(hung, back)

@@ -13,10 +13,12 @@ from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models,
 from myoquat.data.leftovers import Census
 from myoquat.data.osim.reading.left_out import change_of
 from myoquat.joints.conversion.balls import why_not_ball
+from myoquat.joints.conversion.chains.find import Chain, find_chains
 from myoquat.joints.labels import printable
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import EulerJoint, FloatingJoint, FollowerJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
+from myoquat.muscle.coordinates import linear_couplings
 
 __all__ = ["command"]
 
@@ -94,11 +96,13 @@ def _lines(model: Model) -> Iterator[str]:
         f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
     )
     driven = {coupler.dependent for coupler in model.couplers}
+    chains = {chain.last: chain for chain in find_chains(system.bodies, linear_couplings(model.couplers))}
     locked = {coordinate.name for coordinate in model.coordinates if coordinate.locked}
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{_as_ball(body, driven, locked)}"
+        told = _as_ball(body, driven, locked) or _chained(chains.get(body.name), locked)
+        yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{told}"
     units = coordinate_units(model)
     for coordinate in model.coordinates:
         unit = units.get(coordinate.name, "rad")  # an angle of the file that a quaternion has replaced
@@ -147,6 +151,17 @@ def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> st
     if reason is not None:
         return f"; no quaternion joint: {reason}"
     return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""
+
+
+def _chained(chain: Chain | None, locked: Collection[str]) -> str:
+    """Whether a body ends a chain of bodies that could be one quaternion joint, and why it is none."""
+    if chain is None:
+        return ""
+    with_others = f"with {', '.join(chain.bodies)}"
+    fixed = [name for name in chain.angles.all_names if name in locked]
+    if not fixed:
+        return f"; {with_others} it can be a quaternion joint"
+    return f"; {with_others} no quaternion joint unless it is named: {', '.join(fixed)} is locked"
 
 
 def _muscle(muscle: Muscle) -> str:

@@ -90,7 +90,7 @@ class PoseControls:
                 there[control.index] = value * control.unit
         for start, vector in vectors.items():
             there[start : start + 4] = quaternion_exp(vector)
-        follow(self.model.couplers, self.system.coordinate_names, there)
+        follow(self.model.couplers, self.system, there)
         return convert_coordinates(self.system, self.model.system, there)
 
     def _start(self, control: Control) -> int:

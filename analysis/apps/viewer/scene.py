@@ -1,5 +1,6 @@
 """What the viewer shows of a model, without a browser: bodies with what is fixed to them, and how to look at them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from myoquat.analysis.apps.viewer.meshes import Mesh
 from myoquat.analysis.apps.viewer.shapes import limb, shape_mesh, surface
 from myoquat.analysis.apps.viewer.tubes import tubes
 from myoquat.core.typing import Array
+from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines
@@ -95,11 +97,14 @@ class Scene:
     @cached_property
     def bones(self) -> list[Part]:
         """The shapes of every body: its geometry files and shapes, and where these are missing, limbs."""
-        return [part for body in self.model.system.bodies for part in self._given(body) or self._limbs(body)]
+        system = self.model.system
+        parts = self._given(system.ground, system.shapes)
+        return parts + [p for body in system.bodies for p in self._given(body.name, body.shapes) or self._limbs(body)]
 
-    def _given(self, body: object) -> list[Part]:
+    def _given(self, body: str, shapes: Iterable[Shape]) -> list[Part]:
+        """The shapes that a body shows."""
         parts = []
-        for shape in body.shapes:  # type: ignore[attr-defined]
+        for shape in shapes:
             if shape.purpose != "visual":
                 continue
             mesh = shape_mesh(shape, self.geometry)
@@ -108,7 +113,7 @@ class Scene:
                 continue
             color = None if shape.color is None else tuple(int(255 * x) for x in shape.color[:3])
             place = np.array(shape.position), np.array(shape.orientation)
-            parts.append(Part(body.name, mesh, *place, color))  # type: ignore[attr-defined, arg-type]
+            parts.append(Part(body, mesh, *place, color))  # type: ignore[arg-type]
         return parts
 
     def _limbs(self, body: object) -> list[Part]:

@@ -102,7 +102,7 @@ def track(
 
     def law(k: int, q: Array, u: Array) -> Push:
         window = [k, min(k + 1, frames - 1)]
-        helped = matvec(mass_matrix(model.system, q), drive.returning(k, q, u))
+        helped = matvec(mass_matrix(model, q), drive.returning(k, q, u))
         return Push(a[window], tau[window], np.array([helped, helped]))
 
     return tracked(drive, law, longest_step(model, motion, a) if step is None else step)

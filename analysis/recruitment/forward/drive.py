@@ -134,8 +134,8 @@ def driven_model(model: Model, *, elastic: bool) -> Model:
 def load_torques(model: Model, motion: Motion, wrenches: Array) -> Array:
     """(t, nu) generalized forces of external wrenches (t, bodies, 6) in the poses of the motion."""
     still = np.zeros((len(motion.time), model.system.nu))
-    none = inverse_dynamics(model.system, motion.q, still, still)
-    return none - inverse_dynamics(model.system, motion.q, still, still, wrenches)
+    none = inverse_dynamics(model, motion.q, still, still)
+    return none - inverse_dynamics(model, motion.q, still, still, wrenches)
 
 
 def carried_loads(model: Model, motion: Motion, loads: Forces, wrenches: Array) -> Forces:

@@ -34,7 +34,7 @@ def longest_step(model: Model, motion: Motion, activation: Array) -> float:
     D = np.moveaxis((ahead - behind) / (2 * SMALL), 0, -1)  # (rows, nu, nu), a column per velocity
     C = free_velocities(model, q)[1]
     Ct = np.swapaxes(C, -1, -2)
-    rates = np.abs(np.linalg.eigvals(np.linalg.solve(Ct @ mass_matrix(model.system, q) @ C, Ct @ D @ C)))
+    rates = np.abs(np.linalg.eigvals(np.linalg.solve(Ct @ mass_matrix(model, q) @ C, Ct @ D @ C)))
     rate = float(rates.max(initial=0.0))
     step = min(LONGEST, SAFETY * STABLE / rate) if rate else LONGEST
     if step < SHORTEST:

@@ -107,7 +107,7 @@ def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:
     force = muscle_forces(model, q, u, driven.activation, *states) if model.muscles else np.zeros((k, 0))
     torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)
     pulled, helped = vecmat(torque, C), vecmat(driven.help, C)
-    H = np.swapaxes(C, -1, -2) @ mass_matrix(system, q) @ C
+    H = np.swapaxes(C, -1, -2) @ mass_matrix(model, q) @ C
     sizes = [float(np.sum(x * np.linalg.solve(H, x[..., None])[..., 0])) for x in (helped, pulled)]
     return Tracking(
         model=model,

@@ -66,8 +66,8 @@ def _model(document: Document, path: Path) -> Model:
     drives = read_actuators(document)
     name = str(document.root.get("model") or path.stem)
     used = Used.of(document)
-    bodies = _with_shapes(skeleton, used, document)
-    system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=_gravity(document), name=name)
+    bodies, shown = _with_shapes(skeleton, used, document)
+    system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=_gravity(document), name=name, shapes=shown)
     actuators = len(list(document.sections("actuator")))
     start = read_start(document, system, system.check_q(skeleton.start), actuators)
     if start.controls is not None:
@@ -111,16 +111,17 @@ FLAGS = ("energy", "fwdinv", "warmstart", "sensor", "midphase", "nativeccd", "mu
          "override", "autoreset", "filterparent", "refsafe", "eulerdamp", "clampctrl")  # fmt: skip
 
 
-def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> list[Body]:
-    """The bodies with their shapes. A geom that a tendon wraps around, and that neither weighs nor touches anything,
-    is a surface alone."""
-    shapes: dict[str, list[Shape]] = {body.name: [] for body in skeleton.bodies}
+def _with_shapes(skeleton: Skeleton, used: Used, document: Document) -> tuple[list[Body], tuple[Shape, ...]]:
+    """The bodies with their shapes, and those of the world. A geom that a tendon wraps around, and that neither weighs
+    nor touches anything, is a surface alone."""
+    shapes: dict[str, list[Shape]] = {name: [] for name in (GROUND, *(body.name for body in skeleton.bodies))}
     for geom in skeleton.geoms:
         if geom.name in used.geoms and not geom.touches and geom.inertia is not None and not geom.inertia.mass:
             continue
         shape = geom.shape()
         if shape is None or geom.body not in shapes:
-            document.census.count(geom.element, "shape of the world" if geom.body not in shapes else geom.kind)
+            document.census.count(geom.element, "shape of the world" if geom.body == GROUND else geom.kind)
         else:
             shapes[geom.body].append(shape)
-    return [replace(body, shapes=tuple(own)) if (own := shapes[body.name]) else body for body in skeleton.bodies]
+    bodies = [replace(body, shapes=tuple(own)) if (own := shapes[body.name]) else body for body in skeleton.bodies]
+    return bodies, tuple(shapes[GROUND])

@@ -1,10 +1,14 @@
 """Names of components, settled as OpenSim does when it reads a file, so that no two of a set have the same."""
 
+import re
 from typing import Any
 
 from myoquat.data.leftovers import Doubts
 
-__all__ = ["close_names", "settle_names"]
+__all__ = ["close_names", "part_from_ground", "settle_names"]
+
+GROUND_BODY = "ground_body"
+_GROUND_PATH = re.compile(r"(?<=bodyset/)ground(?=/|$)")
 
 
 def close_names(model: Any, doubts: Doubts) -> None:
@@ -40,3 +44,16 @@ def settle_names(model: Any, doubts: Doubts) -> None:
                 doubts.count("names of several, which got a number", f"{element.tag} {name}")
             taken.add(name)
             element.set("name", name)
+
+
+def part_from_ground(model: Any, doubts: Doubts) -> None:
+    """Call a <Body> that has the ground's name ground_body, and wherever a path refers to it: OpenSim 4 tells the two
+    apart by their paths, /ground and /bodyset/ground."""
+    bodies = [body for body in model.iterfind("BodySet/objects/Body") if body.get("name") == "ground"]
+    if not bodies:
+        return
+    bodies[0].set("name", GROUND_BODY)
+    doubts.count("a body with the name of the ground, called otherwise", GROUND_BODY)
+    for element in model.iter():
+        if isinstance(element.tag, str) and not len(element) and "bodyset/ground" in (element.text or ""):
+            element.text = _GROUND_PATH.sub(GROUND_BODY, element.text.strip())

@@ -84,6 +84,7 @@ def modernize(model: Any) -> None:
     for body in list(model.iterfind("BodySet/objects/Body")):
         if body.get("name") == GROUND:
             bodies.remove(body)
+            _gather_geometry(body)
             body.tag = "Ground"
             model.append(body)
             continue
@@ -155,6 +156,18 @@ def _gather_geometry(body: Any) -> None:
         mesh = _child(_child(holder, "attached_geometry", visible), "Mesh", visible, name=name)
         _child(mesh, "scale_factors", visible, content=written(tuple((scale * own).tolist())))
         _child(mesh, "mesh_file", visible, content=file)
+        if geometry is not None:
+            _gather_look(mesh, geometry)
+
+
+def _gather_look(mesh: Any, geometry: Element) -> None:
+    """The color and opacity of a <DisplayGeometry> as the <Appearance> of its <Mesh>."""
+    given = [(tag, text(geometry, tag, "")) for tag in ("opacity", "color")]
+    if any(words for _, words in given):
+        look = _child(mesh, "Appearance", geometry)
+        for tag, words in given:
+            if words:
+                _child(look, tag, geometry, content=words)
 
 
 def _shown(element: Element | None) -> tuple[Any, Frame]:

@@ -22,7 +22,9 @@ from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.types import CustomJoint, FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = ["Skeleton", "is_massless", "read_skeleton"]
+__all__ = ["Skeleton", "ground_meshes", "is_massless", "read_skeleton"]
+
+WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _mass(element: Any, parts: int) -> dict[str, Any]:
         "mass": number(element, "mass", 0.0) / parts,
         "center_of_mass": numbers(element, "mass_center", 3, (0.0,) * 3),
         "inertia": (0.0,) * 6 if is_massless(element) else tuple(x / parts for x in inertia),
-        "shapes": _meshes(element),
+        "shapes": meshes_of(element),
     }
     return mass | {"lenient_inertia": not _possible(Body("", "", FixedJoint(), **mass))}
 
@@ -144,15 +146,22 @@ def _possible(body: Body) -> bool:
     return True
 
 
-def _meshes(body: Any) -> tuple[Shape, ...]:
-    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales and their places."""
+def ground_meshes(model: Any) -> tuple[Shape, ...]:
+    """What the <Ground> shows."""
+    ground = model.find("Ground")
+    return () if ground is None else meshes_of(ground)
+
+
+def meshes_of(body: Any) -> tuple[Shape, ...]:
+    """The <Mesh>es of a body and of the frames in it: the names of their files, their scales, places and colors."""
     found = []
     for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
         Q: Any = (1.0, 0.0, 0.0, 0.0)
         p = (0.0, 0.0, 0.0)
         meshes = holder.findall("attached_geometry/Mesh")
         if holder is not body and meshes:
-            if text(holder, "socket_parent", "..") not in ("..", f"/bodyset/{body.get('name')}"):
+            own = "/ground" if body.tag == "Ground" else f"/bodyset/{body.get('name')}"
+            if text(holder, "socket_parent", "..") not in ("..", own):
                 continue
             angles = np.array(numbers(holder, "orientation", 3, (0.0,) * 3))
             Q = tuple(np.asarray(quaternion_from_euler(angles, "XYZ")).tolist())
@@ -161,5 +170,15 @@ def _meshes(body: Any) -> tuple[Shape, ...]:
             file = (mesh.findtext("mesh_file") or "").strip()
             if file:
                 scales = numbers(mesh, "scale_factors", 3, (1.0,) * 3)
-                found.append(Shape("mesh", scales, p, Q, file=file, name=mesh.get("name") or ""))
+                found.append(Shape("mesh", scales, p, Q, file=file, name=mesh.get("name") or "", color=_color(mesh)))
     return tuple(found)
+
+
+def _color(mesh: Any) -> tuple[float, float, float, float] | None:
+    """The color and opacity of a <Mesh>; None for OpenSim's own, opaque white."""
+    look = mesh.find("Appearance")
+    if look is None:
+        return None
+    red, green, blue = numbers(look, "color", 3, (1.0,) * 3)
+    color = red, green, blue, number(look, "opacity", 1.0)
+    return None if color == WHITE else color

@@ -10,7 +10,7 @@ from myoquat.data.osim.force_laws.laws import MUSCLES
 from myoquat.data.osim.force_laws.millard import is_rigid
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.reading.actuators import ACTUATORS, read_actuator
-from myoquat.data.osim.reading.bodies import is_massless, read_skeleton
+from myoquat.data.osim.reading.bodies import ground_meshes, is_massless, read_skeleton
 from myoquat.data.osim.reading.constraints import read_constraints
 from myoquat.data.osim.reading.contact import CONTACTS, Contacts
 from myoquat.data.osim.reading.controllers import read_inputs
@@ -99,7 +99,8 @@ def _model(element: Any, path: Path, census: Census, doubts: Doubts) -> Model:
     contacts = Contacts(element, frames)
     forces = _Forces.of(element, census, contacts, path.parent)
     bodies, springs = with_springs(skeleton.bodies, forces.springs)
-    system = ArticulatedSystem(bodies, gravity=numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), name=name)
+    gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), ground_meshes(element)
+    system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
     surfaces = Surfaces.of(element, frames)
     couplers, constraints = read_constraints(element, frames, census)
     for tag in SILENT:

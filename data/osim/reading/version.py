@@ -5,7 +5,7 @@ from pathlib import Path
 
 from myoquat.data.leftovers import Doubts
 from myoquat.data.osim.document.lenient import mended
-from myoquat.data.osim.document.names import close_names, settle_names
+from myoquat.data.osim.document.names import close_names, part_from_ground, settle_names
 from myoquat.data.osim.document.older import OLDEST, modernize
 from myoquat.data.osim.reading.components import sort_components
 from myoquat.data.xml import Element, parse
@@ -47,6 +47,7 @@ def read_document(path: Path, doubts: Doubts) -> Element:
         close_names(model, doubts)
     if version < FIRST:
         modernize(model)
+    part_from_ground(model, doubts)
     sort_components(model)
     settle_names(model, doubts)
     return model

@@ -131,7 +131,7 @@ def _tried(model: Model) -> np.ndarray:
     for c in model.coordinates:
         if c.range is not None and not c.locked and c.name in names and c.name not in driven:
             q[1:, names.index(c.name)] = rng.uniform(*c.range, POSES)
-    follow(model.couplers, names, q[1:])
+    follow(model.couplers, model.system, q[1:])
     return q
 
 

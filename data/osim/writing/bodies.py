@@ -11,6 +11,7 @@ from myoquat.data.osim.writing.joints import Placed, add_joint, add_offset
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
@@ -62,6 +63,7 @@ def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed],
     """The <BodySet>, and the <Ground> before it; wraps: what adds the wrap objects of a body."""
     ground = add(parent, "Ground", name=GROUND)
     wraps(ground, GROUND)
+    _add_meshes(ground, GROUND, system.shapes, left)
     bodies, written = add_set(parent, "BodySet"), {joint.carried for joint in placed}
     for body in system.bodies:
         if body.name not in written:
@@ -71,28 +73,32 @@ def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed],
         add(element, "mass_center", body.center_of_mass)
         add(element, "inertia", body.inertia)
         wraps(element, body.name)
-        _add_meshes(element, body, left)
+        _add_meshes(element, body.name, body.shapes, left)
 
 
-def _add_meshes(element: Element, body: Body, left: Leftovers) -> None:
+def _add_meshes(element: Element, name: str, shapes: Iterable[Shape], left: Leftovers) -> None:
     """The geometry files, those that do not stand in the body's own frame in frames of their own; every other shape is
     left out."""
-    meshes = [s for s in body.shapes if s.kind == "mesh" and s.purpose == "visual" and s.color is None]
-    for shape in body.shapes:
+    meshes = [shape for shape in shapes if shape.kind == "mesh" and shape.purpose == "visual"]
+    for shape in shapes:
         if shape not in meshes:
-            left.count("shapes of bodies", f"{body.name}: {shape.kind}")
+            left.count("shapes of bodies", f"{name}: {shape.kind}")
     own, placed = None, None
     for i, shape in enumerate(meshes, start=1):
-        name = shape.name or f"{body.name}_geometry_{i}"
+        own_name = shape.name or f"{name}_geometry_{i}"
         if shape == replace(shape, **_AT_BODY):
             own = add(element, "attached_geometry") if own is None else own
             geometry = own
         else:
             placed = add(element, "components") if placed is None else placed
-            frame = add_offset(placed, f"{name}_frame", body.name, shape.position, shape.orientation)
+            frame = add_offset(placed, f"{own_name}_frame", name, shape.position, shape.orientation)
             geometry = add(frame, "attached_geometry")
-        mesh = add(geometry, "Mesh", name=name)
+        mesh = add(geometry, "Mesh", name=own_name)
         add(mesh, "scale_factors", shape.sizes)
+        if shape.color is not None:
+            look = add(mesh, "Appearance")
+            add(look, "opacity", shape.color[3])
+            add(look, "color", shape.color[:3])
         add(mesh, "mesh_file", shape.file)
 
 

@@ -1,6 +1,7 @@
 """From the model to the file."""
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,12 @@ from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects
 from myoquat.data.xml import Element
 from myoquat.joints.conversion.axes import with_angles
+from myoquat.joints.conversion.chains.find import Coupling
+from myoquat.joints.conversion.chains.restore import with_chains_restored
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
+from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
 __all__ = ["write_model"]
@@ -95,6 +100,7 @@ def _prepared(model: Model) -> Model:
     """The model on OpenSim's ground, with angles where it has quaternions, as far as paths can see."""
     system = named_as_ground(model.system)
     was, new = model.system.ground, system.ground
+    system, couplings = with_chains_restored(system)
     system = replace(system, bodies=tuple(with_angles(body) for body in system.bodies))
 
     def on(things: Any) -> Any:
@@ -104,6 +110,7 @@ def _prepared(model: Model) -> Model:
     return replace(
         model,
         system=system,
+        couplers=(*model.couplers, *_couplers(couplings, {coupler.name for coupler in model.couplers})),
         muscles=muscles,
         markers=on(model.markers),
         constraints=tuple(_on_ground(constraint, was, new) for constraint in model.constraints),
@@ -112,6 +119,17 @@ def _prepared(model: Model) -> Model:
         start_q=None,
         start_u=None,
     )
+
+
+def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list[Coupler]:
+    """The couplers of chains of bodies."""
+    found: list[Coupler] = []
+    for dependent, (driver, factor, offset) in couplings.items():
+        name = f"{dependent}_con"
+        while name in taken:
+            name += "_"
+        found.append(Coupler(name, dependent, driver, Linear(factor, offset)))
+    return found
 
 
 HOLDERS = ("first", "second", "body", "force_frame", "point_frame")

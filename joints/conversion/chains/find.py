@@ -179,6 +179,13 @@ def _as_ball(
     own = list(dict.fromkeys(link.name for link in links))
     names = [name for name in own if name not in couplings or couplings[name][0] not in own]
     driven = [name for name in own if name not in names]
+    outside = {name for name in names if name in couplings}
+    led = [stage.body.name for stage in stages if {*as_axes(stage.body).coordinates} <= outside]
+    if led:
+        return f"coordinates outside it drive all those of body {led[0]!r}"
+    idle = sorted({name for stage in stages for name in as_axes(stage.body).coordinates} - {*own})
+    if idle:
+        return f"its coordinate {idle[0]!r} turns nothing"
     if len(names) != 3:
         return f"{len(names)} independent coordinates rotate it with the bodies before it, not three"
     if any(couplings[name][0] not in names for name in driven):

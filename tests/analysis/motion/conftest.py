@@ -87,7 +87,7 @@ class Recording:
             u[[i for i, n in enumerate(u_names) if "toe" in n]] = 0.0
             q[k] = system.integrate(q[k - 1], u / rate)
         q[:, names.index("shank_angle")] = -1 + 0.9 * np.sin(7 * time)
-        follow(self.model.couplers, names, q)
+        follow(self.model.couplers, self.model.system, q)
         return Motion(system, time, q)
 
     def markers(self, motion: Motion, noise: float = 0.0, rng: Any = None) -> Markers:

@@ -44,7 +44,7 @@ def walk(leg):
     q[:, names.index("toe_angle")] = 0.2
     q[:, [names.index(n) for n in ("tx", "ty", "tz")]] = 0.0
     q[:, names.index("shank_angle")] = -0.5 * np.sin(3 * t) ** 2
-    follow(leg.couplers, names, q)
+    follow(leg.couplers, leg.system, q)
     return Motion(leg.system, t, q)
 
 

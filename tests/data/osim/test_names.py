@@ -93,3 +93,21 @@ def test_text_that_is_no_xml_is_read_where_opensim_reads_it(tmp_path):
         load_model(written(tmp_path, f"\n\n{odd.replace('A &', 'A <')}"))
     with pytest.raises(ModelError, match="line 5"):
         load_model(written(tmp_path, f"\n\n{odd}"), strict=True)
+
+
+def test_a_body_with_the_name_of_the_ground_is_another(tmp_path):
+    """/ground and /bodyset/ground are two frames, the second one welded to the first."""
+    joint = """<{kind} name="{name}"><socket_parent_frame>{parent}</socket_parent_frame><socket_child_frame>
+/bodyset/{child}</socket_child_frame>{rest}</{kind}>"""
+    weld = joint.format(kind="WeldJoint", name="base", parent="/ground", child="ground", rest="")
+    turn = '<coordinates><Coordinate name="turn"/></coordinates>'
+    pin = joint.format(kind="PinJoint", name="pin", parent="/bodyset/ground", child="a", rest=turn)
+    path = tmp_path / "two.osim"
+    bodies = "".join(BODY.format(name) for name in ("ground", "a"))
+    path.write_text(
+        f"""<OpenSimDocument Version="40000"><Model name="two"><BodySet><objects>{bodies}</objects></BodySet>
+<JointSet><objects>{weld}{pin}</objects></JointSet></Model></OpenSimDocument>"""
+    )
+    with pytest.warns(ImplausibleWarning, match="a body with the name of the ground, called otherwise"):
+        system = load_model(path).system
+    assert [(body.name, body.parent) for body in system.bodies] == [("ground_body", "ground"), ("a", "ground_body")]
