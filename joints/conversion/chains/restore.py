@@ -1,4 +1,4 @@
-"""A ball joint and the frames that follow it as a chain of bodies again: `myoquat.joints.conversion.chains.find` undone."""
+"""A ball joint and the frames that follow it as a chain of bodies again: the inverse of `find`."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from two_bodies import body
 
 from myoquat.data import load_model
 from myoquat.data.leftovers import UnsupportedWarning
@@ -28,6 +27,7 @@ from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, RevoluteJoint
 from myoquat.muscle import Model, ModelError
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.data.osim.two_bodies import body
 
 OPENSIM = """
 model = opensim.Model(arguments[0])

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from two_bodies import SYSTEM
 
 from myoquat.data import load_model
 from myoquat.data.motions import load_table
@@ -21,6 +20,7 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
     delayed_rates,
 )
+from tests.data.osim.two_bodies import SYSTEM
 
 OPENSIM = """
 model = opensim.Model(arguments[0])

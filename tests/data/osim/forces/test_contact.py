@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, simpson
 from scipy.optimize import brentq
-from two_bodies import OPENSIM, body
 
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Motion, load_forces, load_model
@@ -29,6 +28,7 @@ from myoquat.muscle.forces import (
     SmoothSphereHalfSpace,
 )
 from myoquat.muscle.parameters.names import places_of
+from tests.data.osim.two_bodies import OPENSIM, body
 
 CENTER = (0.02, -0.05, 0.01)
 

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from two_bodies import OPENSIM, SYSTEM
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.data import Motion, load_model
@@ -26,6 +25,7 @@ from myoquat.muscle.forces import (
     PrescribedForce,
 )
 from myoquat.muscle.laws import Blankevoort1991
+from tests.data.osim.two_bodies import OPENSIM, SYSTEM
 
 PLACED = ("ground", "B", (0.1, 0.5, 0.0), (0.02, -0.1, 0.03), (0.1, -0.2, 0.3), (0.2, 0.1, -0.1))
 DAMPED = (0.5, 0.3, 0.2), (4.0, 3.0, 2.0)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from two_bodies import OPENSIM, SYSTEM
 
 from myoquat.analysis.motion import scale_model
 from myoquat.analysis.recruitment import joint_loads, static_optimization
@@ -15,6 +14,7 @@ from myoquat.dynamics.constraints import ParallelAxes, PointLoop
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import LawA, Model, ModelError, Muscle, PathPoint, elastic_energy, limit_torques
 from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointExpression, PointSpring
+from tests.data.osim.two_bodies import OPENSIM, SYSTEM
 
 
 @dataclass(frozen=True)
