@@ -21,6 +21,7 @@ from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.system import ArticulatedSystem
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import iterate
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker
 
 __all__ = ["Data", "PoseStructure", "Sensor", "elimination_order"]
@@ -162,6 +163,29 @@ class PoseStructure:
         for dependent, driver, slope in self._slopes(q):
             A[..., driver] = A[..., driver] + slope[..., None] * A[..., dependent]
         return self.equations.position(q, time), A[..., [self.free[place] for place in self.touched]]
+
+    def constraint_curvature(self, q: Array, time: Array, forces: Array) -> Array:
+        """(..., n, n) sum of forces (..., k) times the second derivatives of the constraints by the free velocities,
+        couplers followed; a formula of symbols. The order of two velocities of a rotation matters: the mean of both."""
+
+        def pulled(v: Array) -> Array:
+            motion = self._on_all(q, v)
+            return vecmat(forces, self.constraint_rows(state.displaced(self.system.layout, q, motion), time)[1])
+
+        H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
+        H = 0.5 * (H + np.swapaxes(H, -1, -2))
+        found: Array = np.zeros((*q.shape[:-1], len(self.free), len(self.free))) + 0.0 * H[..., :1, :1]
+        found[..., np.array(self.touched)[:, None], self.touched] = H
+        return found
+
+    def _on_all(self, q: Array, v: Array) -> Array:
+        """(..., nu) velocities that are v (..., c) where touched, follow couplers, and are zero elsewhere."""
+        columns: list[Array] = [0.0 * v[..., 0]] * self.system.nu
+        for k, place in enumerate(self.touched):
+            columns[self.free[place]] = v[..., k]
+        for dependent, driver, slope in list(self._slopes(q))[::-1]:
+            columns[dependent] = slope * columns[driver]
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
     def pseudo_inverse(self, q: Array, time: Array, open_: Array | None = None) -> tuple[Array, Array]:
         """(A^+ (..., n, k), I - A^+ A (..., n, n)) on the free velocities, those whose open_ (..., n) is 0 left out. On
