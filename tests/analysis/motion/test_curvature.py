@@ -8,9 +8,10 @@ import pytest
 from myoquat.analysis.motion import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.data import Markers
-from myoquat.joints import ArticulatedSystem, Body, state
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import OnSurface, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import Linear, Polynomial
+from myoquat.joints.multibody import state
 from myoquat.joints.types import (
     Axis,
     ConstantCurvatureJoint,
