@@ -29,14 +29,18 @@ def mass(system: ArticulatedSystem, q: Array) -> Array:
     return M
 
 
-def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia]) -> Array:
-    """(..., nu, nu) sum of J_i^T I_i J_i over the links, of inertias I_i about their origins, in their axes."""
+def matrix(system: ArticulatedSystem, motion: Motion, own: list[Inertia], wrenches: list[Pair] | None = None) -> Array:
+    """(..., nu, nu) sum of J_i^T I_i J_i over the links, of inertias I_i about their origins, in their axes.
+
+    wrenches: W_j = (n, f) that each joint transmits, in its link's axes at its origin. They add W_j . (S_j x S_i) / 2
+    to the entries of every joint i that carries another joint j, S their subspaces and x the cross product of motions.
+    """
     tree = system.tree
     inertias = composites(tree, motion, own)
     blocks: dict[tuple[int, int], Any] = {}
     for i, link in enumerate(tree.links):
         if link.u.stop > link.u.start:
-            _fill(blocks, tree, motion, i, inertias[i])
+            _fill(blocks, tree, motion, i, inertias[i], None if wrenches is None else wrenches[i])
     result: Array = _matrix(system, blocks)
     return result
 
@@ -66,9 +70,11 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
     return m, s, congruent(R, I) + np.concatenate(np.broadcast_arrays(diagonal, mixed, subok=True), axis=-1)
 
 
-def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int, inertia: Inertia) -> None:
+def _fill(
+    blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int, inertia: Inertia, wrench: Pair | None
+) -> None:
     """Add the blocks M_ji of link i and every link j that carries it, by their places in u: S_j^T of the force columns
-    of joint i."""
+    of joint i, from which S_i x* W / 2 is taken where there is a wrench W."""
     m, h, I = inertia
     S_omega, S_v = motion.subspaces[i]
     n = full(I) @ S_omega + row_cross(h, S_v)
@@ -82,6 +88,9 @@ def _fill(blocks: dict[tuple[int, int], Any], tree: Tree, motion: Motion, i: int
         blocks[place] = blocks[place] + own if place in blocks else own
         if tree.links[j].parent == WORLD:
             return
+        if i == j and wrench is not None:
+            n = n + 0.5 * (row_cross(wrench[1], S_v) + row_cross(wrench[0], S_omega))
+            f = f + 0.5 * row_cross(wrench[1], S_omega)
         R, p = motion.transforms[j]
         f = R @ f
         n = R @ n + row_cross(p, f)

@@ -360,24 +360,24 @@ def _frames(
 ) -> Frames:
     """The data of every frame, one row each; what is missing weighs nothing."""
     t, problem = len(time), setting.problem
-    position, rotation = np.zeros((t, 0, 3)), np.zeros((t, 0, 4))
+    rows = np.zeros((t, sum(problem.sizes)))
+    data, weights = problem.unpacked(rows), setting.weights  # views, which are filled in
     if markers is not None:
-        position = markers.positions[:, setting.markers]
+        data.positions[:] = markers.positions[:, setting.markers]
     if orientations is not None:
-        rotation = orientations.quaternions[:, setting.sensors]
-    values = [_wanted(name, tasks[name], t) for name in problem.tasks]
-    lost, silent = np.isnan(position[..., 0]), np.isnan(rotation[..., 0])
-    rotation = np.where(silent[..., None], [1.0, 0.0, 0.0, 0.0], rotation)
-    weights = setting.weights
-    row = np.concatenate(
-        [
-            np.where(lost[..., None], 0.0, position).reshape(t, -1), np.where(lost, 0.0, weights[0]),
-            rotation.reshape(t, -1), np.where(silent, 0.0, weights[1]),
-            np.stack(values, axis=-1) if values else np.zeros((t, 0)), np.broadcast_to(weights[2], (t, len(values))),
-            np.full((t, 1), weights[0].sum() + weights[1].sum()), time[:, None][:, : problem.sizes[-1]],
-        ], axis=-1,
-    )  # fmt: skip
-    return Frames(row, lost, silent)
+        data.rotations[:] = orientations.quaternions[:, setting.sensors]
+    lost, silent = np.isnan(data.positions[..., 0]), np.isnan(data.rotations[..., 0])
+    data.positions[lost], data.rotations[silent] = 0.0, [1.0, 0.0, 0.0, 0.0]
+    data.position_weights[:], data.rotation_weights[:] = (
+        np.where(lost, 0.0, weights[0]),
+        np.where(silent, 0.0, weights[1]),
+    )
+    for j, name in enumerate(problem.tasks):
+        data.values[:, j] = _wanted(name, tasks[name], t)
+    data.value_weights[:], data.scale[:] = weights[2], weights[0].sum() + weights[1].sum()
+    if problem.sizes[-1]:
+        data.time[:] = time
+    return Frames(rows, lost, silent)
 
 
 def _wanted(name: str, values: ArrayLike, frames: int) -> Array:

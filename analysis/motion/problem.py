@@ -11,6 +11,11 @@ w_s 1 (for the rotation vector, J^T theta = theta exactly, and 1 bounds the curv
 that composite rigid bodies give the normal matrix and the recursion of forces its right-hand side, in time linear in
 the number of markers. It keeps the zeros between branches of the tree, and so do its factors L^T D L.
 
+Where the last step was short, half the Hessian takes the place of the normal matrix, so that the search ends with
+Newton's method (`myoquat.analysis.motion.curvature`). It has the curvature of markers, couplers, constraints that hold,
+and wanted coordinates; sensors, angles of ball joints and constraints with weights keep their normal matrix. Where the
+Hessian is not positive definite, the step is found again without it; steps must be shorter before it is tried again.
+
 Where constraints phi(q, t) = 0 hold, poses stay on them: the step minimises the same cost along their tangent space
 (`myoquat.analysis.motion.tangent`). What phi is where it leads to is taken off by the next step, and the cost is judged
 by what it will be then, to second order in phi: sequential quadratic programming, with R. Fletcher's merit function (A
@@ -28,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.analysis.motion.curvature import drift_matrix, loaded_point
 from myoquat.analysis.motion.places import (
     Place,
     angle_period,
@@ -37,7 +43,7 @@ from myoquat.analysis.motion.places import (
     places_of,
 )
 from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
-from myoquat.analysis.motion.tangent import Step, constrained_step, multipliers
+from myoquat.analysis.motion.tangent import Step, constrained_step, least_pivot, multipliers
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.factor import factor, solve
@@ -47,7 +53,7 @@ from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
 from myoquat.joints.stacking import components
-from myoquat.joints.vectors import cross, dot, matvec, row_cross, steiner, vecmat
+from myoquat.joints.vectors import cross, dot, matvec, row_cross, vecmat
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]
@@ -57,10 +63,13 @@ LOW, HIGH, JUMP = 1e-9, 1e12, 1e-6  # damping: the least, the most, the least af
 FALL, RISE = 0.1, 10.0  # its factors after a step that was taken, and one that was refused
 SHORTER = 0.25  # how much of a step is tried after it was refused
 SHORTEST, LONGEST = 0.3, 2.0  # of a step that is tried at first
-QUIET = 1e-12  # unit in which that is kept, so that its changes alone do not keep a search going
 UNKNOWN = 1e300  # cost before the first look
 UNSEEN = 1e-12  # entry of the normal matrix, in those of the weights, at which a velocity is not determined
 FARTHEST = 3.0  # [rad or m] that a step along constraints may move a coordinate, however ill they are conditioned
+SHORT = 0.1  # [rad or m] step below which the curvature of the residuals is taken into account
+SHORTER_STILL = 0.1  # of a step after which the Hessian was not positive definite, below which it is tried again
+AGAIN = 2.0  # what is left to do, where the step is to be found again
+SMALLEST = 1e-9  # [rad or m] movement of a step below which a search ends
 TURNS = 2  # of forces of constraints, and which bounds are pressed by them
 
 
@@ -70,6 +79,21 @@ class Terms(NamedTuple):
     cost: Array
     force: Array
     normal: Array
+
+
+class Search(NamedTuple):
+    """The best pose so far q (..., nq), the step v (..., n) that is tried from it, -dc/dv / 2 along it, how much of it
+    is tried, the damping, the cost at q, the length of a step below which the next one is Newton's, and how far the
+    pose that is tried next moves: 0 where that is next to nothing."""
+
+    q: Array
+    v: Array
+    slope: Array
+    share: Array
+    damping: Array
+    cost: Array
+    reach: Array
+    left: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +173,9 @@ class PoseProblem(PoseStructure):
 
     # ---- normal equations -----------------------------------------------------------------------------------
 
-    def terms(self, q: Array, data: Array) -> Terms:
-        """Cost, right-hand side and normal matrix, on all velocities."""
+    def terms(self, q: Array, data: Array, bent: Array | None = None) -> Terms:
+        """Cost, right-hand side and normal matrix, on all velocities; half the Hessian, that of couplers left out, in
+        place of the normal matrix in states whose `bent` (...) is 1."""
         given, tree = self.unpacked(data), self.system.tree
         motion = kinematics(tree, q)
         poses = world_poses(tree, motion)
@@ -162,17 +187,28 @@ class PoseProblem(PoseStructure):
                 w = given.position_weights[..., k, None]
                 f = vecmat(w * r, poses[link][0])
                 _add(forces, link, cross(p, f), f)
-                _weigh(inertias, link, w, w * p, w * steiner(p, 1.0))
+                _weigh(inertias, link, *loaded_point(w, p, 0.0 * f if bent is None else bent[..., None] * f))
         for k, theta in enumerate(self.sensor_residuals(poses, given)):
             link, _ = self._mount(self.sensors[k])
             if link != WORLD:
                 w = given.rotation_weights[..., k, None]
                 _add(forces, link, w * theta, np.zeros(3))
-                _weigh(inertias, link, 0.0, np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
-        force = generalized(self.system, motion, transmitted(tree, motion, forces))
-        normal = matrix(self.system, motion, inertias)
+                _weigh(inertias, link, np.zeros(1), np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+        wrenches = transmitted(tree, motion, forces)
+        force = generalized(self.system, motion, wrenches)
+        normal = self._normal(q, motion, inertias, None if bent is None else _scaled(wrenches, bent))
         force, normal = self._with_pull(q, given, *self._with_tasks(q, given, force, normal, motion))
         return Terms(self._cost(q, poses, given), force, normal)
+
+    def _normal(self, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[Pair] | None) -> Array:
+        """The normal matrix of points and sensors; half their Hessian with the wrenches that joints transmit."""
+        normal = matrix(self.system, motion, inertias, wrenches)
+        if wrenches is not None:
+            for link, wrench in zip(self.system.tree.links, wrenches, strict=True):
+                if link.u.stop > link.u.start:
+                    drift = drift_matrix(link.joint, q[..., link.q], wrench)
+                    normal[..., link.u, link.u] = normal[..., link.u, link.u] - drift
+        return normal
 
     def _with_tasks(self, q: Array, given: Data, force: Array, normal: Array, motion: Motion) -> tuple[Array, Array]:
         """What the coordinate tasks add."""
@@ -199,36 +235,43 @@ class PoseProblem(PoseStructure):
             normal = normal + weight * (np.swapaxes(A, -1, -2) @ A)
         return force, normal
 
-    def reduced(self, q: Array, terms: Terms) -> tuple[Array, Array]:
+    def reduced(self, q: Array, terms: Terms, bent: Array | None = None) -> tuple[Array, Array]:
         """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities: C^T f and C^T N C with
-        u = C u_free, and rows of coordinates that press against their bounds taken out."""
-        f, N = self._on_free(q, terms)
+        u = C u_free, and rows of coordinates that press against their bounds taken out. bent: as in `terms`; couplers
+        add their part."""
+        f, N = self._on_free(q, terms, bent)
         return _opened(f, N, self.open_rows(q, f))
 
-    def _on_free(self, q: Array, terms: Terms) -> tuple[Array, Array]:
-        """C^T f and C^T N C."""
+    def _on_free(self, q: Array, terms: Terms, bent: Array | None) -> tuple[Array, Array]:
+        """C^T f and C^T N C, less the forces times the curvature of couplers on coordinates of one velocity."""
         f, N = terms.force.copy(), terms.normal.copy()
+        curvature = {} if bent is None else self.coupler_curvature(q)
         for dependent, driver, slope in self._slopes(q):
+            if dependent in curvature:
+                N[..., driver, driver] = N[..., driver, driver] - bent * f[..., dependent] * curvature[dependent]
             f[..., driver] = f[..., driver] + slope * f[..., dependent]
             N[..., driver, :] = N[..., driver, :] + slope[..., None] * N[..., dependent, :]
             N[..., :, driver] = N[..., :, driver] + slope[..., None] * N[..., :, dependent]
         return f[..., self.free], N[..., self.free, :][..., self.free]
 
-    def constrained(self, q: Array, terms: Terms, data: Data, damping: Array) -> Step:
+    def constrained(self, q: Array, terms: Terms, data: Data, damping: Array, bent: Array | None = None) -> Step:
         """The step from q along the constraints. Which coordinates press against their bounds depends on the forces of
         the constraints, and these on which do: both are found in turns."""
         phi, A = self.constraint_rows(q, data.time)
-        f, N = self._on_free(q, terms)
+        f, N = self._on_free(q, terms, bent)
         pull, open_ = f[..., self.touched], np.ones(len(self.touched))
         for _ in range(TURNS if self.bounds else 1):
-            rest = self.with_touched(pull - vecmat(multipliers(A, pull, open_), A), f)
+            forces = multipliers(A, pull, open_)
+            rest = self.with_touched(pull - vecmat(forces, A), f)
             open_ = self.open_touched(q, rest)
+        if bent is not None:
+            N = N + self.constraint_curvature(q, data.time, bent[..., None] * forces)
         f, N = _opened(f, N, self.open_rows(q, rest))
         rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
-        v, change = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
-        longest = _longest(v)
-        v = v * np.where(longest > FARTHEST, FARTHEST / np.where(longest > FARTHEST, longest, 1.0), 1.0)[..., None]
-        return Step(v, rest, change)
+        step = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
+        longest = _longest(step.v)
+        shortened = np.where(longest > FARTHEST, FARTHEST / np.where(longest > FARTHEST, longest, 1.0), 1.0)
+        return step._replace(v=step.v * shortened[..., None], force=rest)
 
     def along(self, q: Array, data: Array) -> tuple[Array, Array]:
         """(..., n, n) the projection along the constraints, and the normal matrix, on the free velocities."""
@@ -260,69 +303,92 @@ class PoseProblem(PoseStructure):
             J[..., driver] += slope[..., None, None] * J[..., dependent]
         return J[..., self.free]
 
-    def _step(self, q: Array, terms: Terms, data: Data, damping: Array) -> Step:
+    def _step(self, q: Array, terms: Terms, data: Data, damping: Array, bent: Array | None) -> Step:
         """The step of the reduced equations with `damping` times the scale on the diagonal, or that of the constrained
         ones."""
         if self.equations is not None:
-            return self.constrained(q, terms, data, damping)
-        f, N = self.reduced(q, terms)
+            return self.constrained(q, terms, data, damping, bent)
+        f, N = self.reduced(q, terms, bent)
         factors = factor(self.order, self._damped(N, data, damping))
-        return Step(solve(self.order, factors, f[..., None])[..., 0], f, np.zeros(()))
+        return Step(solve(self.order, factors, f[..., None])[..., 0], f, np.zeros(()), least_pivot(factors))
 
     def _damped(self, N: Array, data: Data, damping: Array) -> Array:
         damped: Array = N + (damping * data.scale)[..., None, None] * np.eye(len(self.free))
         return damped
 
+    @property
+    def has_hessian(self) -> bool:
+        """Whether `terms` and `reduced` have the whole curvature: there are neither sensors, nor tasks of angles of
+        ball joints, nor constraints with weights."""
+        flat = all(place.ball is None and place.floating is None for place in self.task_places)
+        return flat and not (self.sensors or self.pulling)
+
+    @property
+    def search_size(self) -> int:
+        """How many numbers describe a search: see `step`."""
+        return self.system.nq + len(self.free) + len(Search._fields) - 2
+
+    def search(self, z: Array) -> "Search":
+        """The parts of a search z (..., search_size)."""
+        nq, n = self.system.nq, len(self.free)
+        rest = [z[..., k] for k in range(nq + n, self.search_size)]
+        return Search(z[..., :nq], z[..., nq : nq + n], *rest)
+
     def start(self, q: Array, damping: float) -> Array:
-        """(..., nq + n + 4) the search at its beginning: see `step`."""
-        rest = np.zeros((*q.shape[:-1], len(self.free) + 4))
-        rest[..., -3:] = QUIET, damping, UNKNOWN
-        return np.concatenate([q, rest], axis=-1)
+        """(..., search_size) the search at its beginning, whose first step is one of Gauss and Newton."""
+        z = np.zeros((*q.shape[:-1], self.search_size))
+        z[..., : self.system.nq] = q
+        z[..., self.system.nq : -6] = AGAIN
+        z[..., -4:] = damping, UNKNOWN, SHORT, AGAIN
+        return z
 
     def finished(self, z: Array, small: float) -> Array:
-        """The search after its last step, which takes off what is left of the constraints, if that is no longer than
-        `small`."""
-        if self.equations is None:
-            return z
-        nq, n = self.system.nq, len(self.free)
-        q, v = z[..., :nq], z[..., nq : nq + n]
-        moved = np.where((_longest(v) <= small)[..., None], self.moved(q, v), q)
-        return np.concatenate([moved, z[..., nq:]], axis=-1)
+        """The search after its last step, if that is no longer than `small`."""
+        at = self.search(z)
+        moved = np.where((_longest(at.v) <= small)[..., None], self.moved(at.q, at.v), at.q)
+        return np.concatenate([moved, z[..., self.system.nq :]], axis=-1)
 
     def step(self, z: Array, data: Array, far: bool = True) -> Array:
-        """One step of the search z = (q, v, slope, share, damping, cost): the best pose so far, the step that is tried
-        from it, -dc/dv / 2 along it, how much of it is tried, the damping, and the cost at q.
+        """One step of a search z (..., search_size), a `Search` in one array.
 
         Where the cost falls, the pose is taken, a new step found there, and the damping reduced; where it does not, a
         quarter of the step is tried next, and the damping of the next step is larger. Gauss-Newton steps leave out the
         curvature of the residuals and are too long or too short where these are large; how much of the next one is
-        tried is what would have been best for the last one, from the slopes at both of its ends.
+        tried is what would have been best for the last one, from the slopes at both of its ends. Short steps are
+        Newton's.
 
         far: every pose that is tried is brought towards the constraints first; a search from nearby does without.
         """
-        nq, n = self.system.nq, len(self.free)
-        q, v = z[..., :nq], z[..., nq : nq + n]
-        slope, share, damping, best = (z[..., nq + n + k] for k in range(4))
-        share = share / QUIET
-        given = self.unpacked(data)
-        trial = self.moved(q, share[..., None] * v)
+        at, given = self.search(z), self.unpacked(data)
+        trial = self.moved(at.q, at.share[..., None] * at.v)
         if far and self.equations is not None:
             trial = self.corrected(trial, given.time, held=True)
-        terms = self.terms(trial, data)
-        found, f, change = self._step(trial, terms, given, damping)
+        last = _longest(at.v)
+        newton = last < at.reach
+        bent = np.where(newton, 1.0, 0.0)
+        terms = self.terms(trial, data, bent)
+        found, f, change, pivot = self._step(trial, terms, given, at.damping, bent)
         cost = np.maximum(terms.cost + change, 0.0)
-        equal = np.sqrt(best) * (1 + ROUNDING) + ROUNDING * np.sqrt(given.scale)
+        equal = np.sqrt(at.cost) * (1 + ROUNDING) + ROUNDING * np.sqrt(given.scale)
         fits = cost <= equal * equal
-        less, more = np.maximum(damping * FALL, LOW), np.minimum(np.maximum(damping, JUMP) * RISE, HIGH)
-        parts = [
-            np.where(fits[..., None], trial, q),
-            np.where(fits[..., None], found, v),
-            np.where(fits, dot(f, found), slope)[..., None],
-            QUIET * np.where(fits, _best_share(slope, dot(f, v), share), share * SHORTER)[..., None],
-            np.where(fits, less, more)[..., None],
-            np.where(fits, cost, best)[..., None],
-        ]
-        return np.concatenate(parts, axis=-1)
+        again = fits & newton & ~(pivot > 0)
+        less, more = np.maximum(at.damping * FALL, LOW), np.minimum(np.maximum(at.damping, JUMP) * RISE, HIGH)
+        best = _best_share(at.slope, dot(f, at.v), at.share)
+        best = np.where(newton, 1.0, best) if self.has_hessian else best
+        v = np.where(again[..., None], AGAIN, np.where(fits[..., None], found, at.v))
+        share = np.where(again, 0.0, np.where(fits, best, at.share * SHORTER))
+        left = share * _longest(v)
+        parts = Search(
+            np.where(fits[..., None], trial, at.q),
+            v,
+            np.where(fits, np.where(again, 0.0, dot(f, found)), at.slope),
+            share,
+            np.where(fits, less, more),
+            np.where(again, UNKNOWN, np.where(fits, cost, at.cost)),
+            np.where(again, SHORTER_STILL * last, at.reach),
+            np.where(again, AGAIN, np.where(left > SMALLEST, left, 0.0)),
+        )
+        return np.concatenate([parts.q, parts.v, np.stack(parts[2:], axis=-1)], axis=-1)
 
     # ---- places ---------------------------------------------------------------------------------------------
 
@@ -378,6 +444,10 @@ def _opened(f: Array, N: Array, rows: list[tuple[int, Array]]) -> tuple[Array, A
 
 def _add(forces: list[Pair], link: int, n: Array, f: Array) -> None:
     forces[link] = forces[link][0] + n, forces[link][1] + f
+
+
+def _scaled(wrenches: list[Pair], share: Array) -> list[Pair]:
+    return [(share[..., None] * n, share[..., None] * f) for n, f in wrenches]
 
 
 def _weigh(inertias: list[Inertia], link: int, m: Array | float, h: Array, inertia: Array) -> None:

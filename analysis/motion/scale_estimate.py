@@ -23,6 +23,7 @@ __all__ = ["ScaleEstimate", "estimate_scale"]
 
 STEPS = 50  # Gauss-Newton steps of one call
 HALVINGS = 30  # of one of them
+ROUND_OFF = 1e-13  # of what is minimised, by which it may grow in a step
 SETTLED = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
 
 
@@ -221,7 +222,7 @@ class _Search:
 
 
 def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
-    """Gauss-Newton steps on everything together, halved until what is minimised does not grow."""
+    """Gauss-Newton steps on everything together, halved until what is minimised does not grow but by round-off."""
     q = problem.onto(size, q)
     cost = problem.cost(size, q)
     if not np.isfinite(cost):
@@ -238,7 +239,7 @@ def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
             if (new.factors > 0).all():
                 moved = problem.onto(new, moved)
             new_cost = problem.cost(new, moved)
-            if new_cost <= cost:
+            if new_cost <= cost * (1 + ROUND_OFF):
                 size, q, cost = new, moved, new_cost
                 break
         else:

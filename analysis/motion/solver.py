@@ -22,9 +22,8 @@ from myoquat.kernels import compile, iterate
 __all__ = ["Frames", "Naming", "fit_frames"]
 
 STEPS = 200  # of one call; a frame that needs more is given as not settled
-SETTLE = 1e-9  # [rad or m] movement of a step below which a frame takes no further one
 RESTARTS = 3  # along constraints, of poses that have not settled
-SETTLED = 1e-8  # the same, at which a frame counts as settled
+SETTLED = 1e-8  # [rad or m] movement of a step at which a frame counts as settled
 STRIDE = 32  # frames between those that are solved one after the other in a batch
 FAR, NEAR = 1e-3, 1e-7  # damping at the start, of a frame that may be far and of one that is near
 ON_THEM = 1e-12  # |phi| of the constraints above which a pose is brought onto them
@@ -77,7 +76,7 @@ class _Solver:
     def _made(cls, problem: PoseProblem) -> "_Solver":
 
         def solved(z: Array, data: Array, far: bool) -> Array:
-            found: Array = iterate(partial(problem.step, far=far), z, data, STEPS, SETTLE)
+            found: Array = iterate(partial(problem.step, far=far), z, data, STEPS, left=problem.search_size - 1)
             return problem.finished(found, SETTLED)
 
         def solver(name: str, far: bool) -> Callable[..., Array]:
@@ -92,8 +91,8 @@ class _Solver:
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
-        nq, n, size = problem.system.nq, len(problem.free), sum(problem.sizes)
-        steps, errors = {"z": nq + n + 4, "data": size}, {"q": nq, "data": size}
+        nq, size = problem.system.nq, sum(problem.sizes)
+        steps, errors = {"z": problem.search_size, "data": size}, {"q": nq, "data": size}
         near = solver("pose_steps", False)
         return cls(
             near,
@@ -118,11 +117,6 @@ class _Solver:
         finite = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(finite, found, q)
 
-    def violation(self, q: Array, data: Array) -> Array:
-        """(...) the greatest |phi| of the constraints."""
-        worst: Array = self.assess(q, np.ascontiguousarray(data))[-1]
-        return worst
-
     def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
         found, size = self._run(self.near if damping == NEAR else self.far, q, data, damping)
@@ -136,11 +130,11 @@ class _Solver:
 
     def _run(self, solve: Callable[..., Array], q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         z = solve(self.problem.start(q, damping), np.ascontiguousarray(data))
-        nq = self.problem.system.nq
-        size = np.array(np.abs(z[..., nq:-4]).max(axis=-1, initial=0.0))
+        at = self.problem.search(z)
+        size = np.array(np.abs(at.v).max(axis=-1, initial=0.0))
         if self.near is not self.far:  # a step that is short because it is damped says nothing
-            size[z[..., -2] > FAR] = np.inf
-        return z[..., :nq].copy(), size
+            size[at.damping > FAR] = np.inf
+        return at.q.copy(), size
 
 
 Ranges = Mapping[int, tuple[float, float]]
@@ -175,12 +169,7 @@ def fit_frames(
         _mend(problem, solver, q, size, data)
     _turn_to_tasks(problem, solver, q, size, data)
     _name(problem, q, start, naming)
-    held = solver.violation(q, data)
-    off = held > ON_THEM
-    if off.any():
-        q[off] = solver.onto(q[off], data[off])
-        held = solver.violation(q, data)
-    return _assessed(solver, time, frames, q, (size <= SETTLED) & (held <= HELD) & ~empty, empty, held)
+    return _assessed(solver, time, frames, q, size <= SETTLED, empty)
 
 
 def _first(
@@ -229,10 +218,10 @@ def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) ->
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
     """(n,) how far poses (n, nq) are from the start, one or one for each: the greatest change of a coordinate, or angle
     of a ball joint."""
-    way = np.abs(q - start)
-    for s in problem.system.quaternion_slices():
-        together = np.abs(np.sum(q[:, s] * start[..., s], axis=-1, keepdims=True))
-        way[:, s] = 2 * np.arccos(np.minimum(together, 1.0))
+    way, places = np.abs(q - start), problem.system.layout.quaternion_places
+    if len(places):
+        together = np.abs(np.sum(q[:, places] * start[..., places], axis=-1, keepdims=True))
+        way[:, places] = 2 * np.arccos(np.minimum(together, 1.0))
     farthest: Array = way.max(axis=-1, initial=0.0)
     return farthest
 
@@ -358,11 +347,15 @@ def _normalized(problem: PoseProblem, q: Array) -> Array:
     return q
 
 
-def _assessed(
-    solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array, held: Array
-) -> FittedMotion:
-    """The result, with the errors of every frame."""
-    cost, markers, sensors, tasks, _ = solver.assess(q, np.ascontiguousarray(frames.data))
+def _assessed(solver: _Solver, time: Array, frames: Frames, q: Array, settled: Array, empty: Array) -> FittedMotion:
+    """The result, with the errors of every frame. Frames that are a little off the constraints are brought onto them;
+    of those that are settled, the ones that are not on them count as not settled."""
+    data = np.ascontiguousarray(frames.data)
+    cost, markers, sensors, tasks, held = solver.assess(q, data)
+    off = held > ON_THEM
+    if off.any():
+        q[off] = solver.onto(q[off], data[off])
+        cost, markers, sensors, tasks, held = solver.assess(q, data)
     return FittedMotion(
         solver.problem.system,
         time,
@@ -374,6 +367,6 @@ def _assessed(
         task_error=tasks,
         cost=cost,
         constraint_error=held,
-        settled=settled,
+        settled=settled & (held <= HELD) & ~empty,
         empty=empty,
     )

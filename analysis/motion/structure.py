@@ -30,6 +30,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import components
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import iterate
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
 
 __all__ = ["Data", "Driven", "PoseStructure", "Sensor", "elimination_order", "split_couplers"]
@@ -186,6 +187,29 @@ class PoseStructure:
             A[..., driver] = A[..., driver] + slope[..., None] * A[..., dependent]
         return self.equations.position(q, time), A[..., [self.free[place] for place in self.touched]]
 
+    def constraint_curvature(self, q: Array, time: Array, forces: Array) -> Array:
+        """(..., n, n) sum of forces (..., k) times the second derivatives of the constraints by the free velocities,
+        couplers followed; a formula of symbols. The order of two velocities of a rotation matters: the mean of both."""
+
+        def pulled(v: Array) -> Array:
+            motion = self._on_all(q, v)
+            return vecmat(forces, self.constraint_rows(state.displaced(self.system.layout, q, motion), time)[1])
+
+        H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
+        H = 0.5 * (H + np.swapaxes(H, -1, -2))
+        found: Array = np.zeros((*q.shape[:-1], len(self.free), len(self.free))) + 0.0 * H[..., :1, :1]
+        found[..., np.array(self.touched)[:, None], self.touched] = H
+        return found
+
+    def _on_all(self, q: Array, v: Array) -> Array:
+        """(..., nu) velocities that are v (..., c) where touched, follow couplers, and are zero elsewhere."""
+        columns: list[Array] = [0.0 * v[..., 0]] * self.system.nu
+        for k, place in enumerate(self.touched):
+            columns[self.free[place]] = v[..., k]
+        for dependent, driver, slope in list(self._slopes(q))[::-1]:
+            columns[dependent] = slope * columns[driver]
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+
     def pseudo_inverse(self, q: Array, time: Array, open_: Array | None = None) -> tuple[Array, Array]:
         """(A^+ (..., n, k), I - A^+ A (..., n, n)) on the free velocities, those whose open_ (..., n) is 0 left out. On
         floats."""
@@ -252,6 +276,15 @@ class PoseStructure:
             x = coordinate_value(driver, entries)
             entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(x)
         return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
+
+    def coupler_curvature(self, q: Array) -> dict[int, Array]:
+        """{velocity: second derivative (...) of its coupler}, for drivers of one velocity; for angles of a quaternion
+        the normal matrix stays without it."""
+        entries, single = components(q), [d for d in self.driven if d.driver.ball is None and d.driver.floating is None]
+        return {
+            d.velocity: d.coupler.scale * d.coupler.function.curvature(coordinate_value(d.driver, entries))
+            for d in single
+        }
 
     def _slopes(self, q: Array) -> Iterator[tuple[int, int, Array]]:
         """(velocity, a velocity that drives it, their ratio (...)), what is driven by others before these."""

@@ -19,7 +19,7 @@ from myoquat.dynamics.blocks import Factors
 from myoquat.dynamics.factor import descended, factor, solve
 from myoquat.joints.vectors import dot, matvec, vecmat
 
-__all__ = ["Step", "constrained_step", "multipliers", "solve_implied"]
+__all__ = ["Step", "constrained_step", "least_pivot", "multipliers", "solve_implied"]
 
 IMPLIED = 1e-12  # pivot of a row, of its diagonal entry, below which the rows before it imply it
 NO_ROW = 1e-24  # of the greatest diagonal entry, below which a row is zero
@@ -27,12 +27,14 @@ ACROSS = 100.0  # weight of phi^T S^-1 phi in the merit of a pose, large enough 
 
 
 class Step(NamedTuple):
-    """A step v (..., n), the force (..., n) that remains along the constraints, and the change (...) of the cost that
-    the part of the step across them is expected to make."""
+    """A step v (..., n), the force (..., n) that remains along the constraints, the change (...) of the cost that
+    the part of the step across them is expected to make, and the least pivot (...) of the matrix of which the step is
+    the solution: the matrix is positive definite where it is above zero."""
 
     v: Array
     force: Array
     change: Array
+    pivot: Array
 
 
 def solve_implied(S: Array, B: Array) -> Array:
@@ -47,6 +49,12 @@ def solve_implied(S: Array, B: Array) -> Array:
     return np.stack([row * s[..., None] for row, s in zip(found, scale, strict=True)], axis=-2)
 
 
+def least_pivot(F: Array) -> Array:
+    """(...) the least 1/D of a factor F (..., n, n) of `myoquat.dynamics.factor`; it has the sign of the least D."""
+    least: Array = reduce(np.minimum, [F[..., k, k] for k in range(F.shape[-1])])
+    return least
+
+
 def multipliers(A: Array, f: Array, open_: Array) -> Array:
     """(..., k) the lambda for which f - A^T lambda (..., n) is least in the squares of the entries whose open_ is 1."""
     masked = A * open_[..., None, :]
@@ -54,10 +62,8 @@ def multipliers(A: Array, f: Array, open_: Array) -> Array:
     return found
 
 
-def constrained_step(
-    order: list[tuple[int, list[int]]], N: Array, f: Array, A: Array, phi: Array
-) -> tuple[Array, Array]:
-    """(v (..., n), change (...)) for a normal matrix N (..., n, n), already damped, f (..., n), A (..., k, n) and phi
+def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: Array, phi: Array) -> Step:
+    """The step, whose force is f, for a normal matrix N (..., n, n), already damped, f (..., n), A (..., k, n) and phi
     (..., k).
 
     The part of v across the constraints is v_n = -N^-1 A^T S^-1 phi, after which the cost is expected to have changed
@@ -72,4 +78,4 @@ def constrained_step(
     found = solve_implied(S, np.stack([free + phi, phi], axis=-1))
     v = solve(order, F, (f - vecmat(found[..., 0], A))[..., None])[..., 0]
     across = found[..., 1]
-    return v, dot(2 * free + ACROSS * phi, across)
+    return Step(v, f, dot(2 * free + ACROSS * phi, across), least_pivot(F))

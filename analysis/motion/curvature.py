@@ -1,0 +1,56 @@
+"""The curvature of a least-squares cost: what the second derivatives of the poses add to its normal matrix.
+
+With residuals r_k = x_k - p_k of weights w_k, half the Hessian of sum w_k |r_k|^2 is J^T W J - sum w_k r_k . d2p_k. The
+second term is the geometric stiffness of the forces f_k = w_k r_k, held constant in the world. For a joint i that
+carries a joint j, d2p = omega_i x dp/dv_j, so that the term is a motion of joint i times a moment on what j carries.
+With S_i the subspaces, W_j the wrench that joint j transmits and x the cross product of motions,
+
+    (Hessian / 2)_ij = S_i . I_j S_j + W_j . (S_j x S_i) / 2
+
+where I_j is a composite inertia like that of the normal matrix, but of bodies whose points have the first moment
+w p + f / 2 and the rotational inertia w (|p|^2 1 - p p^T) + (p . f) 1 - (p f^T + f p^T) / 2. These follow the rule of
+parallel axes, as inertias do. The change of a joint's own subspace as it moves adds -W . drift(q, u) to the quadratic
+form of its velocities u.
+"""
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.dynamics.composite import Inertia
+from myoquat.joints.motion import Pair
+from myoquat.joints.types import Joint
+from myoquat.joints.vectors import dot, steiner
+
+__all__ = ["drift_matrix", "loaded_point"]
+
+_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+
+
+def loaded_point(w: Array, p: Array, f: Array) -> Inertia:
+    """The inertia (w, w p + f / 2, ...) of a point of weight w (..., 1) at p (3,) or (..., 3) under a force f (..., 3):
+    that of a point mass if f is zero."""
+    products, (a, b) = p * f, ([0, 0, 1], [1, 2, 2])
+    diagonal = products[..., _NEXT] + products[..., _LAST]
+    mixed = -0.5 * (p[..., a] * f[..., b] + p[..., b] * f[..., a])
+    bent = np.concatenate([diagonal, mixed], axis=-1)
+    return w, w * p + 0.5 * f, w * steiner(p, 1.0) + bent
+
+
+def drift_matrix(joint: Joint, q: Array, wrench: Pair) -> Array:
+    """(..., k, k) the symmetric D with u^T D u = wrench . drift(q, u), which is a quadratic form in u (..., k)."""
+    units, k = np.eye(joint.nu), joint.nu
+    if k == 0:  # a frame that follows other joints
+        return np.zeros((0, 0))
+
+    def form(u: Array) -> Array:
+        c_omega, c_v = joint.drift(q, u + 0.0 * q[..., :1])
+        return dot(wrench[0], c_omega) + dot(wrench[1], c_v)
+
+    own = [form(u) for u in units]
+    entries = {(i, i): x for i, x in enumerate(own)}
+    for i in range(k):
+        for j in range(i):
+            entries[i, j] = entries[j, i] = 0.5 * (form(units[i] + units[j]) - own[i] - own[j])
+    flat = np.broadcast_arrays(*(entries[i, j] for i in range(k) for j in range(k)), subok=True)
+    D = np.stack(flat, axis=-1)
+    return D.reshape((*D.shape[:-1], k, k))
