@@ -11,7 +11,7 @@ from typing import ClassVar
 from myoquat.core.digests import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, played
-from myoquat.kernels.tracing.traced import Traced
+from myoquat.kernels.tracing.traced import OfLoop, Traced
 
 __all__ = ["Sweep"]
 
@@ -36,7 +36,7 @@ class Sweep:
         """Text that two sweeps share only if they write the same code."""
         return digest("sweep", self.formula.identity(), str(self.seeds.shape), self.seeds.tobytes())
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The directions one after the other."""
 
         def function(apply: Apply, taken: list[object]) -> list[object]:

@@ -14,12 +14,14 @@ import numpy as np
 
 from myoquat.core.digests import digest
 from myoquat.core.typing import Array
+from myoquat.kernels.control_flow.out_of_line_call import Called, called
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
 from myoquat.kernels.tracing.context import differentiated, gathering
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, arguments, played
-from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
+from myoquat.kernels.tracing.traced import OfLoop
 
 __all__ = ["Element", "PendingRows", "mapped", "partly_evaluated"]
 
@@ -59,12 +61,31 @@ class PendingRows:
             return None
         return replace(self, result=self.result[:, used], columns=tuple(self.columns[k] for k in used))
 
-    def traced(self) -> "Element":
-        """The element, traced once for all rows."""
+    def traced(self) -> "Element | Called":
+        """The element, traced once for all rows; one with a loop inside as a function that is called for each row."""
         shapes = {"row": self.rows.shape[1], "numbers": self.numbers.shape[1]}
         result = {"result": self.result.shape[1]}
-        tape = tape_inside_loop(self.element, shapes, result, name_of(self.formula), "an element of a table")
-        return partly_evaluated(tape, shapes["row"], self.numbers)
+        tape = tape_inside_loop(self.element, shapes, result, name_of(self.formula))
+        if tape is not None:
+            return partly_evaluated(tape, shapes["row"], self.numbers)
+        sizes = {"given": self.rows.size}, {"result": self.result.size}
+        return Called(trace(self._by_rows, *sizes, name_of(self.formula)))
+
+    def _by_rows(self, given: Array) -> Array:
+        """What comes out, column by column, of what goes in, column by column, by calls of one function."""
+        count, width = self.rows.shape
+        own = (self.formula, self.columns, width)
+        found = [
+            called(_element, own, np.concatenate([given[row::count], self.numbers[row]]), len(self.columns))
+            for row in range(count)
+        ]
+        return np.stack(found, axis=-1).reshape(-1)
+
+
+def _element(formula: Formula, columns: tuple[int, ...], width: int, row: Array) -> Array:
+    """(..., m) what comes out for a row and its numbers (..., width + c)."""
+    wanted: Array = formula(row[..., :width], row[..., width:])[..., list(columns)]
+    return wanted
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ class Element:
         """The rows."""
         return len(self.numbers)
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The rows one after the other, column by column in and out."""
 
         def function(apply: Apply, taken: list[Any]) -> list[Any]:
@@ -109,7 +130,8 @@ def mapped(formula: Formula, rows: Array, numbers: Array, size: int) -> Array:
     """(..., k, m) what formula(row (..., n), numbers (c,)) -> (..., m) gives for each of the rows (..., k, n).
 
     numbers (k, c) are floats, and size is m. Beside floats and symbols of SymPy and CasADi, where the rows are taken
-    one after the other, derivatives too see every row by itself. The formula may have no solver (`iterate`) inside.
+    one after the other, derivatives too see every row by itself. A formula with a loop inside is a function, which is
+    called for each row.
     """
     flat = list(np.asarray(rows).flat) if is_symbolic(rows) else []
     recording = next((x.recording for x in flat if is_term(x)), None)

@@ -21,7 +21,7 @@ from myoquat.kernels.tracing.context import differentiated, gathering
 from myoquat.kernels.tracing.sharing import kept_trace
 from myoquat.kernels.tracing.tape import Ends, Inner, played
 from myoquat.kernels.tracing.trace import name_of, trace
-from myoquat.kernels.tracing.traced import Traced
+from myoquat.kernels.tracing.traced import OfLoop, Traced
 
 __all__ = ["Called", "PendingCall", "called", "varies"]
 
@@ -78,10 +78,10 @@ class Called:
         """Text that two calls share only if they are of the same formula."""
         return digest("called", self.formula.identity())
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The formula in its place."""
         formula = self.formula
-        return Inner(lambda apply, taken: played(formula.tape, taken, apply, formula.unrolled), *self.ends)
+        return Inner(lambda apply, taken: played(formula.tape, taken, apply, formula.unrolled(of_loop)), *self.ends)
 
 
 def called(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:

@@ -17,6 +17,7 @@ from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.context import differentiated, gathering
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node
+from myoquat.kernels.tracing.traced import OfLoop
 
 __all__ = ["Lookup", "PendingLookup", "looked_up"]
 
@@ -45,7 +46,7 @@ class Lookup:
         """Text that two tables share only if they hold the same."""
         return digest("lookup", str(self.gives), np.array([self.knots, *self.columns]).tobytes())
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The chain of selections."""
 
         def function(apply: Apply, taken: list[Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from myoquat.core.digests import digest
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.tree_scan_members import ROOT
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, Tape, played
+from myoquat.kernels.tracing.traced import OfLoop
 
 __all__ = ["Kind", "Recursive", "Stage", "Way"]
 
@@ -79,7 +80,7 @@ class Recursive:
         """Text that two recursions share only if they write the same code."""
         return digest("recursive", str((self.parents, self.ways)), *(kind.identity() for kind in self.kinds))
 
-    def unrolled(self) -> Inner:
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
         """The members one after the other."""
         return Inner(self._play, *self.ends)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.control_flow.tree_scan_members import Member, Pass, member_by_member
 from myoquat.kernels.control_flow.tree_scan_tracing import PendingRecursion
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_term, is_traced
@@ -29,12 +29,13 @@ def recursion(
     """The (..., m) result of every member after all passes, m its size; parents come before their children, `ROOT`
     stands for none.
 
-    Beside floats and symbols of SymPy and CasADi, derivatives too see every member by itself.
+    Beside floats and symbols of SymPy and CasADi, derivatives too see every member by itself, and so do kernels where a
+    member has a loop inside.
     """
     rows = [member.row for member in members]
     pending, recording = gathering.get(), _recording_of(rows)
     if pending is None or recording is None or not looped(rows):
-        return _written_out(members, parents, passes, result)
+        return member_by_member(members, parents, passes, result)
     results = [symbols_of(recording, (size,)) for size in sizes]
     given = [x for symbols in results for x in np.asarray(symbols).flat]
     pending.append(PendingRecursion(tuple(members), tuple(parents), tuple(passes), result, given))
@@ -52,21 +53,3 @@ def _recording_of(rows: Sequence[Array]) -> Recording | None:
     if not all(map(is_traced, flat)):
         return None
     return next((x.recording for x in flat if is_term(x)), None)
-
-
-def _written_out(
-    members: Sequence[Member], parents: Sequence[int], passes: Sequence[Pass], result: Callable[[Any], Array]
-) -> list[Array]:
-    made = [member.make(member.row, member.numbers) for member in members]
-    for p in passes:
-        come: list[Any] = [np.zeros(p.width) if p.start is None else p.start for _ in made]
-        gone: list[Any] = list(come)
-        order = range(len(made)) if p.down else reversed(range(len(made)))
-        for i in order:
-            parent = parents[i]
-            if p.down and parent != ROOT:
-                come[i] = gone[parent]
-            gone[i] = p.step(made[i], come[i])
-            if not p.down and parent != ROOT:
-                come[parent] = come[parent] + gone[i]
-    return [result(member) for member in made]

@@ -1,5 +1,6 @@
 """Scans over a tree met while a formula is traced: the formulas of their members, and what of these is traced."""
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +9,15 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.map_rows import partly_evaluated
+from myoquat.kernels.control_flow.out_of_line_call import Called
 from myoquat.kernels.control_flow.structural_zeros import alive
 from myoquat.kernels.control_flow.traced_tree_scan import Recursive, Way
-from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass
+from myoquat.kernels.control_flow.tree_scan_members import ROOT, Member, Pass, member_by_member
 from myoquat.kernels.control_flow.tree_scan_stages import cut
 from myoquat.kernels.symbolic.arrays import SymbolArray
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.tape import Tape
-from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
 
 __all__ = ["PendingRecursion"]
 
@@ -39,21 +41,25 @@ class PendingRecursion:
         """The recursion, if one of its results is among the terms that are needed."""
         return None if live.isdisjoint(self.given) else self
 
-    def traced(self) -> Recursive:
+    def traced(self) -> Recursive | Called:
         """The scan with what a member of each kind does traced, again where some numbers that go are zero in every
-        state."""
+        state. With a loop inside a member, a function that goes from member to member."""
         kinds = self.kinds()
         rows = [len(self.members[members[0]].row) for members in kinds]
         starts = [np.zeros(p.width) if p.start is None else p.start for p in self.passes]
         here = [np.ones(p.width, dtype=bool) for p in self.passes]
         found = [self._kind(members, here) for members in kinds]
-        here = alive([tape for tape, _ in found], rows, starts)
+        if any(tape is None for tape, _ in found):
+            sizes = {"given": len(self.taken)}, {"result": len(self.given)}
+            return Called(trace(self._by_members, *sizes, name_of(self.members[0].make)))
+        here = alive([tape for tape, _ in found if tape], rows, starts)
         if not all(map(np.all, here)):
             found = [self._kind(members, here) for members in kinds]
         widths = [int(lives.sum()) for lives in here]
         cuts = [
             cut(partly_evaluated(tape, row + sum(widths), numbers), members, row, widths)
             for members, row, (tape, numbers) in zip(kinds, rows, found, strict=True)
+            if tape
         ]
         ways = [
             Way(width, tuple(start[lives].tolist()) if p.down else None)
@@ -61,12 +67,19 @@ class PendingRecursion:
         ]
         return Recursive(tuple(cuts), self.parents, tuple(ways))
 
-    def _kind(self, members: list[int], alive: list[Array]) -> tuple[Tape, Array]:
-        """The tape of the members of a kind, and the numbers (k, c) in which they differ."""
+    def _by_members(self, given: Array) -> Array:
+        """The results, member by member, of what goes in, member by member."""
+        ends = np.cumsum([0, *(len(member.row) for member in self.members)]).tolist()
+        rows = [given[a:b] for a, b in itertools.pairwise(ends)]
+        members = [member._replace(row=row) for member, row in zip(self.members, rows, strict=True)]
+        return np.concatenate(member_by_member(members, self.parents, self.passes, self.result))
+
+    def _kind(self, members: list[int], alive: list[Array]) -> tuple[Tape | None, Array]:
+        """The tape of the members of a kind, None with a loop inside, and the numbers (k, c) in which they differ."""
         first, (formula, numbers) = self.members[members[0]], self.kind(members, alive)
         shapes = {"row": len(first.row), **{f"come{k}": int(here.sum()) for k, here in enumerate(alive)}}
         shapes["numbers"] = numbers.shape[1]
-        return tape_inside_loop(formula, shapes, None, name_of(first.make), "a recursion"), numbers
+        return tape_inside_loop(formula, shapes, None, name_of(first.make)), numbers
 
     def kinds(self) -> list[list[int]]:
         """The members of each kind, roots and leaves apart: what comes there is known."""

@@ -166,19 +166,15 @@ class Kernel(Compiled):
     def casadi_function(self) -> Any:
         """The traced `casadi.Function`: columns in, dense columns out (C order).
 
-        ValueError for a formula with a solver inside (`iterate`): it is no straight function, and differentiating it as
-        a whole would miss what the solver does. Differentiate inside the formula, with `jacobian_at`.
+        ValueError for a formula with a loop inside: it is no straight-line program.
         """
+        if self._traced.has_solver:
+            raise ValueError(f"kernel '{self.name}' has a loop inside and is no straight-line program for CasADi")
         return self._traced.function
 
     @property
     def _traced(self) -> Traced:
-        """The formula; ValueError if there is a solver inside."""
-        if self._body.traced.has_solver:
-            raise ValueError(
-                f"kernel '{self.name}' has a solver inside and no straight function or derivative; "
-                "differentiate inside the formula (jacobian_at), where the solver's result stands still"
-            )
+        """The formula."""
         return self._body.traced
 
     def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:

@@ -94,6 +94,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._known: dict[Any, Term] = {}
+        self.solutions: dict[Term, Term] = {}  # what a solver gives -> the same number with its implicit derivative
 
     # ---- leaves ----------------------------------------------------------------------------------------------
 
@@ -288,7 +289,10 @@ class Recording:
             return self._term("abs", _only(first))
         if operation in ("min", "max") and first is terms[1]:
             return first
-        return self._term(operation, *terms)
+        found = self._term(operation, *terms)
+        if operation == "implicit":
+            self.solutions[first] = found
+        return found
 
     def _joined(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
         """Conditions that hold both, or of which one holds; a known one says the rest."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Recording, Scalar, Term, ordered
 
-__all__ = ["gradients", "links", "pulled", "pushed", "substituted"]
+__all__ = ["gradients", "links", "pulled", "pushed", "released", "substituted"]
 
 
 def gradients(recording: Recording, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
@@ -90,6 +90,35 @@ def substituted(recording: Recording, wanted: Sequence[Scalar], values: dict[Ter
         if term not in new and any(x in new for x in term.arguments):
             new[term] = recording.again(term.operation, *(new.get(x, _plain(x)) for x in term.arguments))
     return [new.get(x, x) if isinstance(x, Term) else x for x in wanted]
+
+
+def released(recording: Recording, wanted: Sequence[Scalar]) -> list[Scalar]:
+    """Derivatives of implicit functions in which the solution moves again, for the next derivative: see `operations`.
+
+    An unknown becomes the solution with its implicit derivative; what was kept from moving otherwise, itself.
+    """
+    if not recording.solutions:
+        return list(wanted)
+    values: dict[Term, Scalar] = {term: term for term in recording.solutions.values()}
+    for term in _outside(wanted, values):
+        if term.operation == "unknown" and term.a is not None:
+            known = recording.solutions.get(term.a)
+            values[term] = substituted(recording, [term.a], values)[0] if known is None else known
+    return substituted(recording, wanted, values)
+
+
+def _outside(wanted: Sequence[Scalar], solutions: dict[Term, Scalar]) -> list[Term]:
+    """The terms behind others, arguments first, but for what is behind solutions."""
+    found: dict[Term, None] = {}
+    waiting = [(x, False) for x in wanted if type(x) is Term]
+    while waiting:
+        term, done = waiting.pop()
+        if done:
+            found[term] = None
+        elif term not in found and term not in solutions:
+            waiting.append((term, True))
+            waiting += [(x, False) for x in term.arguments]
+    return list(found)
 
 
 def _plain(term: Term) -> Scalar:

@@ -19,8 +19,9 @@ from myoquat.kernels.symbolic.arrays import (
 from myoquat.kernels.symbolic.elements import is_casadi, is_term
 from myoquat.kernels.symbolic.sympy_derivatives import partial_derivatives
 from myoquat.kernels.symbolic.terms import Recording
-from myoquat.kernels.tracing.adjoints import gradients, substituted
-from myoquat.kernels.tracing.context import differentiated
+from myoquat.kernels.tracing.adjoints import gradients, released, substituted
+from myoquat.kernels.tracing.constants import check_differentiable
+from myoquat.kernels.tracing.context import gathering, written_out
 
 __all__ = ["jacobian_at"]
 
@@ -61,18 +62,22 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
 
 
 def _recorded(recording: Recording, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:
-    """On fresh symbols, for which the point is put in afterwards: its entries may depend on each other."""
+    """On fresh symbols, for which the point is put in afterwards: its entries may depend on each other. So do loops
+    that are met: they run at the point."""
     x = symbols_of(recording, point.shape)
-    token = differentiated.set(True)
-    try:
+    met = gathering.get()
+    pending = [] if met is None else met
+    before = len(pending)
+    with written_out():
         y = as_array(function(x))
-    finally:
-        differentiated.reset(token)
-    inputs = list(np.asarray(x).flat)
-    rows = gradients(recording, list(np.asarray(y).flat), inputs)
+    inputs, outputs = list(np.asarray(x).flat), list(np.asarray(y).flat)
+    check_differentiable(inputs, outputs, pending[before:])
+    rows = gradients(recording, outputs, inputs)
     values = dict(zip(inputs, point.astype(object).flat, strict=True))
+    for place in range(before, len(pending)):
+        pending[place] = pending[place].taking(substituted(recording, pending[place].taken, values))
     entries = np.empty(len(rows) * len(inputs), dtype=object)
-    entries[:] = substituted(recording, [entry for row in rows for entry in row], values)
+    entries[:] = substituted(recording, released(recording, [entry for row in rows for entry in row]), values)
     return entries.reshape((*y.shape, *x.shape)).view(SymbolArray)
 
 

@@ -1,5 +1,7 @@
 """Rows of a table inside a formula: the same numbers as row by row, in lanes, blocks and derivatives."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -70,12 +72,14 @@ def test_a_table_may_take_what_another_gives(rng):
     np.testing.assert_allclose(kernels.compile(formula, {"x": 8})(x), formula(x), rtol=1e-13, atol=1e-14)
 
 
-def test_a_solver_inside_an_element_is_refused():
+def test_element_with_a_loop_inside_is_one_function(rng):
     def root(row, numbers):
-        return iterate(lambda z, c: (z + c / z) / 2, row, row, 5)
+        return iterate(lambda z, c: (z + c / z) / 2, 1.0 + 0.0 * row, row * numbers, 9)
 
-    with pytest.raises(ValueError, match="a solver inside an element of a table is not supported"):
-        kernels.compile(lambda x: mapped(root, x[:, None], np.ones((3, 1)), 1), {"x": 3})
+    numbers, x = rng.uniform(1, 2, (7, 1)), rng.uniform(1, 2, (50, 7))
+    kernel = kernels.compile(lambda x: mapped(root, x[..., None], numbers, 1)[..., 0], {"x": 7})
+    np.testing.assert_allclose(kernel(x), np.sqrt(x * numbers[:, 0]), rtol=1e-13)
+    assert len(set(re.findall("@function_[0-9a-f]{16}", kernel.ir))) == 2  # the rows, and the element
 
 
 def test_columns_that_nobody_asks_for_are_not_computed(rng):
