@@ -2,6 +2,7 @@
 
 import ast
 import statistics
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ FILES = sorted(
 OURS = [*FILES, *ROOT.glob("benchmarks/**/*.py")]
 EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
 LONGEST_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE, PARAMETERS = 60, 10, 500, 8
+MODULES_PER_FOLDER = 20
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -51,6 +53,12 @@ def test_functions_are_short():
 
 def test_the_median_function_is_shorter_still():
     assert statistics.median(length(node) for _, node in functions(OURS)) < MEDIAN_FUNCTION
+
+
+def test_folders_are_small():
+    """At most 20 modules in a folder, beside its `__init__`."""
+    modules = Counter(file.parent.relative_to(ROOT) for file in EVERYTHING if file.name != "__init__.py")
+    assert not {str(folder): count for folder, count in modules.items() if count > MODULES_PER_FOLDER}
 
 
 def test_files_are_short():

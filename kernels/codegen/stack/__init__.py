@@ -1,0 +1,1 @@
+"""Stack memory of kernels: slots, their lifetimes and their allocation."""
