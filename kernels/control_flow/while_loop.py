@@ -76,11 +76,8 @@ class Pending:
     @property
     def name(self) -> str:
         """That of the formula which is repeated."""
-        return name_of(self.step.args[1] if self._over_records else self.step)
-
-    @property
-    def _over_records(self) -> bool:
-        return isinstance(self.step, partial) and self.step.func is _packed_step
+        step: Any = self.step
+        return name_of(step.args[1] if isinstance(step, partial) and step.func is _packed_step else step)
 
     def traced(self) -> "Loop":
         """The loop with its step traced, once for all loops that share it."""
@@ -188,7 +185,8 @@ def while_loop(
     pending.append(
         Pending(step, max_steps, ALWAYS, -1, [*_flat(arrays), 1.0], _flat(given), chosen, list(np.asarray(result).flat))
     )
-    return _unpacked(shapes[0], result)  # type: ignore[no-any-return]
+    found: State = _unpacked(shapes[0], result)
+    return found
 
 
 def _flat(arrays: Sequence[Array]) -> list[Any]:

@@ -25,7 +25,7 @@ def constant(record: Any) -> Any:
     >>> from myoquat.kernels import compile, constant
     >>> kernel = compile(lambda x: x * constant(x), {"x": ()}, ["y"])
     >>> kernel(3.0), kernel.jacobian()(3.0)
-    (np.float64(9.0), array(3.))
+    (array(9.), array(3.))
     """
     return structure_of(record).record([_constant(array) for array in arrays_of(record)])
 
