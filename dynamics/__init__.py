@@ -20,10 +20,13 @@ from myoquat.dynamics.ground import ground_reactions
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
 from myoquat.dynamics.simulation import (
     Event,
+    Inputs,
     Occurrence,
+    Output,
     Run,
     SimulationWarning,
     Simulator,
+    Solver,
     StiffnessWarning,
     Trajectory,
     simulate,
@@ -40,11 +43,14 @@ from myoquat.dynamics.skeleton import (
 __all__ = [
     "Event",
     "Gamma",
+    "Inputs",
     "Occurrence",
+    "Output",
     "PlanarSkeleton",
     "Run",
     "SimulationWarning",
     "Simulator",
+    "Solver",
     "StiffnessWarning",
     "Trajectory",
     "bias_force",

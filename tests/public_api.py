@@ -35,9 +35,11 @@ PACKAGES = (
     "myoquat.dynamics.udwadia_kalaba",
     "myoquat.analysis",
     "myoquat.analysis.mapping",
+    "myoquat.analysis.motion",
     "myoquat.analysis.recruitment",
     "myoquat.analysis.studies",
     "myoquat.analysis.apps.explorer",
+    "myoquat.analysis.apps.viewer",
     "myoquat",
 )
 Definition = ast.FunctionDef | ast.ClassDef

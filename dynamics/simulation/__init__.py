@@ -1,10 +1,24 @@
 """Simulation: states advanced in time, and what can be read from the trajectory."""
 
+from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.events import Event, Occurrence
+from myoquat.dynamics.simulation.options import Output, Solver
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.simulate import SimulationWarning, simulate
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning
 
-__all__ = ["Event", "Occurrence", "Run", "SimulationWarning", "Simulator", "StiffnessWarning", "Trajectory", "simulate"]
+__all__ = [
+    "Event",
+    "Inputs",
+    "Occurrence",
+    "Output",
+    "Run",
+    "SimulationWarning",
+    "Simulator",
+    "Solver",
+    "StiffnessWarning",
+    "Trajectory",
+    "simulate",
+]

@@ -20,7 +20,15 @@ ControlLike: TypeAlias = ArrayLike | Callable[[float], ArrayLike]  # constants o
 
 @dataclass(frozen=True)
 class Inputs:
-    """What acts on a model in a simulation, as it was given: see the arguments of the same names of `simulate`."""
+    """What acts on a model in a simulation; see the arguments of the same names of `simulate`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Inputs
+    >>> model = mq.load_model("two_link")
+    >>> half, full = (mq.simulate(model, inputs=Inputs(activation=[a] * 6), duration=0.1) for a in (0.5, 1.0))
+    >>> bool((half.q[-1] == full.q[-1]).all())
+    False
+    """
 
     activation: ControlLike | None = None
     torque: ControlLike | None = None

@@ -16,6 +16,7 @@ from myoquat.dynamics.simulation.batches import solve_batch
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs
 from myoquat.dynamics.simulation.events import Event
 from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice
+from myoquat.dynamics.simulation.options import Output, Solver, options_of
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.run import Run
@@ -54,7 +55,8 @@ def simulate(
     stabilization: str = "projection", output_step: float | None = None, *, excitation: ControlLike | None = None,
     controls: ControlLike | None = None, muscle_states: ArrayLike | None = None,
     parameters: Mapping[str, ArrayLike] | None = None, events: Sequence[Event] = (), project_start: bool = False,
-    progress: bool | None = None, start_time: float = 0.0,
+    progress: bool | None = None, start_time: float = 0.0, solver: Solver | None = None, inputs: Inputs | None = None,
+    output: Output | None = None,
 ) -> Trajectory:  # fmt: skip
     """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
 
@@ -84,6 +86,7 @@ def simulate(
     project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
     start_time     [s] of the first row, at which functions of the time begin.
+    solver, inputs, output   `Solver`, `Inputs`, `Output`: the options of these names, in records instead of singly.
 
     A state that is no longer finite, or with |u| beyond 1e6, stops alone: later rows are NaN, `Trajectory.stopped` and
     `.reason` say when and why, a SimulationWarning the state. Raises ValueError for arguments that do not fit,
@@ -94,14 +97,26 @@ def simulate(
     >>> motion.time
     array([0.  , 0.05, 0.1 ])
     """
-    choice = MethodChoice.of(method, stabilization, rtol)
-    inputs = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}), controls)
-    timing = Timing(duration, step, output_step, start_time)
-    start = Start.of(model, q0, u0, constraints_of(model, constraints), project_start, start_time)
+    single = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}), controls)
+    inputs = options_of("inputs", inputs, single)
+    solver = options_of("solver", solver, Solver(method, step, rtol, stabilization, project_start))
+    output = options_of("output", output, Output(output_step, events, start_time, progress))
+    return _moved(model, (q0, u0), duration, constraints, (solver, inputs, output))
+
+
+def _moved(
+    model: SystemLike, state: tuple[ArrayLike | None, ArrayLike | None], duration: float,
+    constraints: Sequence[Constraint], options: tuple[Solver, Inputs, Output],
+) -> Trajectory:  # fmt: skip
+    """What `simulate` returns, from options in records."""
+    solver, inputs, output = options
+    choice = MethodChoice.of(solver.method, solver.stabilization, solver.rtol)
+    timing = Timing(duration, solver.step, output.output_step, output.start_time)
+    start = Start.of(model, *state, constraints_of(model, constraints), solver.project_start, output.start_time)
     if choice.adaptive:
-        solution = _adaptive(model, start, timing, inputs, choice, events)
+        solution = _adaptive(model, start, timing, inputs, choice, output.events)
     else:
-        solution = _fixed_step(model, start, timing, inputs, choice, events, progress)
+        solution = _fixed_step(model, start, timing, inputs, choice, output)
     trajectory = solution.trajectory()
     stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
     _warn(stopped, SimulationWarning)
@@ -112,7 +127,7 @@ def simulate(
 def _warn(message: str | None, category: type[Warning]) -> None:
     """A warning to the caller of `simulate`, if there is something to say."""
     if message is not None:
-        warnings.warn(message, category, stacklevel=3)
+        warnings.warn(message, category, stacklevel=4)
 
 
 @dataclass(frozen=True)
@@ -151,11 +166,10 @@ class _Solution:
 
 
 def _fixed_step(
-    model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event],
-    progress: bool | None,
-) -> _Solution:  # fmt: skip
+    model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, output: Output
+) -> _Solution:
     """By a compiled loop, all states side by side."""
-    if events:
+    if output.events:
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
     if start.rank < start.rank_nearby:
         raise ValueError(
@@ -174,11 +188,11 @@ def _fixed_step(
         )
     total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
-    hidden = states * total < LONG if progress is None else not progress
+    hidden = states * total < LONG if output.progress is None else not output.progress
     if hidden:
         run = simulator.run((start.q, start.u), timing, inputs)
     else:
-        with progress_bar(total, "step", progress) as bar:
+        with progress_bar(total, "step", output.progress) as bar:
             run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update)
     steps = np.broadcast_to(total, run.stopped.shape)[()]
     return _Solution(problem, inputs, problem.controls(inputs), run, steps)

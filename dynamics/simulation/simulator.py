@@ -13,6 +13,7 @@ from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
 from myoquat.dynamics.simulation.describe import counted, described
 from myoquat.dynamics.simulation.methods import BASELINE, MethodChoice, method_named
+from myoquat.dynamics.simulation.options import options_of
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
@@ -92,13 +93,15 @@ class Simulator:
         parameters: Mapping[str, ArrayLike] | None = None,
         controls: ControlLike | None = None,
         tick: Tick | None = None,
+        inputs: Inputs | None = None,
     ) -> Run:
         """Advance q0 (..., nq), u0 (..., nu); arguments as for `simulate`, leading axes broadcast.
 
         `time_constant` [s] is that of Baumgarte's stabilization, ten steps by default. `tick(steps)` is called as steps
         are done.
         """
-        inputs = Inputs(activation, torque, excitation, muscle_states, parameters or {}, controls)
+        single = Inputs(activation, torque, excitation, muscle_states, parameters or {}, controls)
+        inputs = options_of("inputs", inputs, single)
         return self.run((q0, u0), Timing(duration, step, output_step), inputs, time_constant, tick)
 
     def run(
